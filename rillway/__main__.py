@@ -1,0 +1,81 @@
+"""The command line: `rillway serve`, `rillway demo`.
+
+`serve` must answer its first PING within 250 ms of being started, so nothing is imported here that
+a sub-command does not need: each one imports its own, and there is no argument parser on the way.
+
+This is the one module of `rillway` that knows where the server's code lies; see
+docs/architecture/packaging.md.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from rillway import __version__
+
+USAGE_ERROR = 2
+
+
+def application_root() -> str:
+    """The folder that holds the packages server, commands, storage and protocol.
+
+    In a wheel that is `rillway/app`; in a checkout (or an editable install) the repository's root.
+    """
+    package = os.path.dirname(os.path.abspath(__file__))
+    installed = os.path.join(package, "app")
+    return installed if os.path.isdir(installed) else os.path.dirname(package)
+
+
+def serve(arguments: list[str]) -> int | None:
+    """Run the server until it is told to stop."""
+    # First on the path, so that a `server` package in the user's own folder is not taken for ours.
+    sys.path.insert(0, application_root())
+    from server.main import main as server_main
+
+    return server_main(arguments)
+
+
+def demo(arguments: list[str]) -> int:
+    """Run the real departures of a year through a stream and check every one of them."""
+    from rillway.demo.command import main as demo_main
+
+    return demo_main(arguments)
+
+
+SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
+    "serve": (serve, "start a server: rillway serve [FILE] [--directive value ...]"),
+    "demo": (demo, "send 336,776 real departures through a stream: rillway demo --help"),
+}
+
+
+def usage() -> str:
+    lines = [f"  {name:<10}{summary}" for name, (_, summary) in SUBCOMMANDS.items()]
+    lines.append(f"  {'help':<10}show this text (--help)")
+    lines.append(f"  {'version':<10}show the version (--version)")
+    return "Usage: rillway SUBCOMMAND [ARGUMENT ...]\n\n" + "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int | None:
+    """Run one sub-command and return the exit status: 2 if it is missing or unknown."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments:
+        print(usage(), file=sys.stderr)
+        return USAGE_ERROR
+    name, *rest = arguments
+    if name in ("help", "--help", "-h"):
+        print(usage())
+        return 0
+    if name in ("version", "--version", "-V"):
+        print(f"rillway {__version__}")
+        return 0
+    if name not in SUBCOMMANDS:
+        print(f"rillway: unknown sub-command '{name}'\n\n{usage()}", file=sys.stderr)
+        return USAGE_ERROR
+    run, _ = SUBCOMMANDS[name]
+    return run(rest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""A server of the demo's own: `rillway serve` as a process, found by the port that it names."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import redis
+
+import rillway
+
+START_SECONDS = 10.0
+STOP_SECONDS = 10.0
+PORT_LINE = re.compile(r"\bport (\d+)\b")
+# Where this very package lies, so that the child runs the same one whatever folder it starts in.
+IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
+
+
+class ServerFailed(Exception):
+    """The server did not start; the message holds what it printed."""
+
+
+class Service:
+    """A server process that runs in `directory`, beside its `server.log` and `server.pid`."""
+
+    def __init__(self, directory: Path, port: int) -> None:
+        """Start it on `port` (0: a free one) and wait until it answers.
+
+        Raises ServerFailed.
+        """
+        self.log = directory / "server.log"
+        self.pid_file = directory / "server.pid"
+        directory.mkdir(parents=True, exist_ok=True)
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "rillway", "serve", "--port", str(port)],
+                cwd=directory,
+                env=os.environ | {"PYTHONPATH": IMPORT_ROOT},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Its own session: it may outlive the demo, and Ctrl-C is not sent to it.
+                start_new_session=True,
+            )
+        self.pid_file.write_text(f"{self.process.pid}\n")
+        try:
+            self.port = self.wait_until_ready()
+        except BaseException:  # Ctrl-C too: nobody else knows of the process yet
+            self.stop()
+            raise
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    def wait_until_ready(self) -> int:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            match = PORT_LINE.search(self.log.read_text(errors="replace"))
+            if match and self.answers_on(int(match[1])):
+                return int(match[1])
+            time.sleep(0.02)
+        raise ServerFailed(f"the server did not start:\n{self.log.read_text(errors='replace')}")
+
+    def answers_on(self, port: int) -> bool:
+        """Whether it is this process that listens there, and not a server that was there before."""
+        try:
+            with redis.Redis(port=port) as client:
+                return bool(client.info("server")["process_id"] == self.process.pid)
+        except redis.RedisError:
+            return False
+
+    def stop(self) -> None:
+        """End the process: politely, then not."""
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.pid_file.unlink(missing_ok=True)

