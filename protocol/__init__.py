@@ -1,0 +1,1 @@
+"""RESP and nothing else: bytes to argv, values to bytes, error texts."""

@@ -1,0 +1,318 @@
+"""Every error that a client can cause, with Redis's own text, in one place.
+
+Client libraries and people match on these texts, so they are part of the interface (reference,
+sections 0 to 2). A handler raises `ReplyError`; dispatch turns it into the wire form. Errors that
+only we can cause are assertions and never come here.
+"""
+
+from __future__ import annotations
+
+from protocol import replies
+
+
+class ReplyError(Exception):
+    """A refusal that goes to the client. `text` starts with its code, e.g. b"ERR syntax error"."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self.text = text
+
+    @property
+    def code(self) -> bytes:
+        """The first word, as INFO errorstats counts it."""
+        return self.text.split(b" ", 1)[0]
+
+    @property
+    def wire(self) -> bytes:
+        """The error as a reply."""
+        return replies.error(self.text)
+
+
+# -- generic -----------------------------------------------------------------------------------
+
+SYNTAX = b"ERR syntax error"
+WRONG_TYPE = b"WRONGTYPE Operation against a key holding the wrong kind of value"
+NOT_AN_INTEGER = b"ERR value is not an integer or out of range"
+NOT_A_FLOAT = b"ERR value is not a valid float"
+OUT_OF_RANGE = b"ERR value is out of range"
+MUST_BE_POSITIVE = b"ERR value is out of range, must be positive"
+NO_SUCH_KEY = b"ERR no such key"
+SAME_OBJECT = b"ERR source and destination objects are the same"
+INDEX_OUT_OF_RANGE = b"ERR index out of range"
+DB_INDEX_OUT_OF_RANGE = b"ERR DB index is out of range"
+INVALID_DB_INDEX = b"ERR invalid DB index"
+NOAUTH = b"NOAUTH Authentication required."
+WRONGPASS = b"WRONGPASS invalid username-password pair or user is disabled."
+EXEC_ABORT = b"EXECABORT Transaction discarded because of previous errors."
+OUT_OF_MEMORY = b"OOM command not allowed when used memory > 'maxmemory'."
+NOT_IN_TRANSACTION = b"ERR Command not allowed inside a transaction"
+UNBLOCKED = b"UNBLOCKED client unblocked via CLIENT UNBLOCK"
+
+
+def wrong_arity(fullname: bytes) -> ReplyError:
+    """`fullname` in lower case, sub-commands as b"xgroup|create"."""
+    return ReplyError(b"ERR wrong number of arguments for '%b' command" % fullname)
+
+
+def unknown_command(argv: list[bytes]) -> ReplyError:
+    """Redis quotes up to 128 bytes of the name and of the arguments together."""
+    args = b""
+    for arg in argv[1:]:
+        if len(args) >= 128:
+            break
+        args += b"'%b' " % arg[: 128 - len(args)]
+    return ReplyError(
+        b"ERR unknown command '%b', with args beginning with: %b" % (argv[0][:128], args)
+    )
+
+
+def unknown_subcommand(container: bytes, sub: bytes) -> ReplyError:
+    """`container` in any case; the hint names it in upper case."""
+    return ReplyError(b"ERR unknown subcommand '%b'. Try %b HELP." % (sub[:128], container.upper()))
+
+
+def subcommand_syntax(container: bytes, sub: bytes) -> ReplyError:
+    """A known sub-command with options that do not fit."""
+    return ReplyError(
+        b"ERR unknown subcommand or wrong number of arguments for '%b'. Try %b HELP."
+        % (sub[:128], container.upper())
+    )
+
+
+def not_while_subscribed(command: bytes) -> ReplyError:
+    """A RESP2 subscriber may do little else; `command` in lower case."""
+    return ReplyError(
+        b"ERR Can't execute '%b': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET"
+        b" are allowed in this context" % command
+    )
+
+
+def invalid_expire_time(command: bytes) -> ReplyError:
+    """`command` in lower case."""
+    return ReplyError(b"ERR invalid expire time in '%b' command" % command)
+
+
+# -- keys and strings --------------------------------------------------------------------------
+
+INVALID_CURSOR = b"ERR invalid cursor"
+INVALID_FIRST_DB = b"ERR invalid first DB index"
+INVALID_SECOND_DB = b"ERR invalid second DB index"
+EXPIRE_NX_WITH_OTHERS = (
+    b"ERR NX and XX, GT or LT options at the same time are not compatible"
+)
+EXPIRE_GT_WITH_LT = b"ERR GT and LT options at the same time are not compatible"
+NO_LFU_POLICY = (
+    b"ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that"
+    b" when switching between policies at runtime LRU and LFU data will take some time to adjust."
+)
+STRING_TOO_LONG = b"ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+OFFSET_OUT_OF_RANGE = b"ERR offset is out of range"
+INCREMENT_OVERFLOW = b"ERR increment or decrement would overflow"
+DECREMENT_OVERFLOW = b"ERR decrement would overflow"
+INCREMENT_NOT_FINITE = b"ERR increment would produce NaN or Infinity"
+
+
+def unsupported_expire_option(option: bytes) -> ReplyError:
+    """A word of EXPIRE that is none of NX, XX, GT, LT."""
+    return ReplyError(b"ERR Unsupported option %b" % option)
+
+
+# -- connections -------------------------------------------------------------------------------
+
+NO_PROTOCOL = b"NOPROTO unsupported protocol version"
+PROTOCOL_NOT_AN_INTEGER = b"ERR Protocol version is not an integer or out of range"
+HELLO_WITHOUT_AUTH = (
+    b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO"
+    b" <proto> AUTH <user> <pass> option can be used to authenticate the client and select the"
+    b" RESP protocol version at the same time"
+)
+AUTH_WITHOUT_PASSWORD = (
+    b"ERR AUTH <password> called without any password configured for the default user. Are you"
+    b" sure your configuration is correct?"
+)
+NOT_A_32_BIT_INTEGER = b"ERR value is out of range, value must between -2147483648 and 2147483647"
+CLIENT_NAME_CHARACTERS = b"ERR Client names cannot contain spaces, newlines or special characters."
+CLIENT_ID_NOT_POSITIVE = b"ERR client-id should be greater than 0"
+INVALID_CLIENT_ID = b"ERR Invalid client ID"
+NO_SUCH_CLIENT = b"ERR No such client"
+MAXAGE_NOT_AN_INTEGER = b"ERR maxage is not an integer or out of range"
+MAXAGE_NOT_POSITIVE = b"ERR maxage should be greater than 0"
+PAUSE_MODE = b"ERR CLIENT PAUSE mode must be WRITE or ALL"
+UNBLOCK_REASON = b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"
+
+
+def hello_option(option: bytes) -> ReplyError:
+    """A word of HELLO that is no option, or an option without its arguments."""
+    return ReplyError(b"ERR Syntax error in HELLO option '%b'" % option)
+
+
+def unknown_client_type(name: bytes) -> ReplyError:
+    """TYPE of CLIENT LIST and CLIENT KILL."""
+    return ReplyError(b"ERR Unknown client type '%b'" % name)
+
+
+def no_such_user(name: bytes) -> ReplyError:
+    """USER of CLIENT KILL."""
+    return ReplyError(b"ERR No such user '%b'" % name)
+
+
+def unrecognized_client_attribute(option: bytes) -> ReplyError:
+    """CLIENT SETINFO of something else than LIB-NAME and LIB-VER."""
+    return ReplyError(b"ERR Unrecognized option '%b'" % option)
+
+
+def client_attribute_characters(option: bytes) -> ReplyError:
+    """CLIENT SETINFO with a value that would break a line of CLIENT LIST."""
+    return ReplyError(b"ERR %b cannot contain spaces, newlines or special characters." % option)
+
+
+# -- client-side caching -----------------------------------------------------------------------
+
+CACHING_WITHOUT_MODE = (
+    b"ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or"
+    b" OPTOUT mode enabled"
+)
+CACHING_YES_WITHOUT_OPTIN = (
+    b"ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."
+)
+CACHING_NO_WITHOUT_OPTOUT = (
+    b"ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."
+)
+REDIRECT_TWICE = b"ERR A client can only redirect to a single other client"
+REDIRECT_TO_NOBODY = b"ERR The client ID you want redirect to does not exist"
+PREFIX_WITHOUT_BCAST = b"ERR PREFIX option requires BCAST mode to be enabled"
+SWITCH_BCAST = (
+    b"ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then"
+    b" re-enabling it with a different mode."
+)
+SWITCH_OPT = (
+    b"ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then"
+    b" re-enabling it with a different mode."
+)
+OPT_WITH_BCAST = b"ERR OPTIN and OPTOUT are not compatible with BCAST"
+OPTIN_WITH_OPTOUT = b"ERR You can't specify both OPTIN mode and OPTOUT mode"
+
+
+def prefix_overlaps_existing(prefix: bytes, existing: bytes) -> ReplyError:
+    """CLIENT TRACKING ... PREFIX that covers, or is covered by, one of an earlier call."""
+    return ReplyError(
+        b"ERR Prefix '%b' overlaps with an existing prefix '%b'. Prefixes for a single client"
+        b" must not overlap." % (prefix, existing)
+    )
+
+
+def prefix_overlaps_provided(prefix: bytes, provided: bytes) -> ReplyError:
+    """CLIENT TRACKING with two PREFIX options of which one covers the other."""
+    return ReplyError(
+        b"ERR Prefix '%b' overlaps with another provided prefix '%b'. Prefixes for a single"
+        b" client must not overlap." % (prefix, provided)
+    )
+
+
+# -- transactions ------------------------------------------------------------------------------
+
+NESTED_MULTI = b"ERR MULTI calls can not be nested"
+EXEC_WITHOUT_MULTI = b"ERR EXEC without MULTI"
+DISCARD_WITHOUT_MULTI = b"ERR DISCARD without MULTI"
+WATCH_INSIDE_MULTI = b"ERR WATCH inside MULTI is not allowed"
+
+
+def exec_refused(reason: bytes) -> ReplyError:
+    """EXEC itself may not run; `reason` with its code, e.g. b"ERR wrong number ..."."""
+    return ReplyError(b"EXECABORT Transaction discarded because of: %b" % reason.partition(b" ")[2])
+
+
+# -- streams -----------------------------------------------------------------------------------
+
+INVALID_STREAM_ID = b"ERR Invalid stream ID specified as stream command argument"
+XADD_ID_ZERO = b"ERR The ID specified in XADD must be greater than 0-0"
+XADD_ID_SMALL = b"ERR The ID specified in XADD is equal or smaller than the target stream top item"
+XADD_EXHAUSTED = b"ERR The stream has exhausted the last possible ID, unable to add more items"
+XADD_TOO_LARGE = b"ERR Elements are too large to be stored"
+TRIM_BOTH = b"ERR syntax error, MAXLEN and MINID options at the same time are not compatible"
+TRIM_MAXLEN_NEGATIVE = b"ERR The MAXLEN argument must be >= 0."
+TRIM_LIMIT_NEGATIVE = b"ERR The LIMIT argument must be >= 0."
+TRIM_LIMIT_WITHOUT_STRATEGY = (
+    b"ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
+)
+TRIM_LIMIT_WITHOUT_APPROX = b"ERR syntax error, LIMIT cannot be used without the special ~ option"
+XTRIM_WITHOUT_STRATEGY = b"ERR syntax error, XTRIM must be called with a trimming strategy"
+RANGE_INVALID_START = b"ERR invalid start ID for the interval"
+RANGE_INVALID_END = b"ERR invalid end ID for the interval"
+XSETID_ADDED_NEGATIVE = b"ERR entries_added must be positive"
+XSETID_BELOW_GIVEN_DELETED = (
+    b"ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id"
+)
+XSETID_BELOW_DELETED = (
+    b"ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
+)
+XSETID_BELOW_TOP = b"ERR The ID specified in XSETID is smaller than the target stream top item"
+XSETID_ADDED_BELOW_LENGTH = (
+    b"ERR The entries_added specified in XSETID is smaller than the target stream length"
+)
+XREAD_UNBALANCED = (
+    b"ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$'"
+    b" must be specified."
+)
+XREADGROUP_UNBALANCED = (
+    b"ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>'"
+    b" must be specified."
+)
+XREAD_WITH_GROUP = (
+    b"ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."
+)
+XREAD_WITH_NOACK = (
+    b"ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."
+)
+XREAD_WITH_NEW = (
+    b"ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group>"
+    b" <consumer> option."
+)
+XREADGROUP_WITHOUT_GROUP = b"ERR Missing GROUP option for XREADGROUP"
+TIMEOUT_NOT_AN_INTEGER = b"ERR timeout is not an integer or out of range"
+TIMEOUT_NEGATIVE = b"ERR timeout is negative"
+TIMEOUT_OUT_OF_RANGE = b"ERR timeout is out of range"
+BUSYGROUP = b"BUSYGROUP Consumer Group name already exists"
+XGROUP_NO_KEY = (
+    b"ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want"
+    b" to use the MKSTREAM option to create an empty stream automatically."
+)
+ENTRIESREAD_NEGATIVE = b"ERR value for ENTRIESREAD must be positive or -1"
+COUNT_NOT_POSITIVE = b"ERR COUNT must be > 0"
+
+
+def xreadgroup_special_id(special: bytes) -> ReplyError:
+    """`$` or `+` where XREADGROUP wants `>` or an ID."""
+    return ReplyError(
+        b"ERR The %b ID is meaningless in the context of XREADGROUP: you want to read the history"
+        b" of this consumer by specifying a proper ID, or use the > ID to get new messages. The"
+        b" %b ID would just return an empty result set." % (special, special)
+    )
+
+
+def no_group_for_read(key: bytes, group: bytes) -> ReplyError:
+    """XREADGROUP without the key or the group."""
+    return ReplyError(
+        b"NOGROUP No such key '%b' or consumer group '%b' in XREADGROUP with GROUP option"
+        % (key, group)
+    )
+
+
+def no_key_or_group(key: bytes, group: bytes) -> ReplyError:
+    """XPENDING, XCLAIM, XAUTOCLAIM without the key or the group."""
+    return ReplyError(b"NOGROUP No such key '%b' or consumer group '%b'" % (key, group))
+
+
+def no_group_for_key(key: bytes, group: bytes) -> ReplyError:
+    """XGROUP and XINFO CONSUMERS without the group."""
+    return ReplyError(b"NOGROUP No such consumer group '%b' for key name '%b'" % (group, key))
+
+
+def invalid_claim_argument(what: bytes, command: bytes) -> ReplyError:
+    """A number of XCLAIM or XAUTOCLAIM that is none, e.g. what=b"min-idle-time"."""
+    return ReplyError(b"ERR Invalid %b argument for %b" % (what, command))
+
+
+def unrecognized_xclaim_option(option: bytes) -> ReplyError:
+    """A word of XCLAIM that is neither an ID nor an option."""
+    return ReplyError(b"ERR Unrecognized XCLAIM option '%b'" % option)

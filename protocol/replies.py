@@ -1,0 +1,120 @@
+"""Values as RESP bytes.
+
+Every reply that leaves the server is built here. RESP2 and RESP3 differ in nulls, maps, sets,
+doubles, booleans, verbatim strings and pushes: functions for those take `resp` (2 or 3); the
+others are the same in both. Nothing here knows a command, a client or a socket.
+
+Source: RESP2 and RESP3 specifications; shapes as Redis 7.2 sends them (reference, section 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+OK = b"+OK\r\n"
+PONG = b"+PONG\r\n"
+QUEUED = b"+QUEUED\r\n"
+ZERO = b":0\r\n"
+ONE = b":1\r\n"
+EMPTY_ARRAY = b"*0\r\n"
+EMPTY_BULK = b"$0\r\n\r\n"
+
+# Indexed by RESP version: NIL[client.resp].
+NIL = (b"", b"", b"$-1\r\n", b"_\r\n")
+NIL_ARRAY = (b"", b"", b"*-1\r\n", b"_\r\n")
+
+
+def simple(text: bytes) -> bytes:
+    """A simple string; `text` holds no CR or LF."""
+    return b"+%b\r\n" % text
+
+
+def error(text: bytes) -> bytes:
+    """An error; `text` starts with its code ("ERR ..."). Line breaks become blanks."""
+    return b"-%b\r\n" % text.replace(b"\r", b" ").replace(b"\n", b" ")
+
+
+def integer(value: int) -> bytes:
+    """A signed 64-bit integer."""
+    return b":%d\r\n" % value
+
+
+def bulk(value: bytes) -> bytes:
+    """A bulk string."""
+    return b"$%d\r\n%b\r\n" % (len(value), value)
+
+
+def bulk_or_nil(value: bytes | None, resp: int) -> bytes:
+    """A bulk string, or null for None."""
+    return NIL[resp] if value is None else bulk(value)
+
+
+def array_header(length: int) -> bytes:
+    """The start of an array of `length` elements."""
+    return b"*%d\r\n" % length
+
+
+def array(items: Sequence[bytes]) -> bytes:
+    """An array of replies that are encoded already."""
+    return b"*%d\r\n%b" % (len(items), b"".join(items))
+
+
+def bulk_array(values: Sequence[bytes]) -> bytes:
+    """An array of bulk strings."""
+    return array([bulk(value) for value in values])
+
+
+def map_header(pairs: int, resp: int) -> bytes:
+    """The start of a map of `pairs` pairs; in RESP2 a flat array of twice as many elements."""
+    return b"%%%d\r\n" % pairs if resp == 3 else b"*%d\r\n" % (2 * pairs)
+
+
+def mapping(items: Sequence[bytes], resp: int) -> bytes:
+    """A map from encoded keys and values that alternate in `items`."""
+    return map_header(len(items) // 2, resp) + b"".join(items)
+
+
+def set_header(length: int, resp: int) -> bytes:
+    """The start of a set; in RESP2 an array."""
+    return b"~%d\r\n" % length if resp == 3 else b"*%d\r\n" % length
+
+
+def push_header(length: int, resp: int) -> bytes:
+    """The start of an out-of-band message; in RESP2 an array."""
+    return b">%d\r\n" % length if resp == 3 else b"*%d\r\n" % length
+
+
+def boolean(value: bool, resp: int) -> bytes:
+    """A boolean; in RESP2 the integers 1 and 0."""
+    if resp == 3:
+        return b"#t\r\n" if value else b"#f\r\n"
+    return ONE if value else ZERO
+
+
+def double(value: float, resp: int) -> bytes:
+    """A double; in RESP2 a bulk string of its shortest exact form."""
+    text = format_double(value)
+    return b",%b\r\n" % text if resp == 3 else bulk(text)
+
+
+def format_double(value: float) -> bytes:
+    """The shortest text that reads back as `value`; whole numbers carry no fraction."""
+    if value != value:
+        return b"nan"
+    if value in (float("inf"), float("-inf")):
+        return b"inf" if value > 0 else b"-inf"
+    if value == int(value) and abs(value) < 1e17:
+        return b"%d" % int(value)
+    return repr(value).encode()
+
+
+def verbatim(text: bytes, resp: int, kind: bytes = b"txt") -> bytes:
+    """A verbatim string of three-letter `kind`; in RESP2 a bulk string."""
+    if resp == 3:
+        return b"=%d\r\n%b:%b\r\n" % (len(text) + 4, kind, text)
+    return bulk(text)
+
+
+def command(argv: Sequence[bytes]) -> bytes:
+    """A request, as a client, the append-only file or a replica would send it."""
+    return bulk_array(argv)
