@@ -1,0 +1,118 @@
+"""Entry IDs: one int each, `ms << 64 | seq`, and their text form `<ms>-<seq>`.
+
+As plain ints they are compact, hashable and compare in stream order. Both halves are unsigned
+64-bit numbers, so every ID lies between MIN_ID (0-0) and MAX_ID.
+
+The parsers take what Redis 7.0.15 takes (reference 1.2). It copies the text into a C string and
+reads each half with `strtoull`, and clients can see what follows from that:
+
+* leading zeros, leading blanks and one leading `+` are tolerated (`007-1` is 7-1);
+* everything from a NUL byte on is ignored;
+* the sequence may carry a minus sign that wraps around (`1--05` is 1-18446744073709551611),
+  except where the plain 64-bit reader that is tried first already sees a negative number (`1--5`).
+
+The special IDs (`-`, `+`, `$`, `>`, `*` and the `(` prefix) belong to the commands that know them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+EntryID: TypeAlias = int
+
+SEQ_BITS = 64
+MAX_SEQ = 2**64 - 1
+MAX_MS = 2**64 - 1
+MIN_ID: EntryID = 0
+MAX_ID: EntryID = 2**128 - 1
+
+# Longer texts do not fit into the buffer of Redis's parser, and are refused.
+MAX_TEXT_BYTES = 127
+
+# What C's strtoull reads: blanks as isspace() has them, one sign, decimal digits.
+_NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
+# What Redis's own 64-bit reader, tried first, takes for a negative number.
+_PLAIN_NEGATIVE = re.compile(rb"-[1-9][0-9]*")
+
+
+def make_id(ms: int, seq: int) -> EntryID:
+    """The ID of millisecond `ms` and sequence number `seq`."""
+    return ms << SEQ_BITS | seq
+
+
+def id_ms(entry_id: EntryID) -> int:
+    """The millisecond half of an ID."""
+    return entry_id >> SEQ_BITS
+
+
+def id_seq(entry_id: EntryID) -> int:
+    """The sequence half of an ID."""
+    return entry_id & MAX_SEQ
+
+
+def format_id(entry_id: EntryID) -> bytes:
+    """The text clients see, such as b"1700000000000-0"."""
+    return b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+
+
+def next_id(entry_id: EntryID) -> EntryID:
+    """The smallest ID above `entry_id`, which must not be MAX_ID."""
+    assert entry_id < MAX_ID
+    return entry_id + 1
+
+
+def previous_id(entry_id: EntryID) -> EntryID:
+    """The greatest ID below `entry_id`, which must not be MIN_ID."""
+    assert entry_id > MIN_ID
+    return entry_id - 1
+
+
+def parse_id(text: bytes, missing_seq: int = 0) -> EntryID | None:
+    """The ID that `text` names, or None where Redis calls it invalid.
+
+    `<ms>` alone stands for `<ms>-<missing_seq>`: 0, or MAX_SEQ at the end of a range.
+    """
+    ms, dash, seq = text.partition(b"-")
+    # Nearly every ID is plain digits; isdigit() of bytes knows only the ASCII ones.
+    if dash and ms.isdigit() and seq.isdigit() and len(text) <= MAX_TEXT_BYTES:
+        entry_id = int(ms) << SEQ_BITS | int(seq)
+        if entry_id <= MAX_ID and int(seq) <= MAX_SEQ:
+            return entry_id
+        return None
+    parts = parse_partial_id(text, missing_seq)
+    if parts is None or parts[1] is None:
+        return None
+    return make_id(parts[0], parts[1])
+
+
+def parse_partial_id(text: bytes, missing_seq: int = 0) -> tuple[int, int | None] | None:
+    """(ms, seq) of an ID as XADD takes it; seq is None for `<ms>-*`. None where it is invalid."""
+    if len(text) > MAX_TEXT_BYTES:
+        return None
+    ms_text, dash, seq_text = text.partition(b"\0")[0].partition(b"-")
+    ms = _parse_number(ms_text)
+    if ms is None:
+        return None
+    if not dash:
+        return ms, missing_seq
+    if seq_text == b"*":
+        return ms, None
+    seq = _parse_number(seq_text)
+    return None if seq is None else (ms, seq)
+
+
+def _parse_number(text: bytes) -> int | None:
+    """An unsigned 64-bit number as Redis reads it from one half of an ID, or None."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return None
+    sign, digits = match.groups()
+    value = int(digits)
+    if value > MAX_SEQ:
+        return None
+    if sign == b"-":
+        if _PLAIN_NEGATIVE.fullmatch(text) and value <= 2**63:
+            return None
+        return -value % 2**64
+    return value

@@ -1,0 +1,151 @@
+"""A database: its keys, when they expire, and the order in which SCAN walks them.
+
+Guarantees: a key that exists during a whole SCAN is returned by it, exactly once; a SCAN always
+ends, however fast keys are added, because it walks from the newest key towards the oldest and a
+new key is newer than where the walk began. The cursor is a number (the serial of the next key to
+look at) and needs no state in the server. Only `clear`, and a dict when it grows, take longer the
+more keys there are, beyond a binary search.
+
+Leaves out: who is told about a change (commands/client.py), and when expired keys are removed
+(lazily by lookups, actively by the server's cron through `due`). `clear` frees the values at once;
+for millions of them that takes a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from storage.ordered_index import OrderedIndex
+from storage.values import Value
+
+# How `random_key` looks for a key: so many numbers are tried, then so many neighbours compared.
+RANDOM_TRIES = 32
+RANDOM_NEIGHBOURS = 16
+
+
+class Database:
+    """One of the numbered databases (SELECT). Methods neither notify nor propagate."""
+
+    __slots__ = ("_deadlines", "_next_serial", "_order", "expires", "index", "values")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.values: dict[bytes, Value] = {}
+        self.expires: dict[bytes, int] = {}  # key -> Unix ms
+        self._order: OrderedIndex[bytes] = OrderedIndex()  # serial -> key
+        self._next_serial = 1
+        self._deadlines: OrderedIndex[bytes] = OrderedIndex()  # Unix ms << 64 | serial -> key
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self.values
+
+    def get(self, key: bytes) -> Value | None:
+        """The value, expired or not."""
+        return self.values.get(key)
+
+    def set(self, key: bytes, value: Value) -> None:
+        """Put `value` at `key`, in the place of what was there. A time to live stays.
+
+        The value must not be at another key.
+        """
+        old = self.values.get(key)
+        if old is None:
+            value.serial = self._next_serial
+            self._next_serial += 1
+            self._order[value.serial] = key
+        else:
+            value.serial = old.serial
+        self.values[key] = value
+
+    def remove(self, key: bytes) -> Value | None:
+        """Take `key` out with its time to live; None if it was not there."""
+        if key in self.expires:
+            self.persist(key)
+        value = self.values.pop(key, None)
+        if value is not None:
+            self._order.pop(value.serial)
+        return value
+
+    def clear(self) -> int:
+        """Remove all keys; how many there were."""
+        count = len(self.values)
+        self.values = {}
+        self.expires = {}
+        self._order = OrderedIndex()
+        self._deadlines = OrderedIndex()
+        return count
+
+    def swap_content(self, other: Database) -> None:
+        """SWAPDB: the two databases exchange everything but their index."""
+        for name in ("values", "expires", "_order", "_next_serial", "_deadlines"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, mine)
+
+    # -- expiry --------------------------------------------------------------------------------
+
+    def expire_at(self, key: bytes, when_ms: int) -> None:
+        """Let an existing `key` expire at `when_ms` (Unix ms, not negative)."""
+        self.persist(key)
+        self.expires[key] = when_ms
+        self._deadlines[when_ms << 64 | self.values[key].serial] = key
+
+    def persist(self, key: bytes) -> bool:
+        """Take the time to live away; False if there was none."""
+        when_ms = self.expires.pop(key, None)
+        if when_ms is None:
+            return False
+        self._deadlines.pop(when_ms << 64 | self.values[key].serial)
+        return True
+
+    def is_expired(self, key: bytes, now_ms: int) -> bool:
+        """Redis calls a key expired once its time is past, not in the millisecond itself."""
+        when_ms = self.expires.get(key)
+        return when_ms is not None and now_ms > when_ms
+
+    def due(self, now_ms: int, limit: int) -> list[bytes]:
+        """Up to `limit` keys whose time is past, earliest first. They stay until removed."""
+        keys: list[bytes] = []
+        for deadline, key in islice(self._deadlines.items(), limit):
+            if deadline >> 64 >= now_ms:
+                break
+            keys.append(key)
+        return keys
+
+    # -- walking -------------------------------------------------------------------------------
+
+    def keys(self) -> Iterator[bytes]:
+        """All keys, expired ones too, in no promised order."""
+        return iter(self.values)
+
+    def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
+        """One step of SCAN: (next cursor, up to `count` keys). Cursor 0 begins and ends."""
+        start = cursor if cursor else self._next_serial
+        keys: list[bytes] = []
+        for serial, key in self._order.items_down_from(start):
+            if len(keys) >= count:
+                return serial, keys
+            keys.append(key)
+        return 0, keys
+
+    def random_key(self, below: Callable[[int], int]) -> bytes | None:
+        """A key chosen with `below(n)`, which gives a number in [0, n); None if there is none.
+
+        Every key has the same chance, as long as not nearly all keys there ever were are gone;
+        then a key beside a wide gap has a greater one.
+        """
+        if not self.values:
+            return None
+        for _ in range(RANDOM_TRIES):
+            serial = below(self._next_serial)
+            key = self._order.get(serial)
+            if key is not None:
+                return key
+        older = islice(self._order.items_down_from(serial), RANDOM_NEIGHBOURS)
+        newer = islice(self._order.items_from(serial), RANDOM_NEIGHBOURS)
+        neighbours = [*older, *newer]
+        return neighbours[below(len(neighbours))][1]

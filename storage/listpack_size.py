@@ -1,0 +1,91 @@
+"""How many bytes Redis would need for what a node holds.
+
+A node of a stream is full when its listpack (Redis's encoding for it) would grow beyond
+`stream-node-max-bytes`. Nodes here look different in memory, but where they end is visible to
+clients (`~` trims, radix-tree-keys), so the size is computed as Redis 7 would have it: integers
+in their packed form, strings with a length prefix, a backward length behind each element, and
+field names left out where they are those of the node's first entry.
+"""
+
+from __future__ import annotations
+
+from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+
+# A listpack's own header and end byte.
+EMPTY_LISTPACK_BYTES = 7
+
+_FLAGS_BYTES = 2
+
+# Longest text of a 64-bit integer; anything longer is kept as a string.
+_MAX_INTEGER_DIGITS = 20
+
+
+def integer_bytes(number: int) -> int:
+    """The size of a listpack element that holds an integer, taken modulo 2**64 with a sign."""
+    if 0 <= number <= 127:
+        return 2
+    if -4096 <= number <= 4095:
+        return 3
+    if -(2**15) <= number < 2**15:
+        return 4
+    if -(2**23) <= number < 2**23:
+        return 5
+    if -(2**31) <= number < 2**31:
+        return 6
+    if -(2**63) <= number < 2**63:
+        return 10
+    return integer_bytes((number + 2**63) % 2**64 - 2**63)
+
+
+def element_bytes(value: bytes) -> int:
+    """The size of a listpack element that holds `value`, which may be packed as an integer."""
+    length = len(value)
+    if length <= _MAX_INTEGER_DIGITS:
+        # bytes.isdigit() is the cheap way to tell that most values are no integers.
+        if value.isdigit():
+            if value[0] != 48 or length == 1:
+                number = int(value)
+                if number < 2**63:
+                    return integer_bytes(number)
+        elif value[:1] == b"-" and value[1:].isdigit() and value[1] != 48:
+            number = -int(value[1:])
+            if number >= -(2**63):
+                return integer_bytes(number)
+        return length + 2
+    if length < 64:
+        return length + 2
+    size = length + (2 if length < 4096 else 5)
+    return size + _backward_length_bytes(size)
+
+
+def _backward_length_bytes(size: int) -> int:
+    if size <= 127:
+        return 1
+    if size < 16383:
+        return 2
+    if size < 2097151:
+        return 3
+    if size < 268435455:
+        return 4
+    return 5
+
+
+def header_bytes(live: int, deleted: int, names: list[bytes]) -> int:
+    """The size of an empty node: the listpack itself, and its master entry with the names."""
+    counts = integer_bytes(live) + integer_bytes(deleted) + integer_bytes(len(names))
+    return EMPTY_LISTPACK_BYTES + counts + sum(map(element_bytes, names)) + integer_bytes(0)
+
+
+def entry_bytes(
+    key: EntryID, master_names: list[bytes], entry_id: EntryID, fields: list[bytes]
+) -> int:
+    """The size of one entry in the node `key`, whose first entry has `master_names`."""
+    size = _FLAGS_BYTES
+    # The ID is stored as two differences to the key.
+    size += integer_bytes((entry_id >> SEQ_BITS) - (key >> SEQ_BITS))
+    size += integer_bytes((entry_id & MAX_SEQ) - (key & MAX_SEQ))
+    pairs = len(fields) // 2
+    if fields[::2] == master_names:
+        return size + sum(map(element_bytes, fields[1::2])) + integer_bytes(pairs + 3)
+    size += integer_bytes(pairs) + sum(map(element_bytes, fields))
+    return size + integer_bytes(2 * pairs + 4)

@@ -1,0 +1,528 @@
+"""The nodes of a stream: runs of about a hundred entries in the form in which they are sent.
+
+Where a node ends is visible to clients (reference 1.4): `~` trims remove whole nodes, and XINFO
+STREAM counts them. So a node knows, beside its live entries, how many it has lost, and how large
+Redis's listpack for it would be.
+
+* An OpenNode holds lists: IDs and encoded entries. The last node of a stream is one, and so are
+  nodes too large to be frozen and nodes of which only a few entries are left.
+* A FrozenNode holds one blob, compressed where that pays, with its IDs and entry lengths in
+  compact columns. It is never changed again, but for marks on the entries that were deleted.
+
+Both answer the same questions in the same way. Ranges are inclusive at both ends, `limit` is the
+largest number of entries wanted, and an answer in wire form is (number of entries, chunks), where
+the chunks join to the entries one after the other.
+
+What remains different from Redis: a node that lost nine tenths of its entries forgets how large
+these were. Should it become the last one again, it has more room than Redis would give it.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from copy import copy
+from functools import lru_cache
+from itertools import accumulate, compress, pairwise
+from typing import TypeAlias, TypeVar
+
+import lz4.block
+
+from storage.entry import Shape, decode_fields
+from storage.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.listpack_size import entry_bytes, header_bytes
+
+# Redis's largest node, whatever the configuration says (reference 1.4).
+MAX_NODE_BYTES = 1 << 30
+
+# To freeze or open a node is work that a client waits for: a quarter of a megabyte takes well
+# below a millisecond. Larger nodes stay open.
+FREEZE_MAX_BYTES = 256 * 1024
+
+# A compressed blob has to be smaller by an eighth at least, or it does not pay to open it.
+WORTHWHILE = 7 / 8
+
+# A frozen node of which so small a share is left goes back to lists of what is left.
+SPARSE_SHARE = 1 / 10
+
+# After so many entries their size is counted even if no limit is near, to let go of their fields.
+MAX_UNCOUNTED = 128
+
+# For how the size of an entry is bounded, see OpenNode._surplus_bytes.
+NEAR_MS = 2**31
+NEAR_SEQ = 2**12
+NEAR_ID_BYTES = 8
+LONG_ENTRY_BYTES = 4096
+
+T = TypeVar("T")
+Column: TypeAlias = "bytes | array[int]"
+
+
+class OpenNode:
+    """A node as lists; see the module."""
+
+    __slots__ = (
+        "_bound_bytes",
+        "_near_end",
+        "_surplus_bytes",
+        "_uncounted",
+        "deleted",
+        "entries",
+        "entries_bytes",
+        "ids",
+        "key",
+        "lost_end",
+        "shape",
+    )
+
+    def __init__(self, key: EntryID, shape: Shape) -> None:
+        self.key = key
+        self.ids: list[EntryID] = []
+        self.entries: list[bytes] = []
+        self.deleted = 0
+        self.lost_end: EntryID = key  # the greatest ID that was deleted
+        self.shape = shape  # of the first entry, whose names Redis leaves out in later ones
+        # The size that Redis's listpack would have is only computed when it matters. The last
+        # entries, with their fields in _uncounted, are not yet in entries_bytes; _bound_bytes
+        # is at least the size of the whole node.
+        self.entries_bytes = 0
+        self._uncounted: list[list[bytes]] = []
+        self._bound_bytes = header_bytes(sys.maxsize, sys.maxsize, shape.names)
+        # By how much at least an entry is longer here than there: by its framing and its names,
+        # and by the text of its ID, for which Redis stores differences to the key. That of the
+        # milliseconds takes 6 bytes below NEAR_MS; that of the sequence number at most 2 bytes
+        # more than it has digits, if the key's is below NEAR_SEQ.
+        id_text_bytes = len(b"$0\r\n%d-\r\n" % (key >> SEQ_BITS))
+        self._surplus_bytes = shape.surplus_bytes + id_text_bytes - NEAR_ID_BYTES
+        self._near_end = key + (NEAR_MS << SEQ_BITS) if key & MAX_SEQ < NEAR_SEQ else MIN_ID
+
+    # -- growing -------------------------------------------------------------------------------
+
+    def append(
+        self,
+        entry_id: EntryID,
+        entry: bytes,
+        fields: list[bytes],
+        shape: Shape,
+        max_entries: int,
+        max_bytes: int,
+    ) -> bool:
+        """Add an encoded entry with an ID above all others; False if Redis would not.
+
+        `max_entries` and `max_bytes` are the limits of a node, as in Stream.append.
+        """
+        size = len(entry)
+        if max_entries and len(self.ids) + self.deleted >= max_entries:
+            return False
+        near_limit = self._bound_bytes + size >= max_bytes or entry_id >= self._near_end
+        if near_limit and not self._has_bytes_for(fields, max_bytes):
+            return False
+        self.ids.append(entry_id)
+        self.entries.append(entry)
+        self._uncounted.append(fields)
+        if shape is self.shape and size < LONG_ENTRY_BYTES:
+            size -= self._surplus_bytes
+        self._bound_bytes += size
+        if len(self._uncounted) >= MAX_UNCOUNTED:
+            self.count_bytes()
+        return True
+
+    def _has_bytes_for(self, fields: list[bytes], max_bytes: int) -> bool:
+        # What Redis compares: the node as it is, and the new fields without their framing.
+        if not 0 < max_bytes <= MAX_NODE_BYTES:
+            max_bytes = MAX_NODE_BYTES
+        is_new = not self.ids and not self.deleted
+        return is_new or self.listpack_bytes() + sum(map(len, fields)) < max_bytes
+
+    def count_bytes(self) -> None:
+        """Bring `entries_bytes` and the bound up to date."""
+        names = self.shape.names
+        if self._uncounted:
+            ids = self.ids[-len(self._uncounted) :]
+            for entry_id, fields in zip(ids, self._uncounted, strict=True):
+                self.entries_bytes += entry_bytes(self.key, names, entry_id, fields)
+            self._uncounted.clear()
+        self._bound_bytes = self.entries_bytes + header_bytes(sys.maxsize, sys.maxsize, names)
+
+    def listpack_bytes(self) -> int:
+        """The size of the node in Redis."""
+        self.count_bytes()
+        return self.entries_bytes + header_bytes(len(self.ids), self.deleted, self.shape.names)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> int:
+        """How many entries there are."""
+        return len(self.ids)
+
+    @property
+    def first_id(self) -> EntryID:
+        """The smallest live ID; there must be one."""
+        return self.ids[0]
+
+    @property
+    def last_id(self) -> EntryID:
+        """The greatest live ID; there must be one."""
+        return self.ids[-1]
+
+    @property
+    def highest_id(self) -> EntryID:
+        """The ID that the node ends with, even if that entry is deleted: MINID trims go by it."""
+        return max(self.lost_end, self.ids[-1]) if self.ids else self.lost_end
+
+    def _slice(self, start: EntryID, end: EntryID) -> tuple[int, int]:
+        low = bisect_left(self.ids, start)
+        return low, bisect_right(self.ids, end, low)
+
+    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The first `limit` entries of a range."""
+        low, high = self._slice(start, end)
+        entries = self.entries[low : min(high, low + limit)]
+        return len(entries), entries
+
+    def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The last `limit` entries of a range, descending."""
+        low, high = self._slice(start, end)
+        entries = self.entries[max(low, high - limit) : high]
+        entries.reverse()
+        return len(entries), entries
+
+    def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
+        """The first `limit` IDs of a range."""
+        low, high = self._slice(start, end)
+        return self.ids[low : min(high, low + limit)]
+
+    def get(self, entry_id: EntryID) -> bytes | None:
+        """One encoded entry, or None."""
+        index = bisect_left(self.ids, entry_id)
+        if index < len(self.ids) and self.ids[index] == entry_id:
+            return self.entries[index]
+        return None
+
+    def count_below(self, entry_id: EntryID) -> int:
+        """How many live entries have smaller IDs."""
+        return bisect_left(self.ids, entry_id)
+
+    # -- losing --------------------------------------------------------------------------------
+
+    def delete(self, entry_id: EntryID) -> bool:
+        """Remove one entry; False if it is not there."""
+        index = bisect_left(self.ids, entry_id)
+        if index == len(self.ids) or self.ids[index] != entry_id:
+            return False
+        self._remove(index, index + 1)
+        return True
+
+    def drop_first(self, count: int) -> None:
+        """Remove the first `count` live entries."""
+        self._remove(0, count)
+
+    def _remove(self, low: int, high: int) -> None:
+        if low == high:
+            return
+        # Redis only marks an entry as deleted: it still counts, in number and in size.
+        self.count_bytes()
+        self.lost_end = max(self.lost_end, self.ids[high - 1])
+        del self.ids[low:high]
+        del self.entries[low:high]
+        self.deleted += high - low
+
+    # -- changing form -------------------------------------------------------------------------
+
+    def copy(self) -> OpenNode:
+        """An independent node with the same content."""
+        self.count_bytes()
+        twin = OpenNode(self.key, self.shape)
+        twin.ids = self.ids.copy()
+        twin.entries = self.entries.copy()
+        twin.deleted = self.deleted
+        twin.lost_end = self.lost_end
+        twin.entries_bytes = self.entries_bytes
+        twin._bound_bytes = self._bound_bytes
+        return twin
+
+    def freeze(self) -> Node:
+        """The node as it is kept once nothing is appended to it any more."""
+        lengths = list(map(len, self.entries))
+        can_freeze = lengths and sum(lengths) <= FREEZE_MAX_BYTES
+        if self.deleted or not can_freeze:
+            self.count_bytes()  # what deleted entries took cannot be found out later
+        return FrozenNode(self, lengths) if can_freeze else self
+
+    def memory_bytes(self) -> int:
+        """An estimate of the memory that the node takes."""
+        lists = sys.getsizeof(self) + sys.getsizeof(self.ids) + sys.getsizeof(self.entries)
+        ids = len(self.ids) * sys.getsizeof(self.key)
+        return lists + ids + sum(map(sys.getsizeof, self.entries))
+
+
+class FrozenNode:
+    """A node as a blob; see the module."""
+
+    __slots__ = (
+        "_alive",
+        "_blob",
+        "_compressed",
+        "_lengths",
+        "_ms",
+        "_seq",
+        "_shape",
+        "deleted",
+        "entries_bytes",
+        "key",
+        "live",
+        "lost_end",
+    )
+
+    def __init__(self, node: OpenNode, lengths: list[int]) -> None:
+        self.key = node.key
+        self.live = len(node.ids)
+        self._shape = node.shape
+        self.deleted = node.deleted
+        # Of what was deleted before: the greatest ID, and what all entries took in Redis.
+        self.lost_end = node.lost_end
+        self.entries_bytes = node.entries_bytes if node.deleted else 0
+        payload = b"".join(node.entries)
+        blob = lz4.block.compress(payload)
+        self._compressed = len(blob) < len(payload) * WORTHWHILE
+        self._blob = blob if self._compressed else payload
+        # The ID of entry i is (ms of the key + _ms[i], _seq[i]).
+        base_ms = node.key >> SEQ_BITS
+        self._ms = _column([(entry_id >> SEQ_BITS) - base_ms for entry_id in node.ids])
+        self._seq = _column([entry_id & MAX_SEQ for entry_id in node.ids])
+        self._lengths = _column(lengths)
+        # One byte for each entry, 0 once it is deleted; None as long as none is.
+        self._alive: bytearray | None = None
+
+    # -- places --------------------------------------------------------------------------------
+    # An entry's place is its position in the blob, deleted ones included.
+
+    def _id_at(self, place: int) -> EntryID:
+        return ((self.key >> SEQ_BITS) + self._ms[place]) << SEQ_BITS | self._seq[place]
+
+    def _place(self, entry_id: EntryID) -> int:
+        """The place of the first entry, live or not, with an ID not below this one."""
+        ms = (entry_id >> SEQ_BITS) - (self.key >> SEQ_BITS)
+        low = bisect_left(self._ms, ms)
+        high = bisect_right(self._ms, ms, low)
+        return bisect_left(self._seq, entry_id & MAX_SEQ, low, high)
+
+    def _live_place(self, entry_id: EntryID) -> int | None:
+        """The place of the live entry with this ID, or None."""
+        place = self._place(entry_id)
+        if place == len(self._ms) or self._id_at(place) != entry_id:
+            return None
+        return place if self._alive is None or self._alive[place] else None
+
+    def _live_runs(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """The stretches of live entries in places [low, high), as such pairs themselves."""
+        if self._alive is None:
+            if low < high:
+                yield low, high
+            return
+        while (low := self._alive.find(1, low, high)) >= 0:
+            end = self._alive.find(0, low, high)
+            if end < 0:
+                end = high
+            yield low, end
+            low = end
+
+    def _live_items(self, items: list[T], low: int, high: int) -> list[T]:
+        """Those of the items in places [low, high) that belong to live entries."""
+        return items if self._alive is None else list(compress(items, self._alive[low:high]))
+
+    def _offset(self, place: int) -> int:
+        return sum(self._lengths[:place])
+
+    def _payload(self) -> bytes:
+        return lz4.block.decompress(self._blob) if self._compressed else self._blob
+
+    def _ids(self, low: int, high: int) -> list[EntryID]:
+        """All IDs in places [low, high)."""
+        base_ms = self.key >> SEQ_BITS
+        pairs = zip(self._ms[low:high], self._seq[low:high], strict=True)
+        return [(base_ms + ms) << SEQ_BITS | seq for ms, seq in pairs]
+
+    def _entries(self, low: int, high: int) -> list[bytes]:
+        """All entries in places [low, high)."""
+        payload = _recent_payload(self)
+        offsets = accumulate(self._lengths[low:high], initial=self._offset(low))
+        return [payload[start:end] for start, end in pairwise(offsets)]
+
+    # -- reading -------------------------------------------------------------------------------
+
+    @property
+    def first_id(self) -> EntryID:
+        """The smallest live ID; there must be one."""
+        return self._id_at(0 if self._alive is None else self._alive.index(1))
+
+    @property
+    def last_id(self) -> EntryID:
+        """The greatest live ID; there must be one."""
+        return self._id_at(-1 if self._alive is None else self._alive.rindex(1))
+
+    @property
+    def highest_id(self) -> EntryID:
+        """The ID that the node ends with, even if that entry is deleted."""
+        return max(self._id_at(-1), self.lost_end)
+
+    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The first `limit` entries of a range."""
+        if (
+            self._alive is None
+            and start <= self.key
+            and limit >= self.live
+            and end >= self.highest_id
+        ):
+            return self.live, [self._payload()]
+        payload = _recent_payload(self)
+        found = 0
+        chunks = []
+        for low, high in self._live_runs(self._place(start), self._place(end + 1)):
+            high = min(high, low + limit - found)
+            chunks.append(payload[self._offset(low) : self._offset(high)])
+            found += high - low
+            if found == limit:
+                break
+        return found, chunks
+
+    def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The last `limit` entries of a range, descending."""
+        low, high = self._place(start), self._place(end + 1)
+        if self._alive is None:
+            low = max(low, high - limit)
+        entries = self._live_items(self._entries(low, high), low, high)
+        entries.reverse()
+        del entries[limit:]
+        return len(entries), entries
+
+    def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
+        """The first `limit` IDs of a range."""
+        low, high = self._place(start), self._place(end + 1)
+        if self._alive is None:
+            high = min(high, low + limit)
+        return self._live_items(self._ids(low, high), low, high)[:limit]
+
+    def get(self, entry_id: EntryID) -> bytes | None:
+        """One encoded entry, or None."""
+        place = self._live_place(entry_id)
+        if place is None:
+            return None
+        offset = self._offset(place)
+        return _recent_payload(self)[offset : offset + self._lengths[place]]
+
+    def count_below(self, entry_id: EntryID) -> int:
+        """How many live entries have smaller IDs."""
+        place = self._place(entry_id)
+        return place if self._alive is None else self._alive.count(1, 0, place)
+
+    # -- losing --------------------------------------------------------------------------------
+
+    def delete(self, entry_id: EntryID) -> bool:
+        """Mark one entry as deleted; False if it is not there."""
+        place = self._live_place(entry_id)
+        if place is None:
+            return False
+        self._mark_deleted(place)
+        return True
+
+    def drop_first(self, count: int) -> None:
+        """Mark the first `count` live entries as deleted."""
+        place = -1
+        for _ in range(count):
+            place += 1
+            if self._alive is not None:
+                place = self._alive.index(1, place)
+            self._mark_deleted(place)
+
+    def _mark_deleted(self, place: int) -> None:
+        if self._alive is None:
+            self._alive = bytearray([1]) * len(self._ms)
+        self._alive[place] = 0
+        self.live -= 1
+        self.deleted += 1
+
+    # -- changing form -------------------------------------------------------------------------
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether so little is left that thaw() gives memory back."""
+        return 0 < self.live < len(self._ms) * SPARSE_SHARE
+
+    def thaw(self) -> OpenNode:
+        """The node as lists of what is left."""
+        high = len(self._ms)
+        ids = self._live_items(self._ids(0, high), 0, high)
+        node = self._open(ids, self._live_items(self._entries(0, high), 0, high))
+        node.lost_end = self.highest_id
+        return node
+
+    def reopen(self) -> OpenNode:
+        """The node as lists, to append to: its deleted entries keep counting in its size."""
+        high = len(self._ms)
+        ids = self._ids(0, high)
+        node = self._open(ids, self._entries(0, high))
+        if self.entries_bytes:
+            node.entries_bytes = self.entries_bytes
+        if self._alive is not None:
+            for entry_id, alive in zip(ids, self._alive, strict=True):
+                if not alive:
+                    node.delete(entry_id)
+        node.deleted = self.deleted
+        node.lost_end = max(node.lost_end, self.lost_end)
+        node.count_bytes()
+        return node
+
+    def _open(self, ids: list[EntryID], entries: list[bytes]) -> OpenNode:
+        node = OpenNode(self.key, self._shape)
+        for entry_id, entry in zip(ids, entries, strict=True):
+            fields = decode_fields(entry)
+            node.append(entry_id, entry, fields, self._shape, 0, MAX_NODE_BYTES)
+        node.count_bytes()  # of all, so that it did not matter which shape each has
+        node.deleted = self.deleted
+        return node
+
+    def copy(self) -> FrozenNode:
+        """An independent node with the same content; what never changes is shared."""
+        twin = copy(self)
+        if self._alive is not None:
+            twin._alive = self._alive.copy()
+        return twin
+
+    def memory_bytes(self) -> int:
+        """An estimate of the memory that the node takes. Shared columns count for nothing."""
+        columns = [c for c in (self._ms, self._seq, self._lengths) if c[0] != c[-1]]
+        parts = [self.key, self._blob, self._alive, *columns]
+        return sys.getsizeof(self) + sum(map(sys.getsizeof, filter(None, parts)))
+
+
+def _column(values: list[int]) -> Column:
+    """The values in as little memory as will do."""
+    if values.count(values[0]) == len(values):
+        return _uniform_column(values[0], len(values))
+    return _packed_column(values)
+
+
+@lru_cache(maxsize=1024)
+def _uniform_column(value: int, count: int) -> Column:
+    """`count` times the same value. Most nodes have such columns, and share them."""
+    return _packed_column([value] * count)
+
+
+def _packed_column(values: list[int]) -> Column:
+    top = max(values)
+    if top < 2**8:
+        return bytes(values)
+    return array("H" if top < 2**16 else "I" if top < 2**32 else "Q", values)
+
+
+@lru_cache(maxsize=16)
+def _recent_payload(node: FrozenNode) -> bytes:
+    """The blob of a node as it was frozen; the last few are kept open for readers in steps."""
+    return node._payload()
+
+
+Node: TypeAlias = OpenNode | FrozenNode

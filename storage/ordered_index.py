@@ -1,0 +1,266 @@
+"""A map from int to object that is walked in ascending order: pending entries, and SCAN's order.
+
+Its keys mostly arrive in ascending order and leave from anywhere. They live in blocks: small dicts
+that each hold one range of keys, in a list that is ordered by the ranges. A dict keeps its items
+in the order of insertion, so a block that was filled in ascending order is ordered already; one
+that took a key out of order is sorted when it is next walked.
+
+Guarantees: a lookup, an append or a removal touches one block, and one that finds its key in the
+block used last does not search for it. No operation but a walk depends on the number of items
+beyond a binary search over the blocks, and none ever rehashes or moves them all, so that an index
+of millions causes no pause. Blocks that empty are dropped, and sparse neighbours are merged.
+
+Leaves out: None as an item (it stands for "not there"), and keys outside of [0, 2**128).
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+KEY_LIMIT = 2**128
+
+# As many items as a dict takes before it grows beyond 512 slots: small enough to sort or merge
+# within microseconds, large enough that a million items make only three thousand blocks.
+BLOCK_ITEMS = 341
+
+# A block that shrinks to one of these sizes is merged with a neighbour, if there is room.
+MERGE_AT = frozenset({0, BLOCK_ITEMS // 8, BLOCK_ITEMS // 4})
+
+
+class OrderedIndex(Generic[T]):
+    """Items by key; see the module for what it guarantees."""
+
+    __slots__ = (
+        "_blocks",
+        "_bounds",
+        "_length",
+        "_recent",
+        "_recent_end",
+        "_recent_start",
+        "_top",
+        "_unsorted",
+    )
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove everything."""
+        tail: dict[int, T] = {}
+        # _blocks[i] holds the keys in [_bounds[i], _bounds[i + 1]). Only the last may be empty.
+        self._blocks = [tail]
+        self._bounds = [0]
+        self._unsorted: set[int] = set()  # the bounds of blocks that took a key out of order
+        self._length = 0
+        self._top = -1  # no key was ever greater
+        self._recent = tail  # the block used last, and its range
+        self._recent_start = 0
+        self._recent_end = KEY_LIMIT
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __contains__(self, key: int) -> bool:
+        return self.get(key) is not None
+
+    def __getitem__(self, key: int) -> T:
+        item = self.get(key)
+        if item is None:
+            raise KeyError(key)
+        return item
+
+    def get(self, key: int) -> T | None:
+        """The item at `key`, or None."""
+        if self._recent_start <= key < self._recent_end:
+            return self._recent.get(key)
+        return self._find(key).get(key)
+
+    def __setitem__(self, key: int, item: T) -> None:
+        assert item is not None
+        if key > self._top:
+            self._append(key, item)
+            return
+        block = self._find(key)
+        if key not in block:
+            self._length += 1
+            self._unsorted.add(self._recent_start)
+            block[key] = item
+            if len(block) > 2 * BLOCK_ITEMS:
+                self._split(key)
+        else:
+            block[key] = item
+
+    def extend(self, keys: list[int], items: list[T]) -> None:
+        """Add many items at once; `keys` ascend and are all new. Quickest above every old key."""
+        if not keys:
+            return
+        if keys[0] <= self._top:
+            for key, item in zip(keys, items, strict=True):
+                self[key] = item
+            return
+        added = 0
+        while added < len(keys):
+            tail = self._blocks[-1]
+            if len(tail) >= BLOCK_ITEMS:
+                tail = self._open_block(keys[added])
+            end = added + BLOCK_ITEMS - len(tail)
+            tail.update(zip(keys[added:end], items[added:end], strict=True))
+            added = end
+        self._top = keys[-1]
+        self._length += len(keys)
+
+    def pop(self, key: int, default: T | None = None) -> T | None:
+        """Remove and return the item at `key`; `default` if there is none."""
+        if self._recent_start <= key < self._recent_end:
+            block = self._recent
+        else:
+            block = self._find(key)
+        item = block.pop(key, None)
+        if item is None:
+            return default
+        self._length -= 1
+        if len(block) in MERGE_AT and block is not self._blocks[-1]:
+            self._merge(key)
+        return item
+
+    # -- walking -------------------------------------------------------------------------------
+    # A walk copies one block at a time, so the index may be changed meanwhile. What is removed
+    # may still be yielded, and what is added may be missed, within the block the walk is in.
+
+    def first_key(self) -> int | None:
+        """The smallest key, or None."""
+        return next(iter(self._sorted(0)), None)
+
+    def last_key(self) -> int | None:
+        """The greatest key, or None."""
+        for index in range(len(self._blocks) - 1, -1, -1):
+            if self._blocks[index]:
+                return next(reversed(self._sorted(index)))
+        return None
+
+    def items_from(self, start: int) -> Iterator[tuple[int, T]]:
+        """(key, item) of every key >= `start`, ascending."""
+        while True:
+            index = self._index_of(start)
+            block = self._sorted(index)
+            end = self._bounds[index + 1] if index + 1 < len(self._bounds) else KEY_LIMIT
+            items = list(block.items())
+            if start > self._bounds[index]:
+                del items[: bisect_left(list(block), start)]
+            yield from items
+            if end == KEY_LIMIT:
+                return
+            start = end
+
+    def items_down_from(self, start: int) -> Iterator[tuple[int, T]]:
+        """(key, item) of every key <= `start`, descending."""
+        while start >= 0:
+            index = self._index_of(start)
+            block = self._sorted(index)
+            bound = self._bounds[index]
+            items = list(block.items())
+            del items[bisect_right(list(block), start) :]
+            yield from reversed(items)
+            start = bound - 1
+
+    def __iter__(self) -> Iterator[int]:
+        return (key for key, _ in self.items_from(0))
+
+    def items(self) -> Iterator[tuple[int, T]]:
+        """All (key, item), ascending."""
+        return self.items_from(0)
+
+    def values(self) -> Iterator[T]:
+        """All items, in ascending order of their keys."""
+        return (item for _, item in self.items_from(0))
+
+    def memory_bytes(self) -> int:
+        """An estimate of the memory that the index takes, without its keys and items."""
+        lists = sys.getsizeof(self._blocks) + sys.getsizeof(self._bounds)
+        return sys.getsizeof(self) + lists + sum(map(sys.getsizeof, self._blocks))
+
+    # -- blocks --------------------------------------------------------------------------------
+
+    def _index_of(self, key: int) -> int:
+        return bisect_right(self._bounds, key) - 1
+
+    def _find(self, key: int) -> dict[int, T]:
+        """The block whose range `key` is in; it is the recent one from now on."""
+        index = self._index_of(key)
+        bounds = self._bounds
+        self._recent = self._blocks[index]
+        self._recent_start = bounds[index]
+        self._recent_end = bounds[index + 1] if index + 1 < len(bounds) else KEY_LIMIT
+        return self._recent
+
+    def _append(self, key: int, item: T) -> None:
+        tail = self._blocks[-1]
+        if len(tail) >= BLOCK_ITEMS:
+            tail = self._open_block(key)
+        tail[key] = item
+        self._top = key
+        self._length += 1
+
+    def _open_block(self, bound: int) -> dict[int, T]:
+        """A new last block, for keys from `bound` on."""
+        tail: dict[int, T] = {}
+        self._blocks.append(tail)
+        self._bounds.append(bound)
+        self._find(bound)
+        return tail
+
+    def _sorted(self, index: int) -> dict[int, T]:
+        """The block at `index`, its items in ascending order."""
+        block = self._blocks[index]
+        bound = self._bounds[index]
+        if bound in self._unsorted:
+            self._unsorted.discard(bound)
+            block = self._replace(index, block.items())
+        return block
+
+    def _replace(self, index: int, items: Iterable[tuple[int, T]]) -> dict[int, T]:
+        block = dict(sorted(items, key=_key_of))
+        self._blocks[index] = block
+        self._find(self._bounds[index])
+        return block
+
+    def _split(self, key: int) -> None:
+        """Make two blocks of the one that `key` is in."""
+        index = self._index_of(key)
+        block = self._sorted(index)
+        middle = len(block) // 2
+        upper = dict(islice(block.items(), middle, None))
+        lower = dict(islice(block.items(), middle))
+        self._blocks[index : index + 1] = [lower, upper]
+        self._bounds.insert(index + 1, next(iter(upper)))
+        self._find(key)
+
+    def _merge(self, key: int) -> None:
+        """Join the sparse block that `key` is in with a neighbour that has room for it."""
+        index = self._index_of(key)
+        size = len(self._blocks[index])
+        if index + 1 < len(self._blocks) and self._can_join(index, index + 1):
+            lower = index
+        elif index > 0 and self._can_join(index - 1, index):
+            lower = index - 1
+        elif size == 0:
+            lower = index
+        else:
+            return
+        joined = self._sorted(lower) | self._sorted(lower + 1)
+        self._blocks[lower : lower + 2] = [joined]
+        del self._bounds[lower + 1]
+        self._find(key)
+
+    def _can_join(self, lower: int, upper: int) -> bool:
+        return len(self._blocks[lower]) + len(self._blocks[upper]) <= BLOCK_ITEMS // 2
+
+
+def _key_of(item: tuple[int, T]) -> int:
+    return item[0]

@@ -1,0 +1,385 @@
+"""A stream: entries in the order of their IDs, in nodes, with its consumer groups.
+
+Entries are kept in the form in which they are sent (storage/entry.py), so that answering a range
+is a join of bytes. They live in nodes (storage/node.py), whose boundaries are those of Redis.
+
+Guarantees: IDs only ever ascend; `length`, `first_id`, `max_deleted_id` and `entries_added` are
+what Redis 7.4 shows (reference 1.4, 1.5 and 1.12). Trimming never changes `max_deleted_id`.
+
+Leaves out: what clients may ask for and how they are answered (commands/streams), and which IDs
+may be appended: the caller has checked that an ID is above `last_id`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from storage.entry import Shape
+from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID, format_id
+from storage.group import UNKNOWN, Group
+from storage.node import FrozenNode, Node, OpenNode
+from storage.node_list import NodeList
+from storage.radix_tree import radix_node_count
+
+# What goes before an ID and its CRLF to make a bulk string of it, by the length of these.
+_ID_BULK_HEADERS = [
+    b"$%d\r\n" % (length - len(b"\r\n")) for length in range(len(format_id(MAX_ID) + b"\r\n") + 1)
+]
+
+
+class Stream:
+    """One stream. XSETID and the like write its plain attributes."""
+
+    __slots__ = (
+        "_nodes",
+        "_shape",
+        "_tail",
+        "access_ms",
+        "entries_added",
+        "groups",
+        "last_id",
+        "length",
+        "max_deleted_id",
+        "serial",
+    )
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.last_id: EntryID = MIN_ID
+        self.max_deleted_id: EntryID = MIN_ID
+        self.entries_added = 0
+        self.groups: dict[bytes, Group] = {}
+        self.access_ms = 0  # the last access, Unix ms; whoever looks the key up sets it
+        self.serial = 0  # the place in the keyspace's SCAN order; the keyspace sets it
+        self._nodes = NodeList()
+        self._tail: OpenNode | None = None  # the last node, if it is open
+        self._shape = Shape([])  # of the last entry that was appended
+
+    # -- appending -----------------------------------------------------------------------------
+
+    def append(
+        self, entry_id: EntryID, fields: list[bytes], max_node_entries: int, max_node_bytes: int
+    ) -> bytes:
+        """Add an entry; `fields` is flat: field, value, field, value...
+
+        The caller leaves the list alone from then on. The limits are the directives
+        stream-node-max-entries (0: none) and stream-node-max-bytes (0 or more than 1 GiB: 1 GiB).
+        Returns the ID as an encoded bulk string, which is the reply to XADD.
+        """
+        shape = self._shape
+        names = fields[::2]
+        if names != shape.names:
+            shape = self._shape = Shape(names)
+        text = b"%d-%d\r\n" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+        id_bulk = _ID_BULK_HEADERS[len(text)] + text
+        entry = shape.encode(id_bulk, fields)
+        tail = self._tail
+        if tail is None or not tail.append(
+            entry_id, entry, fields, shape, max_node_entries, max_node_bytes
+        ):
+            self._append_elsewhere(entry_id, entry, fields, max_node_entries, max_node_bytes)
+        self.length += 1
+        self.entries_added += 1
+        self.last_id = entry_id
+        return id_bulk
+
+    def _append_elsewhere(
+        self,
+        entry_id: EntryID,
+        entry: bytes,
+        fields: list[bytes],
+        max_entries: int,
+        max_bytes: int,
+    ) -> None:
+        """Add an entry that does not go into the present tail, and make its node the tail."""
+        last = self._nodes.last()
+        if self._tail is not None:
+            self._nodes.replace(self._tail.freeze())
+        elif isinstance(last, FrozenNode) and not 0 < max_entries <= last.live + last.deleted:
+            # All later nodes are gone, and Redis would try the one that is the last now.
+            tail = last.reopen()
+            if tail.append(entry_id, entry, fields, self._shape, max_entries, max_bytes):
+                self._nodes.replace(tail)
+                self._tail = tail
+                return
+        self._tail = OpenNode(entry_id, self._shape)
+        self._tail.append(entry_id, entry, fields, self._shape, max_entries, max_bytes)
+        self._nodes.append(self._tail)
+
+    # -- reading -------------------------------------------------------------------------------
+    # A range is inclusive at both ends, and a negative count means all of it. In wire form it is
+    # (number of entries, chunks), where the chunks join to the entries one after the other.
+
+    @property
+    def first_id(self) -> EntryID:
+        """The smallest ID there is; 0-0 if the stream is empty."""
+        return next((node.first_id for node in self._nodes if node.live), MIN_ID)
+
+    @property
+    def last_live_id(self) -> EntryID:
+        """The greatest ID there is; 0-0 if the stream is empty."""
+        return next((n.last_id for n in self._nodes.down_from_id(MAX_ID) if n.live), MIN_ID)
+
+    def range(self, start: EntryID, end: EntryID, count: int = -1) -> tuple[int, list[bytes]]:
+        """The first `count` entries of a range, ascending, in wire form."""
+        limit = count if count >= 0 else self.length
+        found = 0
+        chunks: list[bytes] = []
+        for node in self._nodes.from_id(start):
+            if found >= limit or node.key > end:
+                break
+            selected, parts = node.select(start, end, limit - found)
+            found += selected
+            chunks += parts
+        return found, chunks
+
+    def reverse_range(
+        self, end: EntryID, start: EntryID, count: int = -1
+    ) -> tuple[int, list[bytes]]:
+        """The last `count` entries of a range, descending, in wire form."""
+        limit = count if count >= 0 else self.length
+        found = 0
+        chunks: list[bytes] = []
+        for node in self._nodes.down_from_id(end):
+            if found >= limit or (found and node.highest_id < start):
+                break
+            selected, parts = node.select_down(start, end, limit - found)
+            found += selected
+            chunks += parts
+        return found, chunks
+
+    def range_with_ids(
+        self, start: EntryID, end: EntryID, count: int = -1
+    ) -> tuple[list[EntryID], list[bytes]]:
+        """The IDs of the first `count` entries of a range, and the entries in chunks."""
+        return self.ids(start, end, count), self.range(start, end, count)[1]
+
+    def ids(self, start: EntryID, end: EntryID, count: int = -1) -> list[EntryID]:
+        """The IDs of the first `count` entries of a range, ascending."""
+        limit = count if count >= 0 else self.length
+        ids: list[EntryID] = []
+        for node in self._nodes.from_id(start):
+            if len(ids) >= limit or node.key > end:
+                break
+            ids += node.select_ids(start, end, limit - len(ids))
+        return ids
+
+    def get(self, entry_id: EntryID) -> bytes | None:
+        """The encoded entry with this ID, or None."""
+        node = self._nodes.find(entry_id)
+        return None if node is None else node.get(entry_id)
+
+    def __contains__(self, entry_id: EntryID) -> bool:
+        return self.get(entry_id) is not None
+
+    def first_entry(self) -> bytes | None:
+        """The encoded entry with the smallest ID, or None."""
+        return self.get(self.first_id)
+
+    def last_entry(self) -> bytes | None:
+        """The encoded entry with the greatest ID, or None."""
+        return self.get(self.last_live_id)
+
+    # -- deleting ------------------------------------------------------------------------------
+
+    def delete(self, entry_id: EntryID) -> bool:
+        """Remove one entry (XDEL); False if there is none. PELs keep their references to it."""
+        node = self._nodes.find(entry_id)
+        if node is None or not node.delete(entry_id):
+            return False
+        self.length -= 1
+        self.max_deleted_id = max(self.max_deleted_id, entry_id)
+        if node.live == 0:
+            self._nodes.remove(node)
+            self._find_tail()
+        else:
+            self._thaw_if_sparse(node)
+        return True
+
+    def trim_to_length(self, max_length: int, *, approximate: bool = False, limit: int = 0) -> int:
+        """Remove the oldest entries beyond `max_length`; how many were removed.
+
+        An approximate trim removes whole nodes only, and stops before it has removed more than
+        `limit` entries (0: no limit).
+        """
+        removed = 0
+        while self.length > max_length and (node := self._nodes.first()) is not None:
+            if limit and removed + node.live > limit:
+                break
+            if self.length - node.live >= max_length:
+                removed += self._drop_first_node(node)
+            elif approximate:
+                break
+            else:
+                removed += self._drop_first_entries(node, self.length - max_length)
+        return removed
+
+    def trim_before(self, min_id: EntryID, *, approximate: bool = False, limit: int = 0) -> int:
+        """Remove the entries with IDs below `min_id`; how many were removed.
+
+        `approximate` and `limit` are as in trim_to_length.
+        """
+        removed = 0
+        while (node := self._nodes.first()) is not None:
+            if limit and removed + node.live > limit:
+                break
+            if node.highest_id < min_id:
+                removed += self._drop_first_node(node)
+            elif approximate:
+                break
+            else:
+                # A node that is left without a live entry stays, as in Redis.
+                removed += self._drop_first_entries(node, node.count_below(min_id))
+                break
+        return removed
+
+    def would_trim_to_length(
+        self, max_length: int, *, approximate: bool = False, limit: int = 0
+    ) -> bool:
+        """Whether trim_to_length after one more append would remove an entry that is here now.
+
+        It may say yes for an approximate trim of the tail that then removes nothing.
+        """
+        node = self._nodes.first()
+        if node is None or self.length < max_length:
+            return False
+        return not approximate or (
+            self.length + 1 - node.live >= max_length and not 0 < limit < node.live
+        )
+
+    def would_trim_before(
+        self, min_id: EntryID, *, approximate: bool = False, limit: int = 0
+    ) -> bool:
+        """Whether trim_before after one more append would remove an entry that is here now.
+
+        It may say yes for an approximate trim of the tail that then removes nothing.
+        """
+        node = self._nodes.first()
+        if node is None or self.first_id >= min_id:
+            return False
+        return not approximate or (node.highest_id < min_id and not 0 < limit < node.live)
+
+    def _drop_first_node(self, node: Node) -> int:
+        self._nodes.drop_first()
+        self._find_tail()
+        self.length -= node.live
+        return node.live
+
+    def _drop_first_entries(self, node: Node, count: int) -> int:
+        node.drop_first(count)
+        self.length -= count
+        self._thaw_if_sparse(node)
+        return count
+
+    def _find_tail(self) -> None:
+        """After the last node may have been removed or replaced."""
+        last = self._nodes.last()
+        self._tail = last if isinstance(last, OpenNode) else None
+
+    def _thaw_if_sparse(self, node: Node) -> None:
+        if isinstance(node, FrozenNode) and node.is_sparse:
+            self._nodes.replace(node.thaw())
+            self._find_tail()
+
+    # -- groups --------------------------------------------------------------------------------
+
+    def advance_group(self, group: Group, ids: list[EntryID]) -> None:
+        """Move `group` past the entries `ids`, which it is given now (reference 1.12).
+
+        `ids` ascend and are above the group's last ID. They count one by one as long as the
+        group knows where it stands, and from where it can know again.
+        """
+        for position, entry_id in enumerate(ids):
+            if (
+                group.entries_read != UNKNOWN
+                and group.last_delivered_id >= self.first_id
+                and not self.has_tombstone_after(group.last_delivered_id)
+            ):
+                # From here on the same holds for each ID that follows.
+                group.entries_read += len(ids) - position
+                group.last_delivered_id = ids[-1]
+                return
+            if self.entries_added:
+                group.entries_read = self.estimate_entries_read(entry_id)
+            group.last_delivered_id = entry_id
+
+    def has_tombstone_after(self, entry_id: EntryID) -> bool:
+        """Whether an entry with this ID or a greater one may have been deleted."""
+        return self.length > 0 and self.max_deleted_id != MIN_ID and entry_id <= self.max_deleted_id
+
+    def estimate_entries_read(self, entry_id: EntryID) -> int:
+        """How many entries were ever added up to `entry_id`; UNKNOWN (-1) if that is not known."""
+        if not self.entries_added:
+            return 0
+        if not self.length and entry_id <= self.last_id:
+            return self.entries_added
+        if entry_id != MIN_ID and entry_id < self.max_deleted_id:
+            return UNKNOWN
+        if entry_id == self.last_id:
+            return self.entries_added
+        if entry_id > self.last_id:
+            return UNKNOWN
+        first_id = self.first_id
+        if self.max_deleted_id == MIN_ID or self.max_deleted_id < first_id:
+            if entry_id < first_id:
+                return self.entries_added - self.length
+            if entry_id == first_id:
+                return self.entries_added - self.length + 1
+        return UNKNOWN
+
+    def lag(self, group: Group) -> int | None:
+        """How many entries `group` was not given yet; None if that is not known."""
+        if not self.entries_added or not self.length:
+            return 0
+        last_id = group.last_delivered_id
+        if last_id < self.first_id and self.max_deleted_id < self.first_id:
+            return self.length
+        read = group.entries_read
+        if read == UNKNOWN or self.has_tombstone_after(last_id):
+            read = self.estimate_entries_read(last_id)
+        return None if read == UNKNOWN else self.entries_added - read
+
+    # -- the whole -----------------------------------------------------------------------------
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes there are (radix-tree-keys)."""
+        return len(self._nodes)
+
+    def radix_node_count(self) -> int:
+        """How many nodes Redis's radix tree of the nodes' keys has (radix-tree-nodes)."""
+        return radix_node_count(self._nodes.keys())
+
+    def iter_nodes(self) -> Iterator[Node]:
+        """The nodes in order."""
+        return iter(self._nodes)
+
+    def copy(self) -> Stream:
+        """An independent stream with the same entries and groups (COPY)."""
+        twin = Stream()
+        for name in ("length", "last_id", "max_deleted_id", "entries_added", "access_ms"):
+            setattr(twin, name, getattr(self, name))
+        for node in self._nodes:
+            twin._nodes.append(node.copy())
+        twin._find_tail()
+        twin.groups = {name: group.copy() for name, group in self.groups.items()}
+        return twin
+
+    def release(self) -> None:
+        """Break the circles among groups and their consumers, when the stream itself goes."""
+        for group in self.groups.values():
+            group.disband()
+
+    def memory_bytes(self, sampled: int = 5) -> int:
+        """An estimate of the memory the stream takes, from `sampled` nodes (0: from all)."""
+        count = len(self._nodes)
+        size = sys.getsizeof(self) + sum(g.memory_bytes() for g in self.groups.values())
+        looked_at = 0
+        nodes_bytes = 0
+        for node in self._nodes:
+            nodes_bytes += node.memory_bytes()
+            looked_at += 1
+            if looked_at == sampled:
+                break
+        return size + (nodes_bytes * count // looked_at if looked_at else 0)
