@@ -1,0 +1,1 @@
+"""What each command means: one plain function per command, no I/O, no clock, no chance."""

@@ -1,0 +1,85 @@
+"""A cursor over a request's arguments.
+
+Handlers parse all of their arguments before they touch anything. `Arguments` keeps the place, so
+that "not an integer", "syntax error" and trailing words are each one error in one place.
+"""
+
+from __future__ import annotations
+
+from protocol import errors
+from protocol.errors import ReplyError
+from storage.values import as_int64
+
+INT64_MIN = -(1 << 63)
+INT64_MAX = (1 << 63) - 1
+
+
+def parse_int(
+    text: bytes,
+    error: bytes = errors.NOT_AN_INTEGER,
+    minimum: int = INT64_MIN,
+    maximum: int = INT64_MAX,
+) -> int:
+    """A canonical decimal integer in the given bounds; `ReplyError(error)` otherwise.
+
+    Redis's string2ll: no blanks, no leading zeros, no plus sign.
+    """
+    number = as_int64(text)
+    if number is None or not minimum <= number <= maximum:
+        raise ReplyError(error)
+    return number
+
+
+class Arguments:
+    """The words of a request from `position` on."""
+
+    __slots__ = ("argv", "position")
+
+    def __init__(self, argv: list[bytes], position: int) -> None:
+        self.argv = argv
+        self.position = position
+
+    def __bool__(self) -> bool:
+        return self.position < len(self.argv)
+
+    @property
+    def remaining(self) -> int:
+        """How many words are left."""
+        return len(self.argv) - self.position
+
+    def peek(self) -> bytes:
+        """The next word in upper case, b"" at the end; the cursor stays."""
+        return self.argv[self.position].upper() if self else b""
+
+    def next(self, error: bytes = errors.SYNTAX) -> bytes:
+        """The next word as it was sent; `ReplyError(error)` at the end."""
+        if not self:
+            raise ReplyError(error)
+        word = self.argv[self.position]
+        self.position += 1
+        return word
+
+    def next_keyword(self) -> bytes:
+        """The next word in upper case."""
+        return self.next().upper()
+
+    def take(self, keyword: bytes) -> bool:
+        """Step over `keyword` (upper case) if it comes next."""
+        if self.peek() != keyword:
+            return False
+        self.position += 1
+        return True
+
+    def next_int(
+        self,
+        error: bytes = errors.NOT_AN_INTEGER,
+        minimum: int = INT64_MIN,
+        maximum: int = INT64_MAX,
+    ) -> int:
+        """The next word as an integer (see `parse_int`); a missing word is a syntax error."""
+        return parse_int(self.next(), error, minimum, maximum)
+
+    def finish(self, error: bytes = errors.SYNTAX) -> None:
+        """Refuse words that are left."""
+        if self:
+            raise ReplyError(error)

@@ -1,0 +1,41 @@
+"""Imports every module that declares commands, so that `registry.COMMANDS` is complete."""
+
+from __future__ import annotations
+
+from commands.connection import (
+    authentication,
+    client_attributes,
+    client_kill,
+    client_list,
+    client_pause,
+    client_tracking,
+    session,
+)
+from commands.keys import databases, existence, expiry, objects, transfer, walking
+from commands.pubsub import publish, subscribe
+from commands.streams import (
+    acknowledge,
+    add,
+    claim,
+    delete,
+    group,
+    info,
+    pending,
+    ranges,
+    read,
+    read_group,
+    set_id,
+    trim,
+)
+from commands.strings import counting, parts, reading, setting
+from commands.transactions import transaction, watch
+
+MODULES = (
+    authentication, client_attributes, client_kill, client_list, client_pause, client_tracking,
+    session,
+    publish, subscribe,
+    transaction, watch,
+    acknowledge, add, claim, delete, group, info, pending, ranges, read, read_group, set_id, trim,
+    databases, existence, expiry, objects, transfer, walking,
+    counting, parts, reading, setting,
+)  # fmt: skip

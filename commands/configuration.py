@@ -1,0 +1,161 @@
+"""Configuration directives: names, types, defaults and bounds, as redis.conf and CONFIG know them.
+
+`Configuration` is a plain object with one attribute per directive (`stream-node-max-entries` is
+`config.stream_node_max_entries`), so that reading one costs an attribute access. To add a
+directive: one line in `Configuration`. What a value looks like is in commands/directive_kinds.py;
+directives that are known but whose feature is missing are in commands/absent_features.py. Reading
+files is the server's (server/config_file.py), and so is putting a change into force
+(`Host.apply_config`).
+
+Source: redis.conf of Redis 7.2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from commands import absent_features
+from commands.directive_kinds import (
+    INT32_MAX,
+    INT64_MAX,
+    Boolean,
+    Choice,
+    ClampedInteger,
+    EventClasses,
+    Integer,
+    Kind,
+    Memory,
+    Octal,
+    OutputLimits,
+    OutputLimitTable,
+    Percentiles,
+    Text,
+    Words,
+)
+
+DANGEROUS_COMMANDS = Choice("no", "yes", "local")  # for whom a dangerous command is enabled
+
+
+def directive(
+    kind: Kind,
+    default: str,
+    *,
+    immutable: bool = False,
+    protected: bool = False,
+    sensitive: bool = False,
+    alias: str = "",
+) -> Any:
+    """A directive as a dataclass field; `default` as a file would give it.
+
+    `immutable`: only at start. `protected`: by CONFIG SET only for whom enable-protected-configs
+    lets. `sensitive`: the slow log does not show it. `alias`: another name, as Redis keeps them.
+    """
+    words = default.split() if kind.takes_several_words else [default]
+    metadata = {
+        "kind": kind,
+        "immutable": immutable,
+        "protected": protected,
+        "sensitive": sensitive,
+        "alias": alias,
+    }
+    return dataclasses.field(default_factory=lambda: kind.parse(words), metadata=metadata)
+
+
+@dataclass
+class Configuration:
+    """The values in force, one attribute per directive."""
+
+    # network
+    port: int = directive(Integer(0, 65535), "6379")
+    bind: list[str] = directive(Words(), "127.0.0.1 -::1")  # noqa: RUF009  (a field, not a list)
+    unixsocket: str = directive(Text(), "", immutable=True)
+    unixsocketperm: str = directive(Octal(), "0", immutable=True)
+    tcp_backlog: int = directive(Integer(0, INT32_MAX), "511", immutable=True)
+    tcp_keepalive: int = directive(Integer(0, INT32_MAX), "300")
+    timeout: int = directive(Integer(0, INT32_MAX), "0")
+    protected_mode: bool = directive(Boolean(), "yes")
+    maxclients: int = directive(Integer(1, 2**32 - 1), "10000")
+    requirepass: str = directive(Text(), "", sensitive=True)
+    # general
+    databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
+    loglevel: str = directive(Choice("debug", "verbose", "notice", "warning", "nothing"), "notice")
+    logfile: str = directive(Text(), "", immutable=True)
+    dir: str = directive(Text(), ".", protected=True)
+    hz: int = directive(ClampedInteger(1, 500), "10")
+    enable_protected_configs: str = directive(DANGEROUS_COMMANDS, "no", immutable=True)
+    enable_debug_command: str = directive(DANGEROUS_COMMANDS, "no", immutable=True)
+    # limits
+    proto_max_bulk_len: int = directive(Memory(1024**2, INT64_MAX), "512mb")
+    client_query_buffer_limit: int = directive(Memory(1024**2, INT64_MAX), "1gb")
+    client_output_buffer_limit: OutputLimits = directive(  # noqa: RUF009
+        OutputLimitTable(), "normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60"
+    )
+    busy_reply_threshold: int = directive(Integer(0, INT64_MAX), "5000", alias="lua-time-limit")
+    # streams
+    stream_node_max_bytes: int = directive(Memory(0, INT64_MAX), "4096")
+    stream_node_max_entries: int = directive(Integer(0, INT64_MAX), "100")
+    # observation
+    notify_keyspace_events: int = directive(EventClasses(), "")
+    slowlog_log_slower_than: int = directive(Integer(-1, INT64_MAX), "10000")
+    slowlog_max_len: int = directive(Integer(0, INT64_MAX), "128")
+    latency_monitor_threshold: int = directive(Integer(0, INT64_MAX), "0")
+    latency_tracking: bool = directive(Boolean(), "yes")
+    latency_tracking_info_percentiles: list[float] = directive(  # noqa: RUF009
+        Percentiles(), "50 99 99.9"
+    )
+    tracking_table_max_keys: int = directive(Memory(0, INT64_MAX), "1000000")
+
+    def set(self, name: str, words: list[str]) -> None:
+        """Set the directive `name` from the words of a line. Raises ValueError, KeyError."""
+        if name in absent_features.FEATURES:
+            absent_features.check(name, words)
+            return
+        found = DIRECTIVES[name]
+        value = found.kind.parse(words)
+        setattr(self, found.attribute, found.kind.combine(getattr(self, found.attribute), value))
+
+    def get(self, name: str) -> str:
+        """The value of a directive as CONFIG GET prints it. Raises KeyError."""
+        if name in absent_features.VALUES:
+            return absent_features.VALUES[name]
+        found = DIRECTIVES[name]
+        return found.kind.format(getattr(self, found.attribute))
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """What is known of a directive apart from its value."""
+
+    name: str  # with hyphens, as in a file
+    attribute: str  # of Configuration
+    kind: Kind
+    default: Any
+    immutable: bool
+    protected: bool
+    sensitive: bool
+
+
+def _directives() -> dict[str, Directive]:
+    found: dict[str, Directive] = {}
+    for attribute in dataclasses.fields(Configuration):
+        metadata = dict(attribute.metadata)
+        alias = metadata.pop("alias")
+        assert attribute.default_factory is not dataclasses.MISSING
+        name = attribute.name.replace("_", "-")
+        found[name] = Directive(
+            name, attribute.name, default=attribute.default_factory(), **metadata
+        )
+        if alias:
+            found[alias] = found[name]
+    return found
+
+
+DIRECTIVES = _directives()  # by every name, aliases too
+NAMES = [*DIRECTIVES, *absent_features.VALUES]  # what CONFIG GET * answers
+
+
+def is_known(name: str) -> bool:
+    """Whether `name` (lower case) is a directive of ours or of a feature that is missing."""
+    return name in DIRECTIVES or name in absent_features.FEATURES

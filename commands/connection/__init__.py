@@ -1,0 +1,1 @@
+"""Commands about the connection and the clients."""

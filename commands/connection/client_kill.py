@@ -1,0 +1,109 @@
+"""CLIENT KILL: close connections, one by its address or all that fit a filter.
+
+Source: Redis 7.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.arguments import Arguments, parse_int
+from commands.client import Client
+from commands.connection.authentication import DEFAULT_USER
+from commands.connection.client_list import client_type, parse_client_type
+from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+
+@dataclass(slots=True)
+class _Filter:
+    """What a connection must fit; None fits all."""
+
+    client_id: int | None = None
+    type: bytes | None = None
+    user: bytes | None = None
+    address: bytes | None = None
+    local_address: bytes | None = None
+    min_age_s: int | None = None  # what Redis calls MAXAGE
+    skips_caller: bool = True
+
+    def fits(self, client: Client, caller: Client) -> bool:
+        age_s = (client.instance.now_ms - client.created_ms) // 1000
+        return (
+            self.client_id in (None, client.id)
+            and self.type in (None, client_type(client))
+            and self.user in (None, client.user)
+            and self.address in (None, client.address)
+            and self.local_address in (None, client.local_address)
+            and (self.min_age_s is None or age_s >= self.min_age_s)
+            and not (self.skips_caller and client is caller)
+        )
+
+
+@command(
+    "CLIENT KILL",
+    arity=-3,
+    flags=ADMIN | NOSCRIPT | LOADING | STALE,
+    group="connection",
+    since="2.4.0",
+    summary="Closes connections.",
+    syntax="<ip:port | <[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>]"
+    " | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>]"
+    " | [MAXAGE maxage] [[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>]"
+    " | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>]"
+    " | [MAXAGE maxage] ...]>>",
+    complexity="O(N) where N is the number of connections.",
+)
+def client_kill(client: Client, argv: Argv) -> bytes:
+    """How many were closed; OK in the old form, which names an address and closes one."""
+    if len(argv) == 3:
+        return _kill_address(client, argv[2])
+    wanted = _parse(Arguments(argv, 2))
+    killed = [c for c in client.instance.clients.values() if wanted.fits(c, client)]
+    for victim in killed:
+        _close(victim, client)
+    return replies.integer(len(killed))
+
+
+def _kill_address(client: Client, address: bytes) -> bytes:
+    for victim in client.instance.clients.values():
+        if victim.address == address:
+            _close(victim, client)
+            return replies.OK
+    raise ReplyError(errors.NO_SUCH_CLIENT)
+
+
+def _parse(arguments: Arguments) -> _Filter:
+    wanted = _Filter()
+    while arguments:
+        option, value = arguments.next().upper(), arguments.next()
+        if option == b"ID":
+            wanted.client_id = parse_int(value, errors.CLIENT_ID_NOT_POSITIVE, minimum=1)
+        elif option == b"TYPE":
+            wanted.type = parse_client_type(value)
+        elif option == b"USER":
+            if value != DEFAULT_USER:
+                raise errors.no_such_user(value)
+            wanted.user = value
+        elif option == b"ADDR":
+            wanted.address = value
+        elif option == b"LADDR":
+            wanted.local_address = value
+        elif option == b"SKIPME" and value.upper() in (b"YES", b"NO"):
+            wanted.skips_caller = value.upper() == b"YES"
+        elif option == b"MAXAGE":
+            wanted.min_age_s = parse_int(value, errors.MAXAGE_NOT_AN_INTEGER)
+            if wanted.min_age_s <= 0:
+                raise ReplyError(errors.MAXAGE_NOT_POSITIVE)
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return wanted
+
+
+def _close(victim: Client, caller: Client) -> None:
+    """The caller's own connection closes after the reply."""
+    if victim is caller:
+        victim.close_after_reply = True
+    else:
+        victim.instance.host.close(victim)

@@ -1,0 +1,157 @@
+"""CLIENT LIST and CLIENT INFO: what the server knows of its connections, a line for each.
+
+The fields and their order are those of Redis 7.4. `rbs`, `rbp` and `obl` belong to a fixed reply
+buffer that Redis gives each client and Rillway does not have: they are 0. `qbuf` is what was
+received of an unfinished request, `omem` what waits to be sent, `tot-mem` what the client's own
+objects take in memory.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from commands.arguments import parse_int
+from commands.client import Client
+from commands.pubsub.registry import is_subscribed
+from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+_TYPES = {
+    b"NORMAL": b"normal", b"PUBSUB": b"pubsub", b"MASTER": b"master",
+    b"REPLICA": b"replica", b"SLAVE": b"replica",
+}  # fmt: skip
+
+
+def parse_client_type(word: bytes) -> bytes:
+    """One of b"normal", b"pubsub", b"master", b"replica". Raises an error that repeats `word`."""
+    name = _TYPES.get(word.upper())
+    if name is None:
+        raise errors.unknown_client_type(word)
+    return name
+
+
+def client_type(client: Client) -> bytes:
+    """What TYPE of CLIENT LIST and CLIENT KILL selects by."""
+    return b"pubsub" if is_subscribed(client) else b"normal"
+
+
+@command(
+    "CLIENT INFO",
+    arity=2,
+    flags=NOSCRIPT | LOADING | STALE,
+    group="connection",
+    since="6.2.0",
+    summary="Tells about this connection what CLIENT LIST would.",
+    tips=(b"nondeterministic_output",),
+)
+def client_info(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.4."""
+    return replies.verbatim(_describe(client, client, argv), client.resp)
+
+
+@command(
+    "CLIENT LIST",
+    arity=-2,
+    flags=ADMIN | NOSCRIPT | LOADING | STALE,
+    group="connection",
+    since="2.4.0",
+    summary="Tells about the connections, a line for each.",
+    syntax="[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
+    complexity="O(N) where N is the number of connections.",
+    tips=(b"nondeterministic_output",),
+)
+def client_list(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.4. TYPE and ID do not go together, whatever its documentation says."""
+    clients = _selected(client, argv)
+    lines = b"".join(_describe(listed, client, argv) for listed in clients)
+    return replies.verbatim(lines, client.resp)
+
+
+def _selected(client: Client, argv: Argv) -> list[Client]:
+    clients = client.instance.clients
+    option = argv[2].upper() if len(argv) > 2 else b""
+    if not option:
+        return list(clients.values())
+    if option == b"TYPE" and len(argv) == 4:
+        wanted = parse_client_type(argv[3])
+        return [listed for listed in clients.values() if client_type(listed) == wanted]
+    if option == b"ID" and len(argv) > 3:
+        ids = [parse_int(word, errors.INVALID_CLIENT_ID) for word in argv[3:]]
+        return [clients[client_id] for client_id in ids if client_id in clients]
+    raise ReplyError(errors.SYNTAX)
+
+
+def _describe(client: Client, caller: Client, argv: Argv) -> bytes:
+    """A client's line. Only the caller's own request, `argv`, exists while this one runs."""
+    now_ms = client.instance.now_ms
+    state, queue = client.tracking, client.queue
+    output_bytes = sum(map(len, client.output)) + client.instance.host.unsent_bytes(client)
+    request_bytes = sum(map(len, argv)) if client is caller else 0
+    queue_bytes = sum(len(word) for _, queued in queue or () for word in queued)
+    fields: list[tuple[str, bytes | int]] = [
+        ("id", client.id),
+        ("addr", client.address),
+        ("laddr", client.local_address),
+        ("fd", client.fd),
+        ("name", client.name),
+        ("age", (now_ms - client.created_ms) // 1000),
+        ("idle", (now_ms - client.last_interaction_ms) // 1000),
+        ("flags", _flags(client)),
+        ("db", client.db.index),
+        ("sub", len(client.channels)),
+        ("psub", len(client.patterns)),
+        ("ssub", len(client.shard_channels)),
+        ("multi", -1 if queue is None else len(queue)),
+        ("watch", len(client.watched)),
+        ("qbuf", client.query_buffer_bytes),
+        ("qbuf-free", 0),
+        ("argv-mem", request_bytes),
+        ("multi-mem", queue_bytes),
+        ("rbs", 0),
+        ("rbp", 0),
+        ("obl", 0),
+        ("oll", len(client.output)),
+        ("omem", output_bytes),
+        ("tot-mem", _own_bytes(client) + request_bytes + queue_bytes + output_bytes),
+        ("events", b"rw" if output_bytes else b"r"),
+        ("cmd", client.last_command.fullname if client.last_command else b"NULL"),
+        ("user", client.user),
+        ("redir", -1 if state is None else state.redirect),
+        ("resp", client.resp),
+        ("lib-name", client.library_name),
+        ("lib-ver", client.library_version),
+    ]
+    return b" ".join(_field(name, value) for name, value in fields) + b"\n"
+
+
+def _field(name: str, value: bytes | int) -> bytes:
+    text = value if isinstance(value, bytes) else b"%d" % value
+    return name.encode() + b"=" + text
+
+
+def _flags(client: Client) -> bytes:
+    """A letter for every mode, N for none."""
+    state = client.tracking
+    letters = [
+        (b"O", client.monitoring),
+        (b"P", is_subscribed(client)),
+        (b"x", client.queue is not None),
+        (b"b", client.waiting is not None),
+        (b"t", state is not None),
+        (b"R", state is not None and state.broken),
+        (b"B", state is not None and state.bcast),
+        (b"d", client.dirty_cas),
+        (b"c", client.close_after_reply),
+        (b"U", client.unix_socket),
+        (b"e", client.no_evict),
+        (b"T", client.no_touch),
+    ]
+    return b"".join(letter for letter, is_set in letters if is_set) or b"N"
+
+
+def _own_bytes(client: Client) -> int:
+    """What the client's own objects take, with the bytes of its unfinished request."""
+    tables = (client.output, client.channels, client.patterns, client.shard_channels)
+    held = sum(map(sys.getsizeof, (client, client.watched, client.queue, *tables)))
+    return held + client.query_buffer_bytes

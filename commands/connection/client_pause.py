@@ -1,0 +1,87 @@
+"""CLIENT PAUSE, UNPAUSE and UNBLOCK: hold clients back, and let them go.
+
+Source: Redis 7.2.
+"""
+
+from __future__ import annotations
+
+from commands.arguments import INT64_MAX, parse_int
+from commands.client import Client
+from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+_FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
+
+
+@command(
+    "CLIENT PAUSE",
+    arity=-3,
+    flags=_FLAGS,
+    group="connection",
+    since="2.9.50",
+    summary="Holds requests back for a while.",
+    syntax="timeout [WRITE | ALL]",
+)
+def client_pause(client: Client, argv: Argv) -> bytes:
+    """`timeout` in ms. A pause on top of another keeps the later end and the stricter mode."""
+    if len(argv) > 4:
+        raise errors.subcommand_syntax(argv[0], argv[1])
+    mode = argv[3].upper() if len(argv) == 4 else b"ALL"
+    if mode not in (b"WRITE", b"ALL"):
+        raise ReplyError(errors.PAUSE_MODE)
+    instance = client.instance
+    timeout_ms = parse_int(argv[2], errors.TIMEOUT_NOT_AN_INTEGER)
+    if timeout_ms < 0:
+        raise ReplyError(errors.TIMEOUT_NEGATIVE)
+    if timeout_ms > INT64_MAX - instance.now_ms:
+        raise ReplyError(errors.TIMEOUT_OUT_OF_RANGE)
+    stops_all = instance.paused_until_ms > instance.now_ms and not instance.pause_writes_only
+    instance.pause_writes_only = mode == b"WRITE" and not stops_all
+    instance.paused_until_ms = max(instance.paused_until_ms, instance.now_ms + timeout_ms)
+    return replies.OK
+
+
+@command(
+    "CLIENT UNPAUSE",
+    arity=2,
+    flags=_FLAGS,
+    group="connection",
+    since="6.2.0",
+    summary="Lets go what CLIENT PAUSE holds back.",
+    complexity="O(N) where N is the number of clients held back.",
+)
+def client_unpause(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    client.instance.paused_until_ms = 0
+    client.instance.host.resume_postponed()
+    return replies.OK
+
+
+@command(
+    "CLIENT UNBLOCK",
+    arity=-3,
+    flags=_FLAGS,
+    group="connection",
+    since="5.0.0",
+    summary="Ends another client's wait for a key.",
+    syntax="client-id [TIMEOUT | ERROR]",
+)
+def client_unblock(client: Client, argv: Argv) -> bytes:
+    """1 if the client waited, 0 if not or if there is none. Source: Redis 7.2."""
+    if len(argv) > 4:
+        raise errors.subcommand_syntax(argv[0], argv[1])
+    reason = argv[3].upper() if len(argv) == 4 else b"TIMEOUT"
+    if reason not in (b"TIMEOUT", b"ERROR"):
+        raise ReplyError(errors.UNBLOCK_REASON)
+    instance = client.instance
+    blocked = instance.clients.get(parse_int(argv[2]))
+    if blocked is None or blocked.waiting is None:
+        return replies.ZERO
+    if reason == b"TIMEOUT":
+        instance.unblock(blocked, blocked.waiting.block.timeout_reply)
+    else:
+        error = ReplyError(errors.UNBLOCKED)
+        instance.stats.count_error(error.code)
+        instance.unblock(blocked, error.wire)
+    return replies.ONE

@@ -1,0 +1,189 @@
+"""CLIENT TRACKING, TRACKINGINFO, CACHING and GETREDIR: client-side caching, switched on and off.
+
+What tracking does is in commands/tracking.py.
+
+Source: Redis 7.2.
+"""
+
+from __future__ import annotations
+
+from commands.arguments import Arguments
+from commands.client import Client
+from commands.registry import LOADING, NOSCRIPT, STALE, Argv, command
+from commands.tracking import TrackingState
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+_FLAGS = NOSCRIPT | LOADING | STALE
+
+
+@command(
+    "CLIENT TRACKING",
+    arity=-3,
+    flags=_FLAGS,
+    group="connection",
+    since="6.0.0",
+    summary="Tells the connection when keys change that it has read, or stops it.",
+    syntax="<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN]"
+    " [OPTOUT] [NOLOOP]",
+    complexity="O(1); with BCAST, O(N) where N is the number of prefixes.",
+)
+def client_tracking(client: Client, argv: Argv) -> bytes:
+    """Errors: options that do not fit each other, the mode so far, or the clients there are."""
+    wanted = _parse(client, Arguments(argv, 3))
+    switch = argv[2].upper()
+    if switch == b"ON":
+        _check(wanted, client.tracking)
+        if wanted.bcast:
+            wanted.prefixes = _all_prefixes(wanted.prefixes, client.tracking)
+        client.instance.tracking.start(client, wanted)
+    elif switch == b"OFF":
+        client.instance.tracking.forget(client)
+    else:
+        raise ReplyError(errors.SYNTAX)
+    return replies.OK
+
+
+def _parse(client: Client, arguments: Arguments) -> TrackingState:
+    wanted = TrackingState()
+    while arguments:
+        option = arguments.next_keyword()
+        if option == b"REDIRECT":
+            if wanted.redirect:
+                raise ReplyError(errors.REDIRECT_TWICE)
+            wanted.redirect = arguments.next_int()
+            if wanted.redirect not in client.instance.clients:
+                raise ReplyError(errors.REDIRECT_TO_NOBODY)
+        elif option == b"PREFIX":
+            wanted.prefixes.append(arguments.next())
+        elif option == b"BCAST":
+            wanted.bcast = True
+        elif option == b"OPTIN":
+            wanted.optin = True
+        elif option == b"OPTOUT":
+            wanted.optout = True
+        elif option == b"NOLOOP":
+            wanted.noloop = True
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return wanted
+
+
+def _check(wanted: TrackingState, current: TrackingState | None) -> None:
+    """Refuse options that exclude each other, or the mode that the client is in."""
+    if wanted.prefixes and not wanted.bcast:
+        raise ReplyError(errors.PREFIX_WITHOUT_BCAST)
+    if current is not None and current.bcast != wanted.bcast:
+        raise ReplyError(errors.SWITCH_BCAST)
+    if wanted.bcast and (wanted.optin or wanted.optout):
+        raise ReplyError(errors.OPT_WITH_BCAST)
+    if wanted.optin and wanted.optout:
+        raise ReplyError(errors.OPTIN_WITH_OPTOUT)
+    if current is not None:
+        turns_in = wanted.optin and current.optout
+        turns_out = wanted.optout and current.optin
+        if turns_in or turns_out:
+            raise ReplyError(errors.SWITCH_OPT)
+
+
+def _all_prefixes(wanted: list[bytes], current: TrackingState | None) -> list[bytes]:
+    """The prefixes so far and the new ones; no prefix at all means every key.
+
+    Refused where two overlap, since a client would hear of a key twice.
+    """
+    existing = current.prefixes if current is not None else []
+    for position, prefix in enumerate(wanted):
+        for other in existing:
+            if _overlap(prefix, other):
+                raise errors.prefix_overlaps_existing(prefix, other)
+        for other in wanted[position + 1 :]:
+            if _overlap(prefix, other):
+                raise errors.prefix_overlaps_provided(prefix, other)
+    return sorted({*existing, *(wanted or [b""])})
+
+
+def _overlap(one: bytes, other: bytes) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+@command(
+    "CLIENT CACHING",
+    arity=3,
+    flags=_FLAGS,
+    group="connection",
+    since="6.0.0",
+    summary="Has the keys of the next request remembered (OPTIN), or not (OPTOUT).",
+    syntax="<YES | NO>",
+)
+def client_caching(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    state = client.tracking
+    if state is None or not (state.optin or state.optout):
+        raise ReplyError(errors.CACHING_WITHOUT_MODE)
+    word = argv[2].upper()
+    if word == b"YES":
+        if not state.optin:
+            raise ReplyError(errors.CACHING_YES_WITHOUT_OPTIN)
+    elif word == b"NO":
+        if not state.optout:
+            raise ReplyError(errors.CACHING_NO_WITHOUT_OPTOUT)
+    else:
+        raise ReplyError(errors.SYNTAX)
+    state.caching = True
+    return replies.OK
+
+
+@command(
+    "CLIENT GETREDIR",
+    arity=2,
+    flags=_FLAGS,
+    group="connection",
+    since="6.0.0",
+    summary="Tells which client hears of this connection's invalidations.",
+)
+def client_getredir(client: Client, argv: Argv) -> bytes:
+    """The client ID; 0 for the connection itself, -1 without tracking. Source: Redis 7.2."""
+    return replies.integer(_redirection(client))
+
+
+def _redirection(client: Client) -> int:
+    return -1 if client.tracking is None else client.tracking.redirect
+
+
+@command(
+    "CLIENT TRACKINGINFO",
+    arity=2,
+    flags=_FLAGS,
+    group="connection",
+    since="6.2.0",
+    summary="Tells how the connection tracks keys.",
+)
+def client_trackinginfo(client: Client, argv: Argv) -> bytes:
+    """A map: flags (a set), redirect (as CLIENT GETREDIR), prefixes. Source: Redis 7.2."""
+    state = client.tracking
+    flags = [replies.bulk(flag) for flag in _flags(state)]
+    items = [
+        replies.bulk(b"flags"),
+        replies.set_header(len(flags), client.resp) + b"".join(flags),
+        replies.bulk(b"redirect"),
+        replies.integer(_redirection(client)),
+        replies.bulk(b"prefixes"),
+        replies.bulk_array(state.prefixes if state is not None else []),
+    ]
+    return replies.mapping(items, client.resp)
+
+
+def _flags(state: TrackingState | None) -> list[bytes]:
+    if state is None:
+        return [b"off"]
+    flags = [
+        (b"on", True),
+        (b"bcast", state.bcast),
+        (b"optin", state.optin),
+        (b"caching-yes", state.optin and state.caching),
+        (b"optout", state.optout),
+        (b"caching-no", state.optout and state.caching),
+        (b"noloop", state.noloop),
+        (b"broken_redirect", state.broken),
+    ]
+    return [flag for flag, is_set in flags if is_set]

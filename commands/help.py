@@ -1,0 +1,20 @@
+"""The HELP sub-command that every container of sub-commands has.
+
+Only the form is here, and it is Redis's: a line that says how the container is called, the lines
+of its sub-commands, and HELP itself. What the lines say is up to each container.
+"""
+
+from __future__ import annotations
+
+from protocol import replies
+
+
+def help_reply(container: bytes, *lines: bytes) -> bytes:
+    """The reply to `<container> HELP`: an array of simple strings.
+
+    `container` in upper case; `lines` are each sub-command with its arguments and, indented by
+    four blanks, sentences about it.
+    """
+    usage = b"%b <subcommand> [<arg> [value] [opt] ...]. Subcommands are:" % container
+    text = [usage, *lines, b"HELP", b"    Print this help."]
+    return replies.array([replies.simple(line) for line in text])

@@ -1,0 +1,180 @@
+"""The instance: everything that one running server knows, and no I/O.
+
+Databases, clients, configuration, blocked clients, subscriptions, statistics. The server makes one
+and gives it a `Host`; tests make as many as they like. Handlers reach it through their client.
+
+Rules kept here, once for all commands: a key that expires or is removed wakes who waits for its
+absence, fails transactions that watch it, and invalidates caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from commands import notifications
+from commands.blocking import BlockedClients
+from commands.client import Client
+from commands.configuration import Configuration
+from commands.latency import LatencyMonitor
+from commands.pubsub.registry import PubSub
+from commands.slowlog import SlowLog
+from commands.stats import Stats
+from commands.tracking import TrackingTable
+from storage.keyspace import Database
+from storage.stream import Stream
+from storage.values import Value
+
+if TYPE_CHECKING:
+    from commands.host import Dispatcher, Host
+    from commands.registry import Argv, Command, Reply
+
+# A sink of propagated requests: (database index, requests of one action, in order).
+Sink = Callable[[int, "list[Argv]"], None]
+
+
+class Instance:
+    """One server's state."""
+
+    def __init__(self, config: Configuration, host: Host, now_ms: int) -> None:
+        self.config = config
+        self.host = host
+        self.now_ms = now_ms  # set by the server once per batch of input
+        self.started_ms = now_ms
+        self.run_id = host.random_hex(40)
+        self.databases = [Database(index) for index in range(config.databases)]
+        # clients
+        self.clients: dict[int, Client] = {}
+        self.next_client_id = 1
+        self.monitors: dict[Client, None] = {}
+        self.paused_until_ms = 0  # CLIENT PAUSE
+        self.pause_writes_only = False
+        # features
+        self.blocked = BlockedClients()
+        self.pubsub = PubSub()
+        self.tracking = TrackingTable(self)
+        self.watchers: dict[tuple[int, bytes], dict[Client, None]] = {}
+        # statistics
+        self.stats = Stats()
+        self.slowlog = SlowLog(config)
+        self.latency = LatencyMonitor(config)
+        self.dirty = 0  # changes since the last save
+        self.last_save_ms = now_ms
+        self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
+        # where propagated requests go: the append-only file, the replication backlog
+        self.sinks: list[Sink] = []
+        # set by the dispatcher itself (server/dispatch.py)
+        self.dispatcher: Dispatcher
+
+    # -- the dispatcher's services to handlers ---------------------------------------------------
+
+    def run(self, client: Client, command: Command, argv: Argv) -> Reply:
+        """Run a command now and get its reply (EXEC)."""
+        return self.dispatcher.run(client, command, argv)
+
+    def serve_ready_keys(self) -> None:
+        """Serve blocked clients before the caller takes away what they wait for."""
+        self.dispatcher.serve_ready_keys()
+
+    def unblock(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client and let it go on."""
+        self.dispatcher.unblock(client, reply)
+
+    # -- clients -------------------------------------------------------------------------------
+
+    def new_client(self) -> Client:
+        """A client with the next ID, on database 0, in the table of clients."""
+        client = Client(self, self.next_client_id, self.databases[0])
+        self.next_client_id += 1
+        self.clients[client.id] = client
+        return client
+
+    def forget_client(self, client: Client) -> None:
+        """The connection is gone: no queue, subscription or table knows it any more."""
+        client.closed = True
+        client.output.clear()
+        self.clients.pop(client.id, None)
+        self.monitors.pop(client, None)
+        self.blocked.unblock(client)
+        self.pubsub.forget(client)
+        self.tracking.forget(client)
+        self.unwatch(client)
+
+    def unwatch(self, client: Client) -> None:
+        """UNWATCH, EXEC, DISCARD, RESET, disconnect."""
+        for watched in client.watched:
+            watchers = self.watchers.get(watched)
+            if watchers is not None:
+                watchers.pop(client, None)
+                if not watchers:
+                    del self.watchers[watched]
+        client.watched.clear()
+        client.dirty_cas = False
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def store(self, db: Database, key: bytes, value: Value) -> None:
+        """See `Client.store`."""
+        is_new = key not in db
+        value.access_ms = self.now_ms
+        db.set(key, value)
+        if self.blocked.waiters:
+            if type(value) is Stream:
+                self.blocked.signal_key_as_ready(db.index, key)
+            else:
+                self.signal_key_as_missing(db.index, key)
+        if is_new and self.config.notify_keyspace_events & notifications.NEW:
+            self.notify(notifications.NEW, b"new", key, db.index)
+
+    def remove(self, db: Database, key: bytes) -> Value | None:
+        """See `Client.remove`."""
+        value = db.remove(key)
+        if value is not None and self.blocked.waiters:
+            self.signal_key_as_missing(db.index, key)
+        return value
+
+    def signal_key_as_missing(self, db_index: int, key: bytes) -> None:
+        """`key` is gone or holds another type: XREADGROUP waiters get their error."""
+        self.blocked.signal_key_as_ready(db_index, key)
+
+    def expire(self, db: Database, key: bytes) -> None:
+        """Remove a key whose time is past. Replicas and the file get a DEL."""
+        self.remove(db, key)
+        self.stats.expired_keys += 1
+        self.emit(db.index, [[b"DEL", key]])
+        self.key_modified(db, key, None)
+        self.notify(notifications.EXPIRED, b"expired", key, db.index)
+
+    def key_modified(self, db: Database, key: bytes, by: Client | None) -> None:
+        """Fail the transactions that watch `key`, invalidate caches of it."""
+        watched = (db.index, key)
+        watchers = self.watchers.get(watched)
+        if watchers:
+            for client in watchers:
+                if client.watched[watched] and key not in db:
+                    client.watched[watched] = False  # had expired before WATCH, is removed now
+                else:
+                    client.dirty_cas = True
+        if self.tracking.active:
+            self.tracking.invalidate(key, by)
+
+    # -- events and propagation ----------------------------------------------------------------
+
+    def notify(self, event_class: int, event: bytes, key: bytes, db_index: int) -> None:
+        """Publish a keyspace event to its channels, if the configuration asks for it."""
+        enabled = self.config.notify_keyspace_events
+        if not enabled & event_class:
+            return
+        if enabled & notifications.KEYSPACE:
+            self.pubsub.publish(b"__keyspace@%d__:%b" % (db_index, key), event)
+        if enabled & notifications.KEYEVENT:
+            self.pubsub.publish(b"__keyevent@%d__:%b" % (db_index, event), key)
+
+    def notify_miss(self, db: Database, key: bytes) -> None:
+        """A read found no key: event `keymiss`."""
+        self.notify(notifications.KEY_MISS, b"keymiss", key, db.index)
+
+    def emit(self, db_index: int, requests: list[Argv]) -> None:
+        """Hand propagated requests of one action to every sink."""
+        for sink in self.sinks:
+            sink(db_index, requests)

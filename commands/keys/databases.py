@@ -1,0 +1,139 @@
+"""FLUSHDB, FLUSHALL and SWAPDB: whole databases.
+
+ASYNC and SYNC are accepted and mean the same: the keys are gone when the reply comes, and their
+memory is given back at once, which takes a while for millions of them.
+"""
+
+from __future__ import annotations
+
+from commands.arguments import parse_int
+from commands.client import Client
+from commands.instance import Instance
+from commands.registry import FAST, WRITE, Argv, command
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.keyspace import Database
+
+_KEYSPACE_AND_DANGEROUS = ("keyspace", "dangerous")
+_EVERY_SHARD = (b"request_policy:all_shards", b"response_policy:all_succeeded")
+_FLUSH_HISTORY = (
+    ("4.0.0", "Added the mode `ASYNC`."),
+    ("6.2.0", "Added the mode `SYNC`."),
+)
+
+
+@command(
+    "FLUSHDB",
+    arity=-1,
+    flags=WRITE,
+    group="server",
+    since="1.0.0",
+    summary="Removes all keys of the database.",
+    syntax="[ASYNC | SYNC]",
+    complexity="O(N) with N the number of keys in the database.",
+    categories=_KEYSPACE_AND_DANGEROUS,
+    history=_FLUSH_HISTORY,
+    tips=_EVERY_SHARD,
+)
+def flushdb(client: Client, argv: Argv) -> bytes:
+    """OK. Propagated even when there was nothing to remove. Source: Redis 7.2."""
+    _check_flush_mode(argv)
+    _flush(client, [client.db])
+    client.propagate(*argv)
+    return replies.OK
+
+
+@command(
+    "FLUSHALL",
+    arity=-1,
+    flags=WRITE,
+    group="server",
+    since="1.0.0",
+    summary="Removes all keys of all databases.",
+    syntax="[ASYNC | SYNC]",
+    complexity="O(N) with N the number of keys in all databases.",
+    categories=_KEYSPACE_AND_DANGEROUS,
+    history=_FLUSH_HISTORY,
+    tips=_EVERY_SHARD,
+)
+def flushall(client: Client, argv: Argv) -> bytes:
+    """As `flushdb`."""
+    _check_flush_mode(argv)
+    _flush(client, client.instance.databases)
+    client.propagate(*argv)
+    return replies.OK
+
+
+def _check_flush_mode(argv: Argv) -> None:
+    if len(argv) > 2 or (len(argv) == 2 and argv[1].upper() not in (b"ASYNC", b"SYNC")):
+        raise ReplyError(errors.SYNTAX)
+
+
+def _flush(client: Client, databases: list[Database]) -> None:
+    instance = client.instance
+    empty = Database(-1)
+    for db in databases:
+        _fail_watchers(instance, db, empty)
+        instance.dirty += db.clear()
+        instance.blocked.signal_all_as_ready(db.index)
+    # Client-side caches do not know databases: they are told to drop everything.
+    if instance.tracking.active:
+        instance.tracking.invalidate_all()
+
+
+@command(
+    "SWAPDB",
+    arity=3,
+    flags=WRITE | FAST,
+    group="server",
+    since="4.0.0",
+    summary="Exchanges the keys of two databases.",
+    syntax="index1 index2",
+    complexity="O(N) with N the number of clients that watch or wait for keys of the two.",
+    categories=_KEYSPACE_AND_DANGEROUS,
+)
+def swapdb(client: Client, argv: Argv) -> bytes:
+    """OK. Clients stay with the index of their database. Source: Redis 7.2."""
+    instance = client.instance
+    first_index = _parse_index(argv[1], errors.INVALID_FIRST_DB)
+    second_index = _parse_index(argv[2], errors.INVALID_SECOND_DB)
+    count = len(instance.databases)
+    if not (0 <= first_index < count and 0 <= second_index < count):
+        raise ReplyError(errors.DB_INDEX_OUT_OF_RANGE)
+    if first_index != second_index:
+        _swap(instance, instance.databases[first_index], instance.databases[second_index])
+    instance.dirty += 1
+    return replies.OK
+
+
+def _parse_index(word: bytes, error: bytes) -> int:
+    return parse_int(word, error, minimum=-(1 << 31), maximum=(1 << 31) - 1)
+
+
+def _swap(instance: Instance, first: Database, second: Database) -> None:
+    _fail_watchers(instance, first, second)
+    _fail_watchers(instance, second, first)
+    first.swap_content(second)
+    for db in (first, second):
+        instance.blocked.signal_all_as_ready(db.index)
+
+
+def _fail_watchers(instance: Instance, db: Database, replacement: Database) -> None:
+    """Fail the transactions that watch a key of `db` while `replacement` takes its place.
+
+    A key that neither has is unchanged. One that had expired when it was watched, or was not
+    there, is changed only by one that is alive: an expired key counts as none.
+    """
+    for (index, key), clients in instance.watchers.items():
+        if index != db.index or (key not in db and key not in replacement):
+            continue
+        arrives = key in replacement and not replacement.is_expired(key, instance.now_ms)
+        for client in clients:
+            was_expired = client.watched[index, key]
+            if was_expired or key not in db:
+                if arrives:
+                    client.dirty_cas = True
+                else:
+                    client.watched[index, key] = key in replacement
+            else:
+                client.dirty_cas = True

@@ -1,0 +1,238 @@
+"""EXPIRE and its kin, TTL and its kin, PERSIST: a key's time to live.
+
+Every deadline is kept and propagated as Unix time in milliseconds. A deadline that has come
+already removes the key at once, and a DEL is what is propagated.
+"""
+
+from __future__ import annotations
+
+from commands import notifications
+from commands.arguments import INT64_MAX, INT64_MIN, parse_int
+from commands.client import Client
+from commands.keys.existence import delete
+from commands.keys.lookup import peek
+from commands.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+_CONDITIONS = "[NX | XX | GT | LT]"
+_HISTORY = (("7.0.0", "Added the options `NX`, `XX`, `GT` and `LT`."),)
+_NO_KEY = replies.integer(-2)
+_NO_DEADLINE = replies.integer(-1)
+
+
+@command(
+    "EXPIRE",
+    arity=-3,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="generic",
+    since="1.0.0",
+    summary="Lets a key expire after some seconds.",
+    syntax=f"key seconds {_CONDITIONS}",
+    history=_HISTORY,
+)
+def expire(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if the deadline was set or the key removed, else 0. Source: Redis 7.2."""
+    return _expire(client, argv, b"expire", 1000, client.instance.now_ms)
+
+
+@command(
+    "PEXPIRE",
+    arity=-3,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="generic",
+    since="2.6.0",
+    summary="Lets a key expire after some milliseconds.",
+    syntax=f"key milliseconds {_CONDITIONS}",
+    history=_HISTORY,
+)
+def pexpire(client: Client, argv: Argv) -> bytes:
+    """As `expire`."""
+    return _expire(client, argv, b"pexpire", 1, client.instance.now_ms)
+
+
+@command(
+    "EXPIREAT",
+    arity=-3,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="generic",
+    since="1.2.0",
+    summary="Lets a key expire at a Unix time in seconds.",
+    syntax=f"key unix-time-seconds {_CONDITIONS}",
+    history=_HISTORY,
+)
+def expireat(client: Client, argv: Argv) -> bytes:
+    """As `expire`."""
+    return _expire(client, argv, b"expireat", 1000, 0)
+
+
+@command(
+    "PEXPIREAT",
+    arity=-3,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="generic",
+    since="2.6.0",
+    summary="Lets a key expire at a Unix time in milliseconds.",
+    syntax=f"key unix-time-milliseconds {_CONDITIONS}",
+    history=_HISTORY,
+)
+def pexpireat(client: Client, argv: Argv) -> bytes:
+    """As `expire`."""
+    return _expire(client, argv, b"pexpireat", 1, 0)
+
+
+def _expire(client: Client, argv: Argv, command: bytes, unit_ms: int, base_ms: int) -> bytes:
+    key = argv[1]
+    conditions = _parse_conditions(argv[3:])
+    when_ms = parse_int(argv[2]) * unit_ms
+    if not INT64_MIN <= when_ms <= INT64_MAX - base_ms:
+        raise errors.invalid_expire_time(command)
+    when_ms += base_ms
+    if client.lookup_for_write(key) is None:
+        return replies.ZERO
+    if not _allows(conditions, client.db.expires.get(key), when_ms):
+        return replies.ZERO
+    if when_ms <= client.instance.now_ms:
+        delete(client, key)
+        client.propagate(b"DEL", key)
+        return replies.ONE
+    set_deadline(client, key, when_ms)
+    return replies.ONE
+
+
+def set_deadline(client: Client, key: bytes, when_ms: int) -> None:
+    """Let an existing key expire at `when_ms`, tell everybody, and propagate it."""
+    client.db.expire_at(key, when_ms)
+    client.modified(key)
+    client.notify(notifications.GENERIC, b"expire", key)
+    client.propagate(b"PEXPIREAT", key, b"%d" % when_ms)
+
+
+def _parse_conditions(words: list[bytes]) -> set[bytes]:
+    conditions = {word.upper() for word in words}
+    for word in words:
+        if word.upper() not in (b"NX", b"XX", b"GT", b"LT"):
+            raise errors.unsupported_expire_option(word)
+    if b"NX" in conditions and len(conditions) > 1:
+        raise ReplyError(errors.EXPIRE_NX_WITH_OTHERS)
+    if {b"GT", b"LT"} <= conditions:
+        raise ReplyError(errors.EXPIRE_GT_WITH_LT)
+    return conditions
+
+
+def _allows(conditions: set[bytes], current_ms: int | None, when_ms: int) -> bool:
+    """Whether all conditions hold. No deadline counts as one that never comes."""
+    if current_ms is None:
+        return not conditions & {b"XX", b"GT"}
+    if b"NX" in conditions:
+        return False
+    if b"GT" in conditions:
+        return when_ms > current_ms
+    return b"LT" not in conditions or when_ms < current_ms
+
+
+# -- asking ------------------------------------------------------------------------------------
+
+
+@command(
+    "TTL",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="generic",
+    since="1.0.0",
+    summary="Tells how many seconds a key has left.",
+    syntax="key",
+    history=(("2.8.0", "Added the reply -2."),),
+    tips=(b"nondeterministic_output",),
+)
+def ttl(client: Client, argv: Argv) -> bytes:
+    """Integer: seconds, rounded; -1 without a deadline, -2 without the key. Source: Redis 7.2."""
+    return _deadline(client, argv[1], 1000, client.instance.now_ms)
+
+
+@command(
+    "PTTL",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="generic",
+    since="2.6.0",
+    summary="Tells how many milliseconds a key has left.",
+    syntax="key",
+    history=(("2.8.0", "Added the reply -2."),),
+    tips=(b"nondeterministic_output",),
+)
+def pttl(client: Client, argv: Argv) -> bytes:
+    """As `ttl`, in milliseconds."""
+    return _deadline(client, argv[1], 1, client.instance.now_ms)
+
+
+@command(
+    "EXPIRETIME",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="generic",
+    since="7.0.0",
+    summary="Tells the Unix time in seconds at which a key expires.",
+    syntax="key",
+)
+def expiretime(client: Client, argv: Argv) -> bytes:
+    """As `ttl`, in Unix time."""
+    return _deadline(client, argv[1], 1000, 0)
+
+
+@command(
+    "PEXPIRETIME",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="generic",
+    since="7.0.0",
+    summary="Tells the Unix time in milliseconds at which a key expires.",
+    syntax="key",
+)
+def pexpiretime(client: Client, argv: Argv) -> bytes:
+    """As `ttl`, in Unix time and milliseconds."""
+    return _deadline(client, argv[1], 1, 0)
+
+
+def _deadline(client: Client, key: bytes, unit_ms: int, base_ms: int) -> bytes:
+    if peek(client, key) is None:
+        return _NO_KEY
+    when_ms = client.db.expires.get(key)
+    if when_ms is None:
+        return _NO_DEADLINE
+    return replies.integer((when_ms - base_ms + unit_ms // 2) // unit_ms)
+
+
+@command(
+    "PERSIST",
+    arity=2,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="generic",
+    since="2.2.0",
+    summary="Takes a key's time to live away.",
+    syntax="key",
+)
+def persist(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if there was one. Source: Redis 7.2."""
+    if client.lookup_for_write(argv[1]) is None:
+        return replies.ZERO
+    return replies.ONE if persist_key(client, argv[1]) else replies.ZERO
+
+
+def persist_key(client: Client, key: bytes) -> bool:
+    """Take a key's time to live away, tell everybody, and propagate it; False if it had none."""
+    if not client.db.persist(key):
+        return False
+    client.modified(key)
+    client.notify(notifications.GENERIC, b"persist", key)
+    client.propagate(b"PERSIST", key)
+    return True

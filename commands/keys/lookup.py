@@ -1,0 +1,47 @@
+"""Finding keys and databases where `Client.lookup` says or does too much."""
+
+from __future__ import annotations
+
+from commands.arguments import parse_int
+from commands.client import Client
+from commands.instance import Instance
+from protocol import errors
+from protocol.errors import ReplyError
+from storage.keyspace import Database
+from storage.values import Value
+
+
+def find(instance: Instance, db: Database, key: bytes) -> Value | None:
+    """The value in any database, None if there is none or it has expired; it counts as no use."""
+    value = db.get(key)
+    if value is not None and db.is_expired(key, instance.now_ms):
+        instance.expire(db, key)
+        return None
+    return value
+
+
+def peek(client: Client, key: bytes, *, tell_of_miss: bool = True) -> Value | None:
+    """`Client.lookup` that leaves the access time alone, for commands that look from outside.
+
+    With `tell_of_miss` a key that is not there causes the event `keymiss`, as any read does.
+    """
+    instance = client.instance
+    value = find(instance, client.db, key)
+    if value is not None:
+        instance.stats.keyspace_hits += 1
+        return value
+    instance.stats.keyspace_misses += 1
+    if tell_of_miss:
+        instance.notify_miss(client.db, key)
+    return None
+
+
+def parse_database(client: Client, word: bytes) -> Database:
+    """The database with the index `word`. Raises ReplyError if there is none."""
+    index = parse_int(word)
+    if not -(1 << 31) <= index < 1 << 31:
+        raise ReplyError(errors.NOT_A_32_BIT_INTEGER)
+    databases = client.instance.databases
+    if not 0 <= index < len(databases):
+        raise ReplyError(errors.DB_INDEX_OUT_OF_RANGE)
+    return databases[index]

@@ -1,0 +1,133 @@
+"""OBJECT: how a key's value is kept."""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.help import help_reply
+from commands.keys.lookup import peek
+from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.values import StringValue, Value
+
+# Redis keeps one object for each small number, which all keys share.
+SHARED_NUMBERS = 10_000
+SHARED_REFERENCES = (1 << 31) - 1
+
+container(
+    "OBJECT",
+    group="generic",
+    since="2.2.3",
+    summary="Tells how a key's value is kept.",
+)
+
+
+def _value(client: Client, key: bytes) -> Value | None:
+    return peek(client, key, tell_of_miss=False)
+
+
+def encoding_of(value: Value) -> bytes:
+    """What OBJECT ENCODING and DEBUG OBJECT answer."""
+    return value.encoding if isinstance(value, StringValue) else b"stream"
+
+
+@command(
+    "OBJECT ENCODING",
+    arity=3,
+    flags=READONLY,
+    keys=one_key(b"RO", at=2),
+    group="generic",
+    since="2.2.3",
+    summary="Names the form in which a value is kept.",
+    syntax="key",
+    tips=(b"nondeterministic_output",),
+)
+def object_encoding(client: Client, argv: Argv) -> bytes:
+    """Bulk string: stream, int, embstr or raw; null without the key. Source: Redis 7.2."""
+    value = _value(client, argv[2])
+    return replies.bulk_or_nil(encoding_of(value) if value is not None else None, client.resp)
+
+
+@command(
+    "OBJECT REFCOUNT",
+    arity=3,
+    flags=READONLY,
+    keys=one_key(b"RO", at=2),
+    group="generic",
+    since="2.2.3",
+    summary="Counts the references to a value.",
+    syntax="key",
+    tips=(b"nondeterministic_output",),
+)
+def object_refcount(client: Client, argv: Argv) -> bytes:
+    """Integer, null without the key. Source: Redis 7.2."""
+    value = _value(client, argv[2])
+    if value is None:
+        return replies.NIL[client.resp]
+    return replies.integer(SHARED_REFERENCES if _is_shared_number(value) else 1)
+
+
+def _is_shared_number(value: Value) -> bool:
+    if not isinstance(value, StringValue) or value.encoding != b"int":
+        return False
+    return 0 <= int(value.data) < SHARED_NUMBERS
+
+
+@command(
+    "OBJECT IDLETIME",
+    arity=3,
+    flags=READONLY,
+    keys=one_key(b"RO", at=2),
+    group="generic",
+    since="2.2.3",
+    summary="Tells for how many seconds a value was not used.",
+    syntax="key",
+    tips=(b"nondeterministic_output",),
+)
+def object_idletime(client: Client, argv: Argv) -> bytes:
+    """Integer, null without the key. Source: Redis 7.2."""
+    value = _value(client, argv[2])
+    if value is None:
+        return replies.NIL[client.resp]
+    return replies.integer(max(client.instance.now_ms - value.access_ms, 0) // 1000)
+
+
+@command(
+    "OBJECT FREQ",
+    arity=3,
+    flags=READONLY,
+    keys=one_key(b"RO", at=2),
+    group="generic",
+    since="4.0.0",
+    summary="Tells how often a value is used, where an LFU policy keeps count.",
+    syntax="key",
+    tips=(b"nondeterministic_output",),
+)
+def object_freq(client: Client, argv: Argv) -> bytes:
+    """Null without the key; there is no LFU policy to count for. Source: Redis 7.2."""
+    if _value(client, argv[2]) is None:
+        return replies.NIL[client.resp]
+    raise ReplyError(errors.NO_LFU_POLICY)
+
+
+@command(
+    "OBJECT HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="generic",
+    since="6.2.0",
+    summary="Lists the sub-commands of OBJECT.",
+)
+def object_help(client: Client, argv: Argv) -> bytes:
+    """Array of simple strings. Source: Redis 7.2."""
+    return help_reply(
+        b"OBJECT",
+        b"ENCODING <key>",
+        b"    Name the form in which the value of <key> is kept.",
+        b"FREQ <key>",
+        b"    Tell how often <key> is used, where an LFU policy keeps count.",
+        b"IDLETIME <key>",
+        b"    Tell for how many seconds <key> was not used.",
+        b"REFCOUNT <key>",
+        b"    Count the references to the value of <key>.",
+    )

@@ -1,0 +1,169 @@
+"""RENAME, RENAMENX, COPY and MOVE: a value comes to another key or another database.
+
+A value takes its time to live along. A stream that arrives at a key wakes who waits for it there.
+"""
+
+from __future__ import annotations
+
+from commands import notifications
+from commands.arguments import Arguments
+from commands.client import Client
+from commands.keys.lookup import find, parse_database
+from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key, two_keys
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.keyspace import Database
+from storage.values import Value
+
+
+@command(
+    "RENAME",
+    arity=3,
+    flags=WRITE,
+    keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"UPDATE")),
+    group="generic",
+    since="1.0.0",
+    summary="Gives a key another name; a key of that name is overwritten.",
+    syntax="key newkey",
+)
+def rename(client: Client, argv: Argv) -> bytes:
+    """OK. Raises `no such key`. Source: Redis 7.2."""
+    _, key, new_key = argv
+    value = _source(client, key)
+    if key != new_key:
+        _rename(client, key, new_key, value)
+    return replies.OK
+
+
+@command(
+    "RENAMENX",
+    arity=3,
+    flags=WRITE | FAST,
+    keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"INSERT")),
+    group="generic",
+    since="1.0.0",
+    summary="Gives a key another name, unless that name is taken.",
+    syntax="key newkey",
+    history=(("3.2.0", "Two equal names are no error any more."),),
+)
+def renamenx(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it was renamed. Raises `no such key`. Source: Redis 7.2."""
+    _, key, new_key = argv
+    value = _source(client, key)
+    if find(client.instance, client.db, new_key) is not None:
+        return replies.ZERO
+    _rename(client, key, new_key, value)
+    return replies.ONE
+
+
+def _source(client: Client, key: bytes) -> Value:
+    value = client.lookup_for_write(key)
+    if value is None:
+        raise ReplyError(errors.NO_SUCH_KEY)
+    return value
+
+
+def _rename(client: Client, key: bytes, new_key: bytes, value: Value) -> None:
+    when_ms = client.db.expires.get(key)
+    if find(client.instance, client.db, new_key) is not None:
+        client.remove(new_key)
+    client.remove(key)
+    _place(client, client.db, new_key, value, when_ms)
+    client.modified(key)
+    client.modified(new_key, 0)
+    client.notify(notifications.GENERIC, b"rename_from", key)
+    client.notify(notifications.GENERIC, b"rename_to", new_key)
+
+
+def _place(client: Client, db: Database, key: bytes, value: Value, when_ms: int | None) -> None:
+    """Put a value at a key that is not there, with its time to live."""
+    client.instance.store(db, key, value)
+    if when_ms is not None:
+        db.expire_at(key, when_ms)
+
+
+def _tell(client: Client, db: Database, event: bytes, key: bytes) -> None:
+    """What `Client.modified` and `Client.notify` tell, of a key of any database."""
+    instance = client.instance
+    instance.key_modified(db, key, client)
+    instance.notify(notifications.GENERIC, event, key, db.index)
+
+
+@command(
+    "COPY",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=two_keys((b"RO", b"ACCESS"), (b"OW", b"UPDATE")),
+    group="generic",
+    since="6.2.0",
+    summary="Copies a key's value to another key.",
+    syntax="source destination [DB destination-db] [REPLACE]",
+    complexity="O(N) with N the number of entries and pending entries of a stream.",
+)
+def copy(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it was copied; 0 without a source, or if the destination is taken.
+
+    Source: Redis 7.2.
+    """
+    source, destination = argv[1], argv[2]
+    target, replace = _parse_copy_options(client, Arguments(argv, 3))
+    if target is client.db and source == destination:
+        raise ReplyError(errors.SAME_OBJECT)
+    value = client.lookup(source)
+    if value is None:
+        return replies.ZERO
+    instance = client.instance
+    if find(instance, target, destination) is not None:
+        if not replace:
+            return replies.ZERO
+        instance.remove(target, destination)
+    twin = value.copy()
+    twin.access_ms = instance.now_ms
+    _place(client, target, destination, twin, client.db.expires.get(source))
+    instance.dirty += 1
+    _tell(client, target, b"copy_to", destination)
+    return replies.ONE
+
+
+def _parse_copy_options(client: Client, arguments: Arguments) -> tuple[Database, bool]:
+    """The destination's database and whether to replace what is there."""
+    target, replace = client.db, False
+    while arguments:
+        option = arguments.next_keyword()
+        if option == b"REPLACE":
+            replace = True
+        elif option == b"DB":
+            target = parse_database(client, arguments.next())
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return target, replace
+
+
+@command(
+    "MOVE",
+    arity=3,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="generic",
+    since="1.0.0",
+    summary="Takes a key to another database.",
+    syntax="key db",
+)
+def move(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it was moved; 0 without the key, or if the other database has it.
+
+    Source: Redis 7.2.
+    """
+    key, target = argv[1], parse_database(client, argv[2])
+    if target is client.db:
+        raise ReplyError(errors.SAME_OBJECT)
+    value = client.lookup_for_write(key)
+    if value is None or find(client.instance, target, key) is not None:
+        return replies.ZERO
+    when_ms = client.db.expires.get(key)
+    client.remove(key)
+    _place(client, target, key, value, when_ms)
+    client.instance.dirty += 1
+    _tell(client, client.db, b"move_from", key)
+    _tell(client, target, b"move_to", key)
+    return replies.ONE

@@ -1,0 +1,47 @@
+"""Keyspace event classes, and how `notify-keyspace-events` names them.
+
+Which commands emit which event: reference, section 1, and the Redis documentation of keyspace
+notifications. Emitting: `Client.notify`; publishing: `Instance.notify`.
+"""
+
+from __future__ import annotations
+
+KEYSPACE = 1 << 0  # K: __keyspace@<db>__:<key>
+KEYEVENT = 1 << 1  # E: __keyevent@<db>__:<event>
+GENERIC = 1 << 2  # g: DEL, EXPIRE, RENAME, ...
+STRING = 1 << 3  # $
+LIST = 1 << 4  # l
+SET = 1 << 5  # s
+HASH = 1 << 6  # h
+SORTED_SET = 1 << 7  # z
+EXPIRED = 1 << 8  # x
+EVICTED = 1 << 9  # e
+STREAM = 1 << 10  # t
+KEY_MISS = 1 << 11  # m: not part of A
+MODULE = 1 << 13  # d
+NEW = 1 << 14  # n: not part of A
+
+# Pairs of letter and class, in the order in which CONFIG GET prints the letters.
+_LETTERS = (
+    ("g", GENERIC), ("$", STRING), ("l", LIST), ("s", SET), ("h", HASH), ("z", SORTED_SET),
+    ("x", EXPIRED), ("e", EVICTED), ("t", STREAM), ("d", MODULE),
+)  # fmt: skip
+_EXTRA = (("K", KEYSPACE), ("E", KEYEVENT), ("m", KEY_MISS), ("n", NEW))
+ALL = sum(flag for _, flag in _LETTERS)  # A
+
+
+def parse_classes(text: str) -> int | None:
+    """The flags for a directive's letters, None if one is unknown."""
+    known = dict(_LETTERS + _EXTRA) | {"A": ALL}
+    flags = 0
+    for letter in text:
+        if letter not in known:
+            return None
+        flags |= known[letter]
+    return flags
+
+
+def format_classes(flags: int) -> str:
+    """The letters for flags, as CONFIG GET answers."""
+    text = "A" if flags & ALL == ALL else "".join(c for c, flag in _LETTERS if flags & flag)
+    return text + "".join(c for c, flag in _EXTRA if flags & flag)

@@ -1,0 +1,1 @@
+"""Messages: channels, patterns, shard channels."""

@@ -1,0 +1,180 @@
+"""PUBLISH, SPUBLISH, and PUBSUB, which tells who listens.
+
+Source: Redis 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from commands.client import Client
+from commands.help import help_reply
+from commands.keys.pattern import matches
+from commands.pubsub.registry import Subscriptions
+from commands.registry import (
+    FAST,
+    LOADING,
+    MAY_REPLICATE,
+    PUBSUB,
+    STALE,
+    Argv,
+    KeySpec,
+    command,
+    container,
+)
+from protocol import errors, replies
+
+
+@command(
+    "PUBLISH",
+    arity=3,
+    flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,
+    group="pubsub",
+    since="2.0.0",
+    summary="Sends a message to a channel.",
+    syntax="channel message",
+    complexity="O(N+M) where N is the number of the channel's subscribers and M that of patterns.",
+)
+def publish(client: Client, argv: Argv) -> bytes:
+    """How many received it. Source: Redis 7.2."""
+    return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
+
+
+@command(
+    "SPUBLISH",
+    arity=3,
+    flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,
+    keys=(KeySpec(begin=1, flags=(b"not_key",)),),
+    group="pubsub",
+    since="7.0.0",
+    summary="Sends a message to a shard channel.",
+    syntax="shardchannel message",
+    complexity="O(N) where N is the number of the shard channel's subscribers.",
+)
+def spublish(client: Client, argv: Argv) -> bytes:
+    """How many received it. Source: Redis 7.2."""
+    return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
+
+
+container(
+    "PUBSUB",
+    group="pubsub",
+    since="2.8.0",
+    summary="Groups the commands that tell about subscriptions.",
+)
+
+
+@command(
+    "PUBSUB CHANNELS",
+    arity=-2,
+    flags=PUBSUB | LOADING | STALE,
+    group="pubsub",
+    since="2.8.0",
+    summary="Lists the channels that have subscribers.",
+    syntax="[pattern]",
+    complexity="O(N) where N is the number of channels.",
+)
+def pubsub_channels(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _names(client.instance.pubsub.channels, argv)
+
+
+@command(
+    "PUBSUB SHARDCHANNELS",
+    arity=-2,
+    flags=PUBSUB | LOADING | STALE,
+    group="pubsub",
+    since="7.0.0",
+    summary="Lists the shard channels that have subscribers.",
+    syntax="[pattern]",
+    complexity="O(N) where N is the number of shard channels.",
+)
+def pubsub_shardchannels(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _names(client.instance.pubsub.shard_channels, argv)
+
+
+@command(
+    "PUBSUB NUMSUB",
+    arity=-2,
+    flags=PUBSUB | LOADING | STALE,
+    group="pubsub",
+    since="2.8.0",
+    summary="Counts the subscribers of channels, patterns left aside.",
+    syntax="[channel [channel ...]]",
+    complexity="O(N) where N is the number of channels asked for.",
+)
+def pubsub_numsub(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _counts(client.instance.pubsub.channels, argv[2:])
+
+
+@command(
+    "PUBSUB SHARDNUMSUB",
+    arity=-2,
+    flags=PUBSUB | LOADING | STALE,
+    group="pubsub",
+    since="7.0.0",
+    summary="Counts the subscribers of shard channels.",
+    syntax="[shardchannel [shardchannel ...]]",
+    complexity="O(N) where N is the number of shard channels asked for.",
+)
+def pubsub_shardnumsub(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _counts(client.instance.pubsub.shard_channels, argv[2:])
+
+
+@command(
+    "PUBSUB NUMPAT",
+    arity=2,
+    flags=PUBSUB | LOADING | STALE,
+    group="pubsub",
+    since="2.8.0",
+    summary="Counts the different patterns that have subscribers.",
+)
+def pubsub_numpat(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return replies.integer(len(client.instance.pubsub.patterns))
+
+
+@command(
+    "PUBSUB HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="pubsub",
+    since="6.2.0",
+    summary="Explains the sub-commands.",
+)
+def pubsub_help(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2, in words of our own."""
+    return help_reply(
+        b"PUBSUB",
+        b"CHANNELS [<pattern>]",
+        b"    List the channels somebody is subscribed to, all or those that match.",
+        b"NUMPAT",
+        b"    Tell how many different patterns somebody is subscribed to.",
+        b"NUMSUB [<channel> ...]",
+        b"    Tell for each channel how many clients are subscribed to it by its name.",
+        b"SHARDCHANNELS [<pattern>]",
+        b"    List the shard channels somebody is subscribed to, all or those that match.",
+        b"SHARDNUMSUB [<shardchannel> ...]",
+        b"    Tell for each shard channel how many clients are subscribed to it.",
+    )
+
+
+def _names(table: Subscriptions, argv: Argv) -> bytes:
+    """The names that have subscribers; of those that match, if a pattern is given."""
+    if len(argv) > 3:
+        raise errors.subcommand_syntax(argv[0], argv[1])
+    names: Iterable[bytes] = table.by_name
+    if len(argv) == 3:
+        names = (name for name in names if matches(argv[2], name))
+    return replies.bulk_array(list(names))
+
+
+def _counts(table: Subscriptions, names: list[bytes]) -> bytes:
+    """Names and numbers in turn: a flat array in RESP3 too."""
+    items = []
+    for name in names:
+        items += [replies.bulk(name), replies.integer(table.count(name))]
+    return replies.array(items)

@@ -1,0 +1,126 @@
+"""Who is subscribed to which channel, pattern or shard channel, and how a message reaches them.
+
+Guarantees: a message goes to the subscribers of its channel first, in the order in which they
+subscribed, then to those of each pattern that it matches; a client gets it once per subscription
+that matches. It is encoded once per protocol version, however many receive it. A shard channel
+has its own names: PUBLISH does not reach it.
+
+Leaves out: the replies of the commands (commands/pubsub/subscribe.py). Messages are not kept: who
+is not subscribed when one is published never sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from commands.client import GATE_SUBSCRIBED
+from commands.keys.pattern import Matcher, matcher
+from protocol import replies
+
+if TYPE_CHECKING:
+    from commands.client import Client
+
+Names: TypeAlias = "dict[bytes, None]"  # in the order of subscription
+
+
+class Subscriptions:
+    """One kind of subscription: for each name, its subscribers in their order."""
+
+    def __init__(self, names_of: Callable[[Client], Names]) -> None:
+        self.names_of = names_of  # where a client keeps the names of this kind
+        self.by_name: dict[bytes, dict[Client, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def add(self, client: Client, name: bytes) -> None:
+        """Subscribe; nothing if it is subscribed already."""
+        self.names_of(client)[name] = None
+        self.by_name.setdefault(name, {})[client] = None
+        update_gate(client)
+
+    def remove(self, client: Client, name: bytes) -> None:
+        """Unsubscribe; nothing if it is not subscribed."""
+        names = self.names_of(client)
+        if name not in names:
+            return
+        del names[name]
+        subscribers = self.by_name[name]
+        del subscribers[client]
+        if not subscribers:
+            del self.by_name[name]
+        update_gate(client)
+
+    def count(self, name: bytes) -> int:
+        """How many clients are subscribed to `name`."""
+        return len(self.by_name.get(name, ()))
+
+
+class PubSub:
+    """The subscriptions of all clients."""
+
+    def __init__(self) -> None:
+        self.channels = Subscriptions(lambda client: client.channels)
+        self.patterns = Subscriptions(lambda client: client.patterns)
+        self.shard_channels = Subscriptions(lambda client: client.shard_channels)
+        self._matchers: dict[bytes, Matcher] = {}  # of the patterns that have subscribers
+
+    def publish(self, channel: bytes, message: bytes) -> int:
+        """Send to the subscribers of the channel and of the patterns; how many got it."""
+        named = [replies.bulk(channel), replies.bulk(message)]
+        receivers = 0
+        subscribers = self.channels.by_name.get(channel)
+        if subscribers:
+            receivers += _deliver(subscribers, [replies.bulk(b"message"), *named])
+        for pattern, subscribers in self.patterns.by_name.items():
+            if self._matches(pattern, channel):
+                head = [replies.bulk(b"pmessage"), replies.bulk(pattern)]
+                receivers += _deliver(subscribers, head + named)
+        return receivers
+
+    def publish_to_shard(self, channel: bytes, message: bytes) -> int:
+        """Send to the subscribers of a shard channel; how many got it."""
+        words = (b"smessage", channel, message)
+        subscribers = self.shard_channels.by_name.get(channel, {})
+        return _deliver(subscribers, [replies.bulk(word) for word in words])
+
+    def forget(self, client: Client) -> None:
+        """End all subscriptions of a client, without a word to it."""
+        for kind in (self.channels, self.patterns, self.shard_channels):
+            for name in list(kind.names_of(client)):
+                kind.remove(client, name)
+
+    def _matches(self, pattern: bytes, channel: bytes) -> bool:
+        # Kept here because a few hundred patterns would push each other out of a shared cache.
+        if len(self._matchers) > 2 * len(self.patterns) + 64:
+            self._matchers.clear()
+        matches = self._matchers.get(pattern)
+        if matches is None:
+            matches = self._matchers[pattern] = matcher(pattern)
+        return matches(channel)
+
+
+def is_subscribed(client: Client) -> bool:
+    """Whether the client has any subscription: Redis's pub/sub mode."""
+    return bool(client.channels or client.patterns or client.shard_channels)
+
+
+def update_gate(client: Client) -> None:
+    """A RESP2 client with subscriptions may send few commands. Call when either changes."""
+    if client.resp == 2 and is_subscribed(client):
+        client.gates |= GATE_SUBSCRIBED
+    else:
+        client.gates &= ~GATE_SUBSCRIBED
+
+
+def _deliver(subscribers: Iterable[Client], elements: list[bytes]) -> int:
+    """Send one message, its elements encoded already; how many clients there were."""
+    body = b"".join(elements)
+    array = replies.push_header(len(elements), 2) + body
+    push = replies.push_header(len(elements), 3) + body
+    receivers = 0
+    for client in subscribers:
+        client.send(push if client.resp == 3 else array)
+        receivers += 1
+    return receivers

@@ -1,0 +1,175 @@
+"""SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites.
+
+Each answers with one message per name, not with one reply: in RESP3 pushes, in RESP2 arrays that
+look the same. Shard channels are counted apart from channels and patterns.
+
+Source: Redis 7.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.client import GATE_SILENT, Client
+from commands.pubsub.registry import PubSub, Subscriptions
+from commands.registry import LOADING, NOSCRIPT, PUBSUB, STALE, Argv, KeySpec, command
+from protocol import replies
+
+_FLAGS = PUBSUB | NOSCRIPT | LOADING | STALE
+# Redis declares shard channels as keys, so that a cluster can route them.
+_SHARD_CHANNELS = (KeySpec(begin=1, last=-1, flags=(b"not_key",)),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What differs between the three pairs of commands."""
+
+    prefix: bytes  # of "subscribe" and "unsubscribe" in the messages
+    attribute: str  # of PubSub
+
+    def table(self, client: Client) -> Subscriptions:
+        pubsub: PubSub = client.instance.pubsub
+        table: Subscriptions = getattr(pubsub, self.attribute)
+        return table
+
+    def count(self, client: Client) -> int:
+        """The number at the end of each message."""
+        if self is _SHARD:
+            return len(client.shard_channels)
+        return len(client.channels) + len(client.patterns)
+
+
+_CHANNEL = _Kind(b"", "channels")
+_PATTERN = _Kind(b"p", "patterns")
+_SHARD = _Kind(b"s", "shard_channels")
+
+
+def _subscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
+    table = kind.table(client)
+    messages = []
+    for name in names:
+        table.add(client, name)
+        messages.append(_message(client, kind, b"subscribe", name))
+    return _answer(client, messages)
+
+
+def _unsubscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
+    """Without names: from all of the kind; if there are none, one message with a null name."""
+    table = kind.table(client)
+    messages = []
+    for name in names or list(table.names_of(client)):
+        table.remove(client, name)
+        messages.append(_message(client, kind, b"unsubscribe", name))
+    if not messages:
+        messages.append(_message(client, kind, b"unsubscribe", None))
+    return _answer(client, messages)
+
+
+def _message(client: Client, kind: _Kind, word: bytes, name: bytes | None) -> bytes:
+    return (
+        replies.push_header(3, client.resp)
+        + replies.bulk(kind.prefix + word)
+        + replies.bulk_or_nil(name, client.resp)
+        + replies.integer(kind.count(client))
+    )
+
+
+def _answer(client: Client, messages: list[bytes]) -> bytes:
+    """The messages as a reply; as pushes, where CLIENT REPLY would hold a reply back."""
+    wire = b"".join(messages)
+    if client.gates & GATE_SILENT and not client.deny_blocking:
+        client.send(wire)
+        return b""
+    return wire
+
+
+@command(
+    "SUBSCRIBE",
+    arity=-2,
+    flags=_FLAGS,
+    group="pubsub",
+    since="2.0.0",
+    summary="Listens to channels.",
+    syntax="channel [channel ...]",
+    complexity="O(N) where N is the number of channels.",
+)
+def subscribe(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _subscribe(client, _CHANNEL, argv[1:])
+
+
+@command(
+    "UNSUBSCRIBE",
+    arity=-1,
+    flags=_FLAGS,
+    group="pubsub",
+    since="2.0.0",
+    summary="Stops listening to channels, to all of them if none is named.",
+    syntax="[channel [channel ...]]",
+    complexity="O(N) where N is the number of channels.",
+)
+def unsubscribe(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _unsubscribe(client, _CHANNEL, argv[1:])
+
+
+@command(
+    "PSUBSCRIBE",
+    arity=-2,
+    flags=_FLAGS,
+    group="pubsub",
+    since="2.0.0",
+    summary="Listens to all channels that match patterns.",
+    syntax="pattern [pattern ...]",
+    complexity="O(N) where N is the number of patterns.",
+)
+def psubscribe(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _subscribe(client, _PATTERN, argv[1:])
+
+
+@command(
+    "PUNSUBSCRIBE",
+    arity=-1,
+    flags=_FLAGS,
+    group="pubsub",
+    since="2.0.0",
+    summary="Stops listening to patterns, to all of them if none is named.",
+    syntax="[pattern [pattern ...]]",
+    complexity="O(N) where N is the number of patterns.",
+)
+def punsubscribe(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _unsubscribe(client, _PATTERN, argv[1:])
+
+
+@command(
+    "SSUBSCRIBE",
+    arity=-2,
+    flags=_FLAGS,
+    keys=_SHARD_CHANNELS,
+    group="pubsub",
+    since="7.0.0",
+    summary="Listens to shard channels.",
+    syntax="shardchannel [shardchannel ...]",
+    complexity="O(N) where N is the number of shard channels.",
+)
+def ssubscribe(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _subscribe(client, _SHARD, argv[1:])
+
+
+@command(
+    "SUNSUBSCRIBE",
+    arity=-1,
+    flags=_FLAGS,
+    keys=_SHARD_CHANNELS,
+    group="pubsub",
+    since="7.0.0",
+    summary="Stops listening to shard channels, to all of them if none is named.",
+    syntax="[shardchannel [shardchannel ...]]",
+    complexity="O(N) where N is the number of shard channels.",
+)
+def sunsubscribe(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    return _unsubscribe(client, _SHARD, argv[1:])

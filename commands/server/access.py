@@ -1,0 +1,16 @@
+"""Who may use what is switched off by default: DEBUG, protected directives."""
+
+from __future__ import annotations
+
+from commands.client import Client
+
+
+def is_local(client: Client) -> bool:
+    """Whether the client is on this machine: a Unix socket, the loopback, or no connection."""
+    address = client.address
+    return client.unix_socket or not address or address.startswith((b"127.", b"[::1]:"))
+
+
+def is_allowed(setting: str, client: Client) -> bool:
+    """What a directive such as enable-debug-command (yes, no, local) says for `client`."""
+    return setting == "yes" or (setting == "local" and is_local(client))

@@ -1,0 +1,84 @@
+"""COMMAND GETKEYS, COMMAND GETKEYSANDFLAGS: the keys in a request that is not run."""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.registry import COMMANDS, LOADING, STALE, Argv, Command, KeySpec, command
+from commands.server.command_table import status_set
+from protocol import replies
+from protocol.errors import ReplyError
+
+_NOT_A_KEY = b"not_key"  # a place that is routed like a key: the channel of SPUBLISH
+
+
+@command(
+    "COMMAND GETKEYS",
+    arity=-3,
+    flags=LOADING | STALE,
+    group="server",
+    since="2.8.13",
+    summary="Returns the keys in a request.",
+    syntax="command [arg [arg ...]]",
+    complexity="O(N) where N is the number of arguments to the command",
+    categories=("connection",),
+)
+def command_getkeys(client: Client, argv: Argv) -> bytes:
+    """An array of keys, in the order of the key specifications."""
+    request = argv[2:]
+    return replies.bulk_array([request[position] for position, _ in _keys(request)])
+
+
+@command(
+    "COMMAND GETKEYSANDFLAGS",
+    arity=-3,
+    flags=LOADING | STALE,
+    group="server",
+    since="7.0.0",
+    summary="Returns the keys in a request, and what it does with each.",
+    syntax="command [arg [arg ...]]",
+    complexity="O(N) where N is the number of arguments to the command",
+    categories=("connection",),
+)
+def command_getkeysandflags(client: Client, argv: Argv) -> bytes:
+    """An array of pairs: key, set of flags."""
+    request = argv[2:]
+    return replies.array(
+        [
+            replies.array([replies.bulk(request[position]), status_set(flags, client.resp)])
+            for position, flags in _keys(request)
+        ]
+    )
+
+
+def _keys(request: Argv) -> list[tuple[int, tuple[bytes, ...]]]:
+    """Positions of the keys with their flags. Raises ReplyError."""
+    declared = _lookup(request)
+    if declared is None:
+        raise ReplyError(b"ERR Invalid command specified")
+    specs = [spec for spec in declared.keys if _NOT_A_KEY not in spec.flags]
+    if not specs:
+        raise ReplyError(b"ERR The command has no key arguments")
+    if not declared.accepts(len(request)):
+        raise ReplyError(b"ERR Invalid number of arguments specified for command")
+    found = [
+        (position, _flags(spec, request)) for spec in specs for position in spec.positions(request)
+    ]
+    if not found:
+        raise ReplyError(b"ERR Invalid arguments specified for command")
+    return found
+
+
+def _lookup(request: Argv) -> Command | None:
+    declared = COMMANDS.get(request[0].lower())
+    if declared is None or not declared.subcommands or len(request) == 1:
+        return declared
+    return declared.subcommands.get(request[1].lower())
+
+
+def _flags(spec: KeySpec, request: Argv) -> tuple[bytes, ...]:
+    """What the request does with its key: SET without GET only overwrites it."""
+    if b"variable_flags" not in spec.flags:
+        return spec.flags
+    if any(word.upper() == b"GET" for word in request[3:]):
+        return (b"RW", b"access", b"update")
+    return (b"OW", b"update")

@@ -1,0 +1,209 @@
+"""CONFIG GET, SET, RESETSTAT, REWRITE, HELP.
+
+CONFIG SET takes all of its pairs or none: what was set already is taken back when a later value is
+refused, or when the server cannot follow (a port that is taken, a folder that does not exist).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commands.client import Client
+from commands.configuration import DIRECTIVES, NAMES, is_known
+from commands.help import help_reply
+from commands.keys.pattern import matcher
+from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.server.access import is_allowed
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
+
+container(
+    "CONFIG",
+    group="server",
+    since="2.0.0",
+    summary="Reads and changes the configuration.",
+)
+
+
+@command(
+    "CONFIG GET",
+    arity=-3,
+    flags=FLAGS,
+    group="server",
+    since="2.0.0",
+    summary="Returns directives and their values.",
+    syntax="parameter [parameter ...]",
+    complexity="O(N) when N is the number of configuration parameters provided",
+    history=(("7.0.0", "Several patterns in one call."),),
+)
+def config_get(client: Client, argv: Argv) -> bytes:
+    """A map. Names and glob patterns, without regard to case."""
+    config = client.instance.config
+    wanted = dict.fromkeys(name for pattern in argv[2:] for name in _matching(pattern))
+    texts = [text for name in wanted for text in (name, config.get(name))]
+    return replies.mapping([replies.bulk(_encode(text)) for text in texts], client.resp)
+
+
+def _matching(pattern: bytes) -> Iterator[str]:
+    name = _decode(pattern).lower()
+    if name in NAMES:
+        yield name
+        return
+    fits = matcher(pattern, ignore_case=True)
+    yield from (name for name in NAMES if fits(name.encode()))
+
+
+@command(
+    "CONFIG SET",
+    arity=-4,
+    flags=FLAGS,
+    group="server",
+    since="2.0.0",
+    summary="Changes directives while the server runs.",
+    syntax="parameter value [parameter value ...]",
+    complexity="O(N) when N is the number of configuration parameters provided",
+    history=(("7.0.0", "Several directives in one call."),),
+    tips=(b"request_policy:all_nodes", b"response_policy:all_succeeded"),
+)
+def config_set(client: Client, argv: Argv) -> bytes:
+    """All of the pairs, or an error and none of them."""
+    if len(argv) % 2:
+        raise ReplyError(errors.SYNTAX)
+    pairs: dict[str, str] = {}
+    for i in range(2, len(argv), 2):
+        name = _decode(argv[i])
+        if not is_known(name.lower()):
+            raise _unknown(name)
+        name = name.lower()
+        _check_changeable(client, name)
+        if name in pairs:
+            raise _failed(name, "duplicate parameter")
+        pairs[name] = _decode(argv[i + 1])
+    values = vars(client.instance.config)
+    before = dict(values)
+    try:
+        _set_values(client, pairs)
+        _apply(client, pairs, before)
+    except ReplyError:
+        values.update(before)
+        raise
+    return replies.OK
+
+
+def _check_changeable(client: Client, name: str) -> None:
+    """Raise ReplyError for a directive that this client cannot change while the server runs."""
+    directive = DIRECTIVES.get(name)
+    if directive is None:
+        return
+    if directive.immutable:
+        raise _failed(name, "can't set immutable config")
+    setting = client.instance.config.enable_protected_configs
+    if directive.protected and not is_allowed(setting, client):
+        raise _failed(name, "can't set protected config")
+
+
+def _set_values(client: Client, pairs: dict[str, str]) -> None:
+    """Set every value. Raises ReplyError; the caller takes back what was set until then."""
+    for name, text in pairs.items():
+        try:
+            client.instance.config.set(name, [text])
+        except ValueError as error:
+            raise _failed(name, str(error)) from None
+
+
+def _apply(client: Client, pairs: dict[str, str], before: dict[str, object]) -> None:
+    """Let the server follow the new values; where it cannot, it goes back to those before."""
+    values, host = vars(client.instance.config), client.instance.host
+    changed = [
+        found
+        for name in pairs
+        if (found := DIRECTIVES.get(name)) is not None
+        and values[found.attribute] != before[found.attribute]
+    ]
+    for position, directive in enumerate(changed):
+        try:
+            host.apply_config([directive.name])
+        except ValueError as error:
+            values.update(before)
+            for applied in changed[:position]:
+                host.apply_config([applied.name])
+            raise _failed(directive.name, str(error)) from None
+
+
+@command(
+    "CONFIG RESETSTAT",
+    arity=2,
+    flags=FLAGS,
+    group="server",
+    since="2.0.0",
+    summary="Sets the counters of INFO to zero.",
+)
+def config_resetstat(client: Client, argv: Argv) -> bytes:
+    """Statistics of commands and errors too, as Redis does."""
+    client.instance.stats.reset()
+    return replies.OK
+
+
+@command(
+    "CONFIG REWRITE",
+    arity=2,
+    flags=FLAGS,
+    group="server",
+    since="2.8.0",
+    summary="Brings the configuration file in line with the values in force.",
+)
+def config_rewrite(client: Client, argv: Argv) -> bytes:
+    """Refused without a file; the file stays as it was when it cannot be written."""
+    try:
+        client.instance.host.rewrite_config()
+    except ValueError as error:
+        raise ReplyError(_encode(f"ERR {error}")) from None
+    except OSError as error:
+        raise ReplyError(_encode(f"ERR Rewriting config file: {error.strerror}")) from None
+    return replies.OK
+
+
+@command(
+    "CONFIG HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="server",
+    since="5.0.0",
+    summary="Lists the sub-commands.",
+)
+def config_help(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2, for the shape."""
+    return help_reply(
+        b"CONFIG",
+        b"GET <pattern> [<pattern> ...]",
+        b"    The directives whose names match, with their values.",
+        b"SET <directive> <value> [<directive> <value> ...]",
+        b"    Change directives, all or none of them.",
+        b"RESETSTAT",
+        b"    Set the counters that INFO shows to zero.",
+        b"REWRITE",
+        b"    Write the values in force to the configuration file.",
+    )
+
+
+def _unknown(name: str) -> ReplyError:
+    return ReplyError(
+        _encode(f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
+    )
+
+
+def _failed(name: str, reason: str) -> ReplyError:
+    return ReplyError(
+        _encode(f"ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}")
+    )
+
+
+def _decode(word: bytes) -> str:
+    """Text as the configuration keeps it: bytes that are no UTF-8 survive as surrogates."""
+    return word.decode("utf-8", "surrogateescape")
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

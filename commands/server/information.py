@@ -1,0 +1,43 @@
+"""INFO: what the server tells of itself, as lines of text in sections."""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.instance import Instance
+from commands.registry import LOADING, STALE, Argv, command
+from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS, TITLES
+from protocol import replies
+
+# Words that stand for several sections.
+_GROUPS = {
+    "default": SECTIONS.keys() - ONLY_WHEN_ASKED_FOR,
+    "all": SECTIONS.keys() - {"modules"},
+    "everything": set(SECTIONS),
+}
+
+
+@command(
+    "INFO",
+    arity=-1,
+    flags=LOADING | STALE,
+    group="server",
+    since="1.0.0",
+    summary="Returns statistics and facts about the server.",
+    syntax="[section [section ...]]",
+    categories=("dangerous",),
+    history=(("7.0.0", "Several sections in one call."),),
+    tips=(b"nondeterministic_output", b"request_policy:all_shards", b"response_policy:special"),
+)
+def info(client: Client, argv: Argv) -> bytes:
+    """A verbatim string. Names of sections without regard to case; unknown ones say nothing."""
+    words = [word.decode("latin-1").lower() for word in argv[1:]] or ["default"]
+    wanted = {name for word in words for name in _GROUPS.get(word, {word})}
+    texts = [section_text(client.instance, name) for name in SECTIONS if name in wanted]
+    return replies.verbatim("\r\n".join(texts).encode("utf-8", "surrogateescape"), client.resp)
+
+
+def section_text(instance: Instance, name: str) -> str:
+    """One section with its heading."""
+    lines = [f"# {TITLES.get(name, name.capitalize())}"]
+    lines += [f"{field}:{value}" for field, value in SECTIONS[name](instance)]
+    return "".join(f"{line}\r\n" for line in lines)

@@ -1,0 +1,384 @@
+"""The sections of INFO: each is a function from the instance to names and values.
+
+Names are Redis 7.2's, in its order. Values are true: what Rillway does not have (replicas,
+snapshots, scripts, ...) holds the value that Redis shows where it is off. Fields that describe how
+Redis's C program was built are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TypeAlias
+
+from commands import version
+from commands.client import Client
+from commands.instance import Instance
+from commands.server.memory_figures import human, memory_figures
+from storage.keyspace import Database
+
+Value: TypeAlias = "str | int"
+Field: TypeAlias = "tuple[str, Value]"
+Section: TypeAlias = Callable[[Instance], Iterator[Field]]
+
+# avg_ttl is a mean over this many keys: over all of them it would hold up a large database.
+TTL_SAMPLE = 1000
+
+
+def server(instance: Instance) -> Iterator[Field]:
+    """What runs, where, and since when."""
+    facts, config = instance.host.facts(), instance.config
+    now_us = instance.host.clock_us()
+    uptime_s = (now_us // 1000 - instance.started_ms) // 1000
+    yield "redis_version", version.REDIS_VERSION
+    yield "rillway_version", version.RILLWAY_VERSION
+    yield "redis_git_sha1", "00000000"
+    yield "redis_git_dirty", 0
+    yield "redis_mode", "standalone"
+    yield "os", facts.os
+    yield "arch_bits", 64
+    yield "monotonic_clock", "POSIX clock_gettime"
+    yield "multiplexing_api", facts.event_loop
+    yield "process_id", facts.pid
+    yield "process_supervised", "no"
+    yield "run_id", instance.run_id
+    yield "tcp_port", config.port
+    yield "server_time_usec", now_us
+    yield "uptime_in_seconds", uptime_s
+    yield "uptime_in_days", uptime_s // 86400
+    yield "hz", config.hz
+    yield "configured_hz", config.hz
+    yield "lru_clock", now_us // 1_000_000 & 0xFFFFFF
+    yield "executable", facts.executable
+    yield "config_file", facts.config_file
+    yield "io_threads_active", 0
+    yield from _listeners(facts.listeners)
+
+
+def _listeners(listeners: list[tuple[str, str, int]]) -> Iterator[Field]:
+    """One line for TCP with all of its addresses, one for a Unix socket."""
+    tcp = [(address, port) for kind, address, port in listeners if kind == "tcp"]
+    lines = []
+    if tcp:
+        addresses = ",".join(f"bind={address}" for address, _ in tcp)
+        lines.append(f"name=tcp,{addresses},port={tcp[0][1]}")
+    lines += [f"name=unix,bind={path}" for kind, path, _ in listeners if kind == "unix"]
+    yield from ((f"listener{number}", line) for number, line in enumerate(lines))
+
+
+def clients(instance: Instance) -> Iterator[Field]:
+    """Who is connected and who waits."""
+    connected, blocked = instance.clients.values(), instance.blocked
+    yield "connected_clients", len(connected)
+    yield "cluster_connections", 0
+    yield "maxclients", instance.config.maxclients
+    yield (
+        "client_recent_max_input_buffer",
+        max((c.query_buffer_bytes for c in connected), default=0),
+    )
+    yield "client_recent_max_output_buffer", max((_output_bytes(c) for c in connected), default=0)
+    yield "blocked_clients", len(blocked.clients)
+    yield "tracking_clients", len(instance.tracking.clients)
+    yield "pubsub_clients", sum(_is_subscribed(client) for client in connected)
+    yield "watching_clients", sum(bool(client.watched) for client in connected)
+    yield "clients_in_timeout_table", sum(_has_deadline(client) for client in blocked.clients)
+    yield "total_watched_keys", len(instance.watchers)
+    yield "total_blocking_keys", len(blocked.waiters)
+    yield "total_blocking_keys_on_nokey", blocked.keys_on_missing_key()
+
+
+def _output_bytes(client: Client) -> int:
+    return sum(map(len, client.output))
+
+
+def _is_subscribed(client: Client) -> bool:
+    return bool(client.channels or client.patterns or client.shard_channels)
+
+
+def _has_deadline(client: Client) -> bool:
+    return client.waiting is not None and client.waiting.deadline_ms != 0
+
+
+def memory(instance: Instance) -> Iterator[Field]:
+    """Where the memory is (commands/server/memory_figures.py)."""
+    figures = memory_figures(instance)
+    for name, size in (
+        ("used_memory", figures.used),
+        ("used_memory_rss", figures.used),
+        ("used_memory_peak", figures.peak),
+    ):
+        yield name, size
+        yield f"{name}_human", human(size)
+    yield "used_memory_peak_perc", f"{figures.peak_percentage:.2f}%"
+    yield "used_memory_overhead", figures.overhead
+    yield "used_memory_startup", figures.startup
+    yield "used_memory_dataset", figures.dataset
+    yield "used_memory_dataset_perc", f"{figures.dataset_percentage:.2f}%"
+    yield "allocator_allocated", figures.used
+    yield "allocator_active", figures.used
+    yield "allocator_resident", figures.used
+    yield "total_system_memory", figures.total_system
+    yield "total_system_memory_human", human(figures.total_system)
+    yield from _scripting_memory()
+    yield "maxmemory", 0
+    yield "maxmemory_human", "0B"
+    yield "maxmemory_policy", "noeviction"
+    yield "allocator_frag_ratio", "1.00"
+    yield "allocator_frag_bytes", 0
+    yield "allocator_rss_ratio", "1.00"
+    yield "allocator_rss_bytes", 0
+    yield "rss_overhead_ratio", "1.00"
+    yield "rss_overhead_bytes", 0
+    yield "mem_fragmentation_ratio", "1.00"
+    yield "mem_fragmentation_bytes", 0
+    yield "mem_not_counted_for_evict", 0
+    yield "mem_replication_backlog", 0
+    yield "mem_total_replication_buffers", 0
+    yield "mem_clients_slaves", 0
+    yield "mem_clients_normal", figures.clients
+    yield "mem_cluster_links", 0
+    yield "mem_aof_buffer", 0
+    yield "mem_allocator", "pymalloc"
+    yield "active_defrag_running", 0
+    yield "lazyfree_pending_objects", 0
+    yield "lazyfreed_objects", 0
+
+
+def _scripting_memory() -> Iterator[Field]:
+    """There is no script engine."""
+    yield "used_memory_lua", 0
+    yield "used_memory_vm_eval", 0
+    yield "used_memory_lua_human", "0B"
+    yield "used_memory_scripts_eval", 0
+    yield "number_of_cached_scripts", 0
+    yield "number_of_functions", 0
+    yield "number_of_libraries", 0
+    yield "used_memory_vm_functions", 0
+    yield "used_memory_vm_total", 0
+    yield "used_memory_vm_total_human", "0B"
+    yield "used_memory_functions", 0
+    yield "used_memory_scripts", 0
+    yield "used_memory_scripts_human", "0B"
+
+
+def persistence(instance: Instance) -> Iterator[Field]:
+    """Neither snapshots nor an append-only file: the changes since the start are on no disk."""
+    yield "loading", 0
+    yield "async_loading", 0
+    yield "current_cow_peak", 0
+    yield "current_cow_size", 0
+    yield "current_cow_size_age", 0
+    yield "current_fork_perc", "0.00"
+    yield "current_save_keys_processed", 0
+    yield "current_save_keys_total", 0
+    yield "rdb_changes_since_last_save", instance.dirty
+    yield "rdb_bgsave_in_progress", 0
+    yield "rdb_last_save_time", instance.last_save_ms // 1000
+    yield "rdb_last_bgsave_status", "ok"
+    yield "rdb_last_bgsave_time_sec", -1
+    yield "rdb_current_bgsave_time_sec", -1
+    yield "rdb_saves", 0
+    yield "rdb_last_cow_size", 0
+    yield "rdb_last_load_keys_expired", 0
+    yield "rdb_last_load_keys_loaded", 0
+    yield "aof_enabled", 0
+    yield "aof_rewrite_in_progress", 0
+    yield "aof_rewrite_scheduled", 0
+    yield "aof_last_rewrite_time_sec", -1
+    yield "aof_current_rewrite_time_sec", -1
+    yield "aof_last_bgrewrite_status", "ok"
+    yield "aof_rewrites", 0
+    yield "aof_rewrites_consecutive_failures", 0
+    yield "aof_last_write_status", "ok"
+    yield "aof_last_cow_size", 0
+    yield "module_fork_in_progress", 0
+    yield "module_fork_last_cow_size", 0
+
+
+def stats(instance: Instance) -> Iterator[Field]:
+    """What has been done since the start, or since CONFIG RESETSTAT."""
+    yield from _traffic(instance)
+    yield from _replication_traffic()
+    yield from _keyspace_activity(instance)
+    yield from _processing(instance)
+
+
+def _traffic(instance: Instance) -> Iterator[Field]:
+    stats = instance.stats
+    yield "total_connections_received", stats.connections_received
+    yield "total_commands_processed", stats.commands_processed
+    yield "instantaneous_ops_per_sec", round(stats.operations.per_second())
+    yield "total_net_input_bytes", stats.net_input_bytes
+    yield "total_net_output_bytes", stats.net_output_bytes
+    yield "total_net_repl_input_bytes", 0
+    yield "total_net_repl_output_bytes", 0
+    yield "instantaneous_input_kbps", f"{stats.input_bytes.per_second() / 1024:.2f}"
+    yield "instantaneous_output_kbps", f"{stats.output_bytes.per_second() / 1024:.2f}"
+    yield "instantaneous_input_repl_kbps", "0.00"
+    yield "instantaneous_output_repl_kbps", "0.00"
+    yield "rejected_connections", stats.rejected_connections
+
+
+def _replication_traffic() -> Iterator[Field]:
+    yield "sync_full", 0
+    yield "sync_partial_ok", 0
+    yield "sync_partial_err", 0
+
+
+def _keyspace_activity(instance: Instance) -> Iterator[Field]:
+    stats, tracking, pubsub = instance.stats, instance.tracking, instance.pubsub
+    yield "expired_keys", stats.expired_keys
+    yield "expired_stale_perc", "0.00"  # deadlines are kept in order: none is found by chance
+    yield "expired_time_cap_reached_count", stats.expire_cycles_cut_short
+    yield "expire_cycle_cpu_milliseconds", stats.expire_cycle_us // 1000
+    yield "evicted_keys", 0
+    yield "evicted_clients", 0
+    yield "total_eviction_exceeded_time", 0
+    yield "current_eviction_exceeded_time", 0
+    yield "keyspace_hits", stats.keyspace_hits
+    yield "keyspace_misses", stats.keyspace_misses
+    yield "pubsub_channels", len(pubsub.channels)
+    yield "pubsub_patterns", len(pubsub.patterns)
+    yield "pubsubshard_channels", len(pubsub.shard_channels)
+    yield "latest_fork_usec", 0
+    yield "total_forks", 0
+    yield "migrate_cached_sockets", 0
+    yield "slave_expires_tracked_keys", 0
+    yield "active_defrag_hits", 0
+    yield "active_defrag_misses", 0
+    yield "active_defrag_key_hits", 0
+    yield "active_defrag_key_misses", 0
+    yield "total_active_defrag_time", 0
+    yield "current_active_defrag_time", 0
+    yield "tracking_total_keys", len(tracking.readers)
+    yield "tracking_total_items", tracking.total_items
+    yield "tracking_total_prefixes", len(tracking.listeners)
+
+
+def _processing(instance: Instance) -> Iterator[Field]:
+    stats = instance.stats
+    yield "unexpected_error_replies", 0
+    yield "total_error_replies", stats.total_error_replies
+    yield "dump_payload_sanitizations", 0
+    yield "total_reads_processed", stats.reads_processed
+    yield "total_writes_processed", stats.writes_processed
+    yield "io_threaded_reads_processed", 0
+    yield "io_threaded_writes_processed", 0
+    yield (
+        "client_query_buffer_limit_disconnections",
+        stats.client_query_buffer_limit_disconnections,
+    )
+    yield (
+        "client_output_buffer_limit_disconnections",
+        stats.client_output_buffer_limit_disconnections,
+    )
+    yield "reply_buffer_shrinks", 0
+    yield "reply_buffer_expands", 0
+    yield "eventloop_cycles", stats.cycles
+    yield "eventloop_duration_sum", stats.cycles_us
+    yield "eventloop_duration_cmd_sum", stats.commands_us
+    cycles = stats.cycle_rate.per_second()
+    yield "instantaneous_eventloop_cycles_per_sec", round(cycles)
+    mean_us = stats.cycle_us_rate.per_second() / cycles if cycles else 0
+    yield "instantaneous_eventloop_duration_usec", round(mean_us)
+    yield "acl_access_denied_auth", stats.acl_access_denied_auth
+    yield "acl_access_denied_cmd", 0
+    yield "acl_access_denied_key", 0
+    yield "acl_access_denied_channel", 0
+
+
+def replication(instance: Instance) -> Iterator[Field]:
+    """A primary without replicas and without a history that one could ask for."""
+    yield "role", "master"
+    yield "connected_slaves", 0
+    yield "master_failover_state", "no-failover"
+    yield "master_replid", "0" * 40
+    yield "master_replid2", "0" * 40
+    yield "master_repl_offset", 0
+    yield "second_repl_offset", -1
+    yield "repl_backlog_active", 0
+    yield "repl_backlog_size", 1048576
+    yield "repl_backlog_first_byte_offset", 0
+    yield "repl_backlog_histlen", 0
+
+
+def cpu(instance: Instance) -> Iterator[Field]:
+    """Seconds of processor time."""
+    facts = instance.host.facts()
+    yield "used_cpu_sys", f"{facts.cpu_system_s:.6f}"
+    yield "used_cpu_user", f"{facts.cpu_user_s:.6f}"
+    yield "used_cpu_sys_children", f"{facts.cpu_system_children_s:.6f}"
+    yield "used_cpu_user_children", f"{facts.cpu_user_children_s:.6f}"
+    yield "used_cpu_sys_main_thread", f"{facts.cpu_system_main_thread_s:.6f}"
+    yield "used_cpu_user_main_thread", f"{facts.cpu_user_main_thread_s:.6f}"
+
+
+def modules(instance: Instance) -> Iterator[Field]:
+    """There are none."""
+    yield from ()
+
+
+def commandstats(instance: Instance) -> Iterator[Field]:
+    """Calls, time and refusals of every command that was asked for."""
+    for declared, counted in instance.stats.commands.items():
+        if counted.calls or counted.rejected_calls or counted.failed_calls:
+            per_call = counted.usec / counted.calls if counted.calls else 0
+            text = f"calls={counted.calls},usec={counted.usec},usec_per_call={per_call:.2f}"
+            text += f",rejected_calls={counted.rejected_calls},failed_calls={counted.failed_calls}"
+            yield f"cmdstat_{declared.fullname.decode()}", text
+
+
+def errorstats(instance: Instance) -> Iterator[Field]:
+    """Errors by their first word."""
+    for code, count in instance.stats.errors.items():
+        yield f"errorstat_{code.decode('latin-1')}", f"count={count}"
+
+
+def latencystats(instance: Instance) -> Iterator[Field]:
+    """The percentiles of latency-tracking-info-percentiles, in microseconds."""
+    wanted = instance.config.latency_tracking_info_percentiles
+    names = [repr(percentile).removesuffix(".0") for percentile in wanted]
+    for declared, counted in instance.stats.commands.items():
+        if counted.histogram:
+            latencies = counted.histogram.percentiles_us(wanted)
+            pairs = zip(names, latencies, strict=True)
+            text = ",".join(f"p{name}={latency_us:.3f}" for name, latency_us in pairs)
+            yield f"latency_percentiles_usec_{declared.fullname.decode()}", text
+
+
+def cluster(instance: Instance) -> Iterator[Field]:
+    """There is none."""
+    yield "cluster_enabled", 0
+
+
+def keyspace(instance: Instance) -> Iterator[Field]:
+    """The databases that hold keys."""
+    for db in instance.databases:
+        if len(db):
+            average_ms = _average_ttl_ms(db, instance.now_ms)
+            yield f"db{db.index}", f"keys={len(db)},expires={len(db.expires)},avg_ttl={average_ms}"
+
+
+def _average_ttl_ms(db: Database, now_ms: int) -> int:
+    sample = [max(0, when_ms - now_ms) for when_ms in islice(db.expires.values(), TTL_SAMPLE)]
+    return sum(sample) // len(sample) if sample else 0
+
+
+# By name, in the order in which INFO prints them.
+SECTIONS: dict[str, Section] = {
+    "server": server,
+    "clients": clients,
+    "memory": memory,
+    "persistence": persistence,
+    "stats": stats,
+    "replication": replication,
+    "cpu": cpu,
+    "modules": modules,
+    "commandstats": commandstats,
+    "errorstats": errorstats,
+    "latencystats": latencystats,
+    "cluster": cluster,
+    "keyspace": keyspace,
+}
+TITLES = {"cpu": "CPU"}  # the others begin with a capital letter
+ONLY_WHEN_ASKED_FOR = {"commandstats", "latencystats"}  # not part of a plain INFO

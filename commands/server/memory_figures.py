@@ -1,0 +1,74 @@
+"""Where the memory is: the figures of INFO memory, MEMORY STATS and MEMORY DOCTOR.
+
+Redis asks its allocator how much of the memory is in use. Python cannot tell, so "used" is what
+the process occupies, and everything that compares the two (fragmentation) comes out even.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.instance import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFigures:
+    """Bytes, all of them."""
+
+    used: int
+    peak: int
+    startup: int
+    clients: int  # in the buffers of clients
+    keys: int  # how many keys, in all databases
+    total_system: int
+
+    @property
+    def overhead(self) -> int:
+        """What is not data: the empty server, and buffers."""
+        return min(self.used, self.startup + self.clients)
+
+    @property
+    def dataset(self) -> int:
+        """What is left for the data."""
+        return self.used - self.overhead
+
+    @property
+    def dataset_percentage(self) -> float:
+        """The data's share of what was added since the start."""
+        return percentage(self.dataset, self.used - self.startup)
+
+    @property
+    def peak_percentage(self) -> float:
+        """How much of the peak is in use."""
+        return percentage(self.used, self.peak)
+
+
+def memory_figures(instance: Instance) -> MemoryFigures:
+    """The figures now."""
+    facts = instance.host.facts()
+    return MemoryFigures(
+        used=facts.resident_bytes,
+        peak=max(facts.peak_resident_bytes, facts.resident_bytes),
+        startup=facts.startup_resident_bytes,
+        clients=sum(
+            client.query_buffer_bytes + sum(map(len, client.output))
+            for client in instance.clients.values()
+        ),
+        keys=sum(map(len, instance.databases)),
+        total_system=facts.total_system_bytes,
+    )
+
+
+def percentage(part: int, whole: int) -> float:
+    """`part` in percent of `whole`; 0 of nothing."""
+    return 100 * part / whole if whole > 0 else 0.0
+
+
+def human(size: int) -> str:
+    """`size` in bytes as INFO writes it for people: 512B, 1.50K, 12.00M, 3.25G."""
+    if size < 1024:
+        return f"{size}B"
+    scaled, units = size / 1024, "KMGTP"
+    while scaled >= 1024 and len(units) > 1:
+        scaled, units = scaled / 1024, units[1:]
+    return f"{scaled:.2f}{units[0]}"

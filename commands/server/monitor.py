@@ -1,0 +1,74 @@
+"""MONITOR: every request that the server runs, as one line, to whoever asked for it.
+
+Dispatch feeds the monitors. Requests that may change the server itself (the ADMIN flag) are not
+shown, and passwords are hidden, as in Redis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commands.redaction import redacted
+from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from protocol import replies
+from protocol.errors import ReplyError
+
+if TYPE_CHECKING:
+    from commands.client import Client
+    from commands.instance import Instance
+
+_ESCAPES = {b"\\": b"\\\\", b'"': b'\\"'} | {
+    b"\n": b"\\n", b"\r": b"\\r", b"\t": b"\\t", b"\a": b"\\a", b"\b": b"\\b"
+}  # fmt: skip
+# What stands for each byte between quotes.
+_QUOTED = [
+    _ESCAPES.get(bytes([byte]), bytes([byte]) if 0x20 <= byte < 0x7F else b"\\x%02x" % byte)
+    for byte in range(256)
+]
+
+
+@command(
+    "MONITOR",
+    arity=1,
+    flags=ADMIN | NOSCRIPT | LOADING | STALE,
+    group="server",
+    since="1.0.0",
+    summary="Sends every request that the server runs.",
+)
+def monitor(client: Client, argv: Argv) -> bytes | None:
+    """Said twice it answers nothing the second time, as in Redis."""
+    if client.deny_blocking:
+        raise ReplyError(b"ERR MONITOR isn't allowed for DENY BLOCKING client")
+    if client.monitoring:
+        return None
+    client.monitoring = True
+    client.instance.monitors[client] = None
+    return replies.OK
+
+
+def feed_monitors(instance: Instance, client: Client, argv: Argv) -> None:
+    """Tell every monitor of a request of `client`."""
+    seconds, microseconds = divmod(instance.host.clock_us(), 1_000_000)
+    line = replies.simple(
+        b"%d.%06d [%d %b] %b"
+        % (
+            seconds,
+            microseconds,
+            client.db.index,
+            _origin(client),
+            b" ".join(quoted(word) for word in redacted(argv)),
+        )
+    )
+    for watcher in list(instance.monitors):
+        watcher.send(line)
+
+
+def _origin(client: Client) -> bytes:
+    if client.unix_socket:
+        return b"unix:" + client.instance.config.unixsocket.encode("utf-8", "surrogateescape")
+    return client.address
+
+
+def quoted(word: bytes) -> bytes:
+    """`word` in double quotes; what cannot be printed as an escape."""
+    return b'"%b"' % b"".join(map(_QUOTED.__getitem__, word))

@@ -1,0 +1,107 @@
+"""SLOWLOG GET, LEN, RESET, HELP (the log itself: commands/slowlog.py)."""
+
+from __future__ import annotations
+
+from commands.arguments import INT64_MAX, parse_int
+from commands.client import Client
+from commands.help import help_reply
+from commands.registry import ADMIN, LOADING, STALE, Argv, command, container
+from commands.slowlog import SlowRequest
+from protocol import errors, replies
+
+DEFAULT_COUNT = 10
+
+container(
+    "SLOWLOG",
+    group="server",
+    since="2.2.12",
+    summary="Shows requests that took long.",
+)
+
+
+@command(
+    "SLOWLOG GET",
+    arity=-2,
+    flags=ADMIN | LOADING | STALE,
+    group="server",
+    since="2.2.12",
+    summary="Returns the latest slow requests.",
+    syntax="[count]",
+    complexity="O(N) where N is the number of entries returned",
+    history=(("4.0.0", "The client's address and name."),),
+    tips=(b"request_policy:all_nodes", b"nondeterministic_output"),
+)
+def slowlog_get(client: Client, argv: Argv) -> bytes:
+    """The newest first: ten of them, `count`, or all for -1."""
+    if len(argv) > 3:
+        raise errors.subcommand_syntax(b"SLOWLOG", argv[1])
+    count = DEFAULT_COUNT
+    if len(argv) == 3:
+        error = b"ERR count should be greater than or equal to -1"
+        count = parse_int(argv[2], error, -1, INT64_MAX)
+    return replies.array([_entry(request) for request in client.instance.slowlog.latest(count)])
+
+
+def _entry(request: SlowRequest) -> bytes:
+    return replies.array(
+        [
+            replies.integer(request.id),
+            replies.integer(request.time_s),
+            replies.integer(request.duration_us),
+            replies.bulk_array(request.argv),
+            replies.bulk(request.address),
+            replies.bulk(request.client_name),
+        ]
+    )
+
+
+@command(
+    "SLOWLOG LEN",
+    arity=2,
+    flags=ADMIN | LOADING | STALE,
+    group="server",
+    since="2.2.12",
+    summary="Counts the entries of the slow log.",
+    tips=(b"request_policy:all_nodes", b"response_policy:agg_sum", b"nondeterministic_output"),
+)
+def slowlog_len(client: Client, argv: Argv) -> bytes:
+    """An integer."""
+    return replies.integer(len(client.instance.slowlog))
+
+
+@command(
+    "SLOWLOG RESET",
+    arity=2,
+    flags=ADMIN | LOADING | STALE,
+    group="server",
+    since="2.2.12",
+    summary="Empties the slow log.",
+    complexity="O(N) where N is the number of entries in the slowlog",
+    tips=(b"request_policy:all_nodes", b"response_policy:all_succeeded"),
+)
+def slowlog_reset(client: Client, argv: Argv) -> bytes:
+    """IDs go on from where they were."""
+    client.instance.slowlog.reset()
+    return replies.OK
+
+
+@command(
+    "SLOWLOG HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="server",
+    since="6.2.0",
+    summary="Lists the sub-commands.",
+)
+def slowlog_help(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2, for the shape."""
+    return help_reply(
+        b"SLOWLOG",
+        b"GET [<count>]",
+        b"    The latest <count> slow requests (default: 10, -1: all), each with its id, time,",
+        b"    duration in microseconds, arguments, the client's address and its name.",
+        b"LEN",
+        b"    How many there are.",
+        b"RESET",
+        b"    Forget them.",
+    )

@@ -1,0 +1,51 @@
+"""TIME, LASTSAVE, ROLE: what the server says of its clock, its disk and its place."""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.registry import FAST, LOADING, NOSCRIPT, STALE, Argv, command
+from protocol import replies
+
+
+@command(
+    "TIME",
+    arity=1,
+    flags=LOADING | STALE | FAST,
+    group="server",
+    since="2.6.0",
+    summary="Returns the server's time.",
+    tips=(b"nondeterministic_output",),
+)
+def time(client: Client, argv: Argv) -> bytes:
+    """Unix seconds and the microseconds of the second, as two strings."""
+    seconds, microseconds = divmod(client.instance.host.clock_us(), 1_000_000)
+    return replies.bulk_array([b"%d" % seconds, b"%d" % microseconds])
+
+
+@command(
+    "LASTSAVE",
+    arity=1,
+    flags=LOADING | STALE | FAST,
+    group="server",
+    since="1.0.0",
+    summary="Returns when the data was saved last.",
+    categories=("admin", "dangerous"),
+    tips=(b"nondeterministic_output",),
+)
+def lastsave(client: Client, argv: Argv) -> bytes:
+    """Unix seconds; the time of the start, as in Redis, when nothing was saved since."""
+    return replies.integer(client.instance.last_save_ms // 1000)
+
+
+@command(
+    "ROLE",
+    arity=1,
+    flags=NOSCRIPT | LOADING | STALE | FAST,
+    group="server",
+    since="2.8.12",
+    summary="Returns the server's role in replication.",
+    categories=("admin", "dangerous"),
+)
+def role(client: Client, argv: Argv) -> bytes:
+    """A primary at offset 0 without replicas."""
+    return replies.array([replies.bulk(b"master"), replies.ZERO, replies.EMPTY_ARRAY])

@@ -1,0 +1,1 @@
+"""The stream commands: one module per noun, as in the Redis documentation."""

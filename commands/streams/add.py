@@ -1,0 +1,199 @@
+"""XADD (reference 1.3).
+
+The plain form `XADD key * field value ...` is what producers send, so it takes a short way; every
+other form goes through `AddOptions`. An ID is chosen so that it never goes backwards, whatever
+the clock does. The entry is appended before the stream is trimmed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands import notifications
+from commands.client import Client
+from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.streams.trim import Trim, TrimOptions
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_id, parse_partial_id
+from storage.stream import Stream
+
+# Redis refuses an entry whose fields and values are longer than this together.
+MAX_ENTRY_BYTES = 1 << 30
+
+
+@dataclass(slots=True)
+class AddOptions:
+    """What stands between the key and the fields."""
+
+    id_position: int  # in argv
+    ms: int | None  # None: `*`
+    seq: int | None  # None: `*` or `<ms>-*`
+    no_mkstream: bool
+    trim: Trim | None
+
+
+@command(
+    "XADD",
+    arity=-5,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="5.0.0",
+    summary="Appends an entry to a stream, which is created if there is none.",
+    syntax=(
+        "key [NOMKSTREAM] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]]"
+        " <* | id> field value [field value ...]"
+    ),
+    complexity="O(1) to append; O(N) to trim, with N the number of removed entries.",
+    history=(
+        ("6.2.0", "Added `NOMKSTREAM`, the `MINID` strategy and the `LIMIT` option."),
+        ("7.0.0", "Added the ID form `<ms>-*`."),
+    ),
+    tips=(b"nondeterministic_output",),
+    defers_ready_keys=True,
+)
+def xadd(client: Client, argv: Argv) -> bytes:
+    """Bulk string: the new entry's ID; null if NOMKSTREAM kept the stream from being created.
+
+    Source: Redis 7.4.
+    """
+    if argv[2] != b"*":
+        return _add_with_options(client, argv)
+    if not len(argv) & 1:
+        raise errors.wrong_arity(b"xadd")
+    key, fields = argv[1], argv[3:]
+    stream = client.lookup_stream_for_write(key)
+    entry_id = _automatic_id(stream, client.instance.now_ms)
+    reply = _append(client, key, stream, entry_id, fields)
+    if client.instance.sinks:
+        client.propagate(b"XADD", key, format_id(entry_id), *fields)
+    return reply
+
+
+def _add_with_options(client: Client, argv: Argv) -> bytes:
+    options = _parse_options(client, argv)
+    key, fields = argv[1], argv[options.id_position + 1 :]
+    stream = client.lookup_stream_for_write(key)
+    if stream is None and options.no_mkstream:
+        return replies.NIL[client.resp]
+    entry_id = _choose_id(stream, options, client.instance.now_ms)
+    trim = options.trim
+    if stream is not None and trim is not None and trim.may_remove(stream):
+        _serve_waiters_first(client, key)
+    reply = _append(client, key, stream, entry_id, fields)
+    request = list(argv)
+    request[options.id_position] = format_id(entry_id)
+    if trim is not None:
+        longer = client.db.values[key]
+        assert isinstance(longer, Stream)
+        if trim.apply(longer):
+            client.notify(notifications.STREAM, b"xtrim", key)
+        request = trim.exact_form(request, longer)
+    client.propagate(*request)
+    return reply
+
+
+def _append(
+    client: Client, key: bytes, stream: Stream | None, entry_id: EntryID, fields: list[bytes]
+) -> bytes:
+    """Append an entry, to a new stream if there is none, and tell everybody.
+
+    Returns the ID as a reply. Raises ReplyError, and has changed nothing then.
+    """
+    if sum(map(len, fields)) > MAX_ENTRY_BYTES:
+        raise ReplyError(errors.XADD_TOO_LARGE)
+    if stream is None:
+        stream = Stream()
+        client.store(key, stream)
+    instance = client.instance
+    config = instance.config
+    reply = stream.append(
+        entry_id, fields, config.stream_node_max_entries, config.stream_node_max_bytes
+    )
+    client.modified(key)
+    # Mostly nobody listens, and nobody waits: asking first is quicker than calling.
+    if config.notify_keyspace_events:
+        client.notify(notifications.STREAM, b"xadd", key)
+    if instance.blocked.waiters:
+        client.signal_key_as_ready(key)
+    return reply
+
+
+def _serve_waiters_first(client: Client, key: bytes) -> None:
+    """Let blocked clients have what a trim is about to take from them.
+
+    XADD does not serve them before it runs, so that several in one cycle reach a waiter as one
+    reply. In Redis they are served after every command but not within a transaction.
+    """
+    watched = (client.db.index, key)
+    if watched in client.instance.blocked.ready_keys and not client.deny_blocking:
+        client.instance.serve_ready_keys()
+
+
+# -- the ID ------------------------------------------------------------------------------------
+
+
+def _automatic_id(stream: Stream | None, now_ms: int) -> EntryID:
+    """`*`: the present time, or the ID after the last one where the clock is behind that."""
+    entry_id = now_ms << 64
+    if stream is not None and entry_id <= stream.last_id:
+        entry_id = stream.last_id + 1
+        if entry_id > MAX_ID:
+            raise ReplyError(errors.XADD_EXHAUSTED)
+    return entry_id
+
+
+def _choose_id(stream: Stream | None, options: AddOptions, now_ms: int) -> EntryID:
+    """The new entry's ID. Raises ReplyError if it is not above the last one."""
+    if options.ms is None:
+        return _automatic_id(stream, now_ms)
+    last_id = MIN_ID if stream is None else stream.last_id
+    if last_id == MAX_ID:
+        raise ReplyError(errors.XADD_EXHAUSTED)
+    if options.seq is not None:
+        entry_id = make_id(options.ms, options.seq)
+    elif options.ms == last_id >> 64 and last_id & MAX_SEQ < MAX_SEQ:
+        entry_id = last_id + 1
+    else:
+        # Where the millisecond has no sequence number left, this is below the last ID.
+        entry_id = make_id(options.ms, 0)
+    if entry_id <= last_id:
+        raise ReplyError(errors.XADD_ID_SMALL)
+    return entry_id
+
+
+# -- the options -------------------------------------------------------------------------------
+
+
+def _parse_options(client: Client, argv: Argv) -> AddOptions:
+    """Options in any order, up to `*` or the first word that is none: that must be the ID."""
+    trim_options = TrimOptions()
+    no_mkstream = False
+    ms: int | None = None
+    seq: int | None = None
+    position = 2
+    while position < len(argv) and argv[position] != b"*":
+        behind = trim_options.take(argv, position)
+        if behind > position:
+            position = behind
+        elif argv[position].upper() == b"NOMKSTREAM":
+            no_mkstream = True
+            position += 1
+        else:
+            ms, seq = _parse_id(argv[position])
+            break
+    trim = trim_options.finish(client.instance.config, required=False)
+    field_words = len(argv) - position - 1
+    if field_words < 2 or field_words % 2:
+        raise errors.wrong_arity(b"xadd")
+    if ms == 0 and seq == 0:
+        raise ReplyError(errors.XADD_ID_ZERO)
+    return AddOptions(position, ms, seq, no_mkstream, trim)
+
+
+def _parse_id(text: bytes) -> tuple[int, int | None]:
+    parts = parse_partial_id(text)
+    if parts is None:
+        raise ReplyError(errors.INVALID_STREAM_ID)
+    return parts

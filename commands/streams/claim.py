@@ -1,0 +1,251 @@
+"""XCLAIM and XAUTOCLAIM (reference 1.10): pending entries change hands.
+
+An entry whose content was deleted can be claimed by nobody: it is taken out of the PEL instead.
+Neither command is propagated as it was sent, but as one XCLAIM per entry (reference 1.15); one
+that names an entry without content makes the other side drop it as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from commands.arguments import INT64_MAX, Arguments, parse_int
+from commands.client import Client
+from commands.registry import FAST, WRITE, Argv, command, one_key
+from commands.streams.delivery import (
+    group_changed,
+    propagate_claim,
+    propagate_consumer,
+    propagate_position,
+    seen_consumer,
+)
+from commands.streams.ids import id_bulk, parse_range_start, parse_strict
+from commands.streams.lookup import find_group
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entry_id import MIN_ID, EntryID, parse_id
+from storage.group import Consumer, Group, PendingEntry
+from storage.stream import Stream
+
+DEFAULT_COUNT = 100
+# XAUTOCLAIM looks at this many pending entries for each that it may claim.
+ATTEMPTS_FACTOR = 10
+MAX_COUNT = INT64_MAX // 16
+
+
+class Claim:
+    """One consumer's claim on entries of a group: what both commands do with each of them."""
+
+    def __init__(
+        self, client: Client, key: bytes, stream: Stream, group: Group, consumer_name: bytes
+    ) -> None:
+        self.client = client
+        self.key = key
+        self.stream = stream
+        self.group = group
+        self.is_created = consumer_name not in group.consumers
+        self.consumer: Consumer = seen_consumer(client, key, group, consumer_name)
+        self.propagated = False
+        client.propagate_nothing()  # never the request itself
+
+    def drop(self, pending: PendingEntry) -> None:
+        """Take an entry whose content is gone out of the PEL."""
+        self._propagate(pending)
+        self.group.drop(pending.entry_id)
+
+    def take(self, pending: PendingEntry, delivery_ms: int, delivery_count: int) -> None:
+        """Give a pending entry to the consumer."""
+        self.group.assign(pending, self.consumer)
+        pending.delivery_ms = delivery_ms
+        pending.delivery_count = delivery_count
+        self.consumer.active_ms = self.client.instance.now_ms
+        self._propagate(pending)
+
+    def _propagate(self, pending: PendingEntry) -> None:
+        group_changed(self.client, self.key)
+        self.propagated = True
+        if self.client.instance.sinks:
+            group = self.group
+            propagate_claim(self.client, self.key, group, pending, group.last_delivered_id)
+
+    def finish(self, *, moved: bool = False) -> None:
+        """After the last entry. `moved`: the group's last delivered ID was changed as well."""
+        if moved:
+            group_changed(self.client, self.key)
+        if self.propagated:
+            return  # an XCLAIM says it all
+        if self.is_created:
+            propagate_consumer(self.client, self.key, self.group, self.consumer)
+        if moved:
+            propagate_position(self.client, self.key, self.group)
+
+
+# -- XCLAIM ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ClaimOptions:
+    """The arguments of XCLAIM behind the consumer."""
+
+    min_idle_ms: int
+    ids: list[EntryID]
+    delivery_ms: int
+    retry_count: int | None = None  # None: one more than before, but not with JUSTID
+    force: bool = False
+    just_id: bool = False
+    last_id: EntryID = MIN_ID
+
+
+@command(
+    "XCLAIM",
+    arity=-6,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="5.0.0",
+    summary="Makes a consumer the owner of pending entries.",
+    syntax=(
+        "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds]"
+        " [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]"
+    ),
+    complexity="O(log N) for each ID, with N the number of pending entries.",
+    tips=(b"nondeterministic_output",),
+)
+def xclaim(client: Client, argv: Argv) -> bytes:
+    """Array of the entries that were claimed; of their IDs with JUSTID. Source: Redis 7.4."""
+    key = argv[1]
+    stream, group = find_group(client, key, argv[2])
+    now_ms = client.instance.now_ms
+    options = _parse_claim(argv, now_ms)
+
+    moved = options.last_id > group.last_delivered_id
+    if moved:
+        group.last_delivered_id = options.last_id
+    claim = Claim(client, key, stream, group, argv[3])
+    claimed: list[bytes] = []
+    for entry_id in options.ids:
+        entry = stream.get(entry_id)
+        pending = group.pending.get(entry_id)
+        if entry is None:
+            if pending is not None:
+                claim.drop(pending)
+            continue
+        if pending is None:
+            if not options.force:
+                continue
+            pending = group.add(entry_id, claim.consumer, now_ms, 1)
+        elif now_ms - pending.delivery_ms < options.min_idle_ms:
+            continue
+        count = options.retry_count
+        if count is None:
+            count = pending.delivery_count + (not options.just_id)
+        claim.take(pending, options.delivery_ms, count)
+        claimed.append(id_bulk(entry_id) if options.just_id else entry)
+    claim.finish(moved=moved)
+    return replies.array(claimed)
+
+
+def _parse_claim(argv: Argv, now_ms: int) -> ClaimOptions:
+    """IDs up to the first word that is none, then options in any order. Raises ReplyError."""
+    arguments = Arguments(argv, 4)
+    min_idle_ms = max(_number(arguments, b"min-idle-time"), 0)
+    options = ClaimOptions(min_idle_ms, [], now_ms)
+    while arguments and (entry_id := parse_id(arguments.argv[arguments.position])) is not None:
+        options.ids.append(entry_id)
+        arguments.next()
+    while arguments:
+        word = arguments.next()
+        option = word.upper()
+        if option == b"FORCE":
+            options.force = True
+        elif option == b"JUSTID":
+            options.just_id = True
+        elif option == b"IDLE" and arguments:
+            options.delivery_ms = now_ms - _number(arguments, b"IDLE option")
+        elif option == b"TIME" and arguments:
+            options.delivery_ms = _number(arguments, b"TIME option")
+        elif option == b"RETRYCOUNT" and arguments:
+            count = _number(arguments, b"RETRYCOUNT option")
+            options.retry_count = count if count >= 0 else None
+        elif option == b"LASTID" and arguments:
+            options.last_id = parse_strict(arguments.next())
+        else:
+            raise errors.unrecognized_xclaim_option(word)
+    if not 0 <= options.delivery_ms <= now_ms:
+        options.delivery_ms = now_ms  # Redis mends a time that makes no sense
+    return options
+
+
+def _number(arguments: Arguments, what: bytes) -> int:
+    return arguments.next_int(errors.invalid_claim_argument(what, b"XCLAIM").text)
+
+
+# -- XAUTOCLAIM --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class AutoclaimOptions:
+    """The arguments of XAUTOCLAIM behind the consumer."""
+
+    min_idle_ms: int
+    start: EntryID
+    count: int = DEFAULT_COUNT
+    just_id: bool = False
+
+
+@command(
+    "XAUTOCLAIM",
+    arity=-6,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE"),
+    group="stream",
+    since="6.2.0",
+    summary="Makes a consumer the owner of entries that have been pending for long.",
+    syntax="key group consumer min-idle-time start [COUNT count] [JUSTID]",
+    complexity="O(1) if COUNT is small.",
+    history=(("7.0.0", "Added the list of entries that were found deleted to the reply."),),
+    tips=(b"nondeterministic_output",),
+)
+def xautoclaim(client: Client, argv: Argv) -> bytes:
+    """Array of: where to go on (0-0 at the end), entries or IDs claimed, IDs found deleted.
+
+    Deleted entries count against COUNT. Source: Redis 7.4.
+    """
+    options = _parse_autoclaim(argv)
+    key = argv[1]
+    stream, group = find_group(client, key, argv[2])
+    now_ms = client.instance.now_ms
+    claim = Claim(client, key, stream, group, argv[3])
+    claimed: list[bytes] = []
+    deleted: list[bytes] = []
+    walk = group.pending.items_from(options.start)
+    for entry_id, pending in islice(walk, options.count * ATTEMPTS_FACTOR):
+        entry = stream.get(entry_id)
+        if entry is None:
+            claim.drop(pending)
+            deleted.append(id_bulk(entry_id))
+        elif now_ms - pending.delivery_ms >= options.min_idle_ms:
+            claim.take(pending, now_ms, pending.delivery_count + (not options.just_id))
+            claimed.append(id_bulk(entry_id) if options.just_id else entry)
+        if len(claimed) + len(deleted) == options.count:
+            break
+    claim.finish()
+    cursor, _ = next(walk, (MIN_ID, None))
+    return replies.array([id_bulk(cursor), replies.array(claimed), replies.array(deleted)])
+
+
+def _parse_autoclaim(argv: Argv) -> AutoclaimOptions:
+    idle_error = errors.invalid_claim_argument(b"min-idle-time", b"XAUTOCLAIM").text
+    min_idle_ms = max(parse_int(argv[4], idle_error), 0)
+    options = AutoclaimOptions(min_idle_ms, parse_range_start(argv[5]))
+    arguments = Arguments(argv, 6)
+    while arguments:
+        option = arguments.next_keyword()
+        if option == b"COUNT" and arguments:
+            options.count = arguments.next_int(errors.COUNT_NOT_POSITIVE, 1, MAX_COUNT)
+        elif option == b"JUSTID":
+            options.just_id = True
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return options

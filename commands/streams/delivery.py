@@ -1,0 +1,79 @@
+"""What commands share that hand entries to consumers: XREADGROUP, XCLAIM, XAUTOCLAIM, XGROUP.
+
+A change of a group is no change of the stream's entries: as in Redis, a transaction that watches
+the key does not fail. Caches of the key are invalidated nevertheless, because clients cache what
+XPENDING answered; Redis lets them go stale.
+
+Deliveries are propagated as what they came to (reference 1.15): one XCLAIM per entry, and the
+position of the group. That is costly, so it is built only where somebody listens.
+"""
+
+from __future__ import annotations
+
+from commands import notifications
+from commands.client import Client
+from commands.streams.ids import id_bulk
+from protocol import replies
+from storage.entry_id import EntryID, format_id
+from storage.group import Consumer, Group, PendingEntry
+
+
+def group_changed(client: Client, key: bytes, changes: int = 1) -> None:
+    """Count changes of a group of the stream at `key`; see the module for what that means."""
+    instance = client.instance
+    instance.dirty += changes
+    if instance.tracking.active:
+        instance.tracking.invalidate(key, client)
+
+
+def new_consumer(client: Client, key: bytes, group: Group, name: bytes) -> Consumer:
+    """Create a consumer that is not there, with its event."""
+    consumer = group.create_consumer(name, client.instance.now_ms)
+    group_changed(client, key)
+    client.notify(notifications.STREAM, b"xgroup-createconsumer", key)
+    return consumer
+
+
+def seen_consumer(client: Client, key: bytes, group: Group, name: bytes) -> Consumer:
+    """The consumer that acts now, created at its first attempt; its idle time starts again."""
+    consumer = group.consumers.get(name)
+    if consumer is None:
+        return new_consumer(client, key, group, name)
+    consumer.seen_ms = client.instance.now_ms
+    return consumer
+
+
+def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
+    """A pending entry whose content is gone, in a consumer's history."""
+    return b"*2\r\n%b%b" % (id_bulk(entry_id), replies.NIL_ARRAY[resp])
+
+
+# -- propagation -------------------------------------------------------------------------------
+
+
+def propagate_claim(
+    client: Client, key: bytes, group: Group, pending: PendingEntry, last_id: EntryID
+) -> None:
+    """The present state of a pending entry, as the XCLAIM that would make it.
+
+    `last_id`: the group's last delivered ID at that moment.
+    """
+    entry_id = format_id(pending.entry_id)
+    client.propagate(
+        b"XCLAIM", key, group.name, pending.consumer.name, b"0", entry_id,
+        b"TIME", b"%d" % pending.delivery_ms, b"RETRYCOUNT", b"%d" % pending.delivery_count,
+        b"FORCE", b"JUSTID", b"LASTID", format_id(last_id),
+    )  # fmt: skip
+
+
+def propagate_position(client: Client, key: bytes, group: Group) -> None:
+    """How far a group has come."""
+    client.propagate(
+        b"XGROUP", b"SETID", key, group.name, format_id(group.last_delivered_id),
+        b"ENTRIESREAD", b"%d" % group.entries_read,
+    )  # fmt: skip
+
+
+def propagate_consumer(client: Client, key: bytes, group: Group, consumer: Consumer) -> None:
+    """A consumer that no XCLAIM creates on the other side."""
+    client.propagate(b"XGROUP", b"CREATECONSUMER", key, group.name, consumer.name)

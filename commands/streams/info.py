@@ -1,0 +1,247 @@
+"""XINFO: what a stream, its groups and their consumers look like inside (reference 1.13).
+
+The order of fields is Redis's; clients of RESP2 see it.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TypeVar
+
+from commands.arguments import parse_int
+from commands.client import Client
+from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
+from commands.streams.ids import id_bulk
+from commands.streams.lookup import group_of
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entry_id import MAX_ID, MIN_ID
+from storage.group import NEVER, UNKNOWN, Consumer, Group
+from storage.stream import Stream
+
+T = TypeVar("T")
+
+DEFAULT_FULL_COUNT = 10
+
+HELP = (
+    b"XINFO <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    b"CONSUMERS <key> <groupname>",
+    b"    List the consumers of a group.",
+    b"GROUPS <key>",
+    b"    List the groups of a stream.",
+    b"STREAM <key> [FULL [COUNT <count>]]",
+    b"    Describe a stream; FULL: with up to <count> entries, its groups and consumers.",
+    b"HELP",
+    b"    Print this help.",
+)
+
+container("XINFO", group="stream", since="5.0.0", summary="Describes a stream and its groups.")
+
+
+def _stream_at(client: Client, key: bytes) -> Stream:
+    """The stream to describe. Raises WRONGTYPE, or that there is no key."""
+    stream = client.lookup_stream(key)
+    if stream is None:
+        raise ReplyError(errors.NO_SUCH_KEY)
+    return stream
+
+
+def _fields(resp: int, **values: bytes) -> bytes:
+    """A map from field names, with - for _, to encoded values."""
+    items: list[bytes] = []
+    for name, value in values.items():
+        items += (replies.bulk(name.replace("_", "-").encode()), value)
+    return replies.mapping(items, resp)
+
+
+def _by_name(table: dict[bytes, T]) -> list[T]:
+    """Groups and consumers in the order in which Redis lists them."""
+    return [table[name] for name in sorted(table)]
+
+
+def _number_or_nil(number: int | None, resp: int) -> bytes:
+    return replies.NIL[resp] if number is None else replies.integer(number)
+
+
+# -- XINFO STREAM ------------------------------------------------------------------------------
+
+
+@command(
+    "XINFO STREAM",
+    arity=-3,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS", at=2),
+    group="stream",
+    since="5.0.0",
+    summary="Describes a stream.",
+    syntax="key [FULL [COUNT count]]",
+    history=(
+        ("6.0.0", "Added the `FULL` modifier."),
+        (
+            "7.0.0",
+            "Added the fields `entries-added`, `entries-read`, `lag` and three more.",
+        ),
+        ("7.2.0", "Added the `active-time` field, and changed the meaning of `seen-time`."),
+    ),
+)
+def xinfo_stream(client: Client, argv: Argv) -> bytes:
+    """Map. Source: Redis 7.4."""
+    stream = _stream_at(client, argv[2])
+    count = _parse_full(argv)
+    resp = client.resp
+    summary = {
+        "length": replies.integer(stream.length),
+        "radix_tree_keys": replies.integer(stream.node_count),
+        "radix_tree_nodes": replies.integer(stream.radix_node_count()),
+        "last_generated_id": id_bulk(stream.last_id),
+        "max_deleted_entry_id": id_bulk(stream.max_deleted_id),
+        "entries_added": replies.integer(stream.entries_added),
+        "recorded_first_entry_id": id_bulk(stream.first_id),
+    }
+    if count is None:
+        return _fields(
+            resp,
+            **summary,
+            groups=replies.integer(len(stream.groups)),
+            first_entry=stream.first_entry() or replies.NIL[resp],
+            last_entry=stream.last_entry() or replies.NIL[resp],
+        )
+    length, chunks = stream.range(MIN_ID, MAX_ID, stream.length if count == 0 else count)
+    groups = [_full_group(stream, group, count, resp) for group in _by_name(stream.groups)]
+    return _fields(
+        resp,
+        **summary,
+        entries=b"".join([replies.array_header(length), *chunks]),
+        groups=replies.array(groups),
+    )
+
+
+def _parse_full(argv: Argv) -> int | None:
+    """COUNT of the full form, 0 for all; None for the short form. Raises ReplyError."""
+    if len(argv) == 3:
+        return None
+    if len(argv) not in (4, 6) or argv[3].upper() != b"FULL":
+        raise errors.subcommand_syntax(b"XINFO", argv[1])
+    if len(argv) == 4:
+        return DEFAULT_FULL_COUNT
+    if argv[4].upper() != b"COUNT":
+        raise errors.subcommand_syntax(b"XINFO", argv[1])
+    count = parse_int(argv[5])
+    return count if count >= 0 else DEFAULT_FULL_COUNT
+
+
+def _full_group(stream: Stream, group: Group, count: int, resp: int) -> bytes:
+    pending = [
+        b"*4\r\n%b%b:%d\r\n:%d\r\n"
+        % (id_bulk(p.entry_id), replies.bulk(p.consumer.name), p.delivery_ms, p.delivery_count)
+        for p in islice(group.pending.values(), count or None)
+    ]
+    consumers = [_full_consumer(c, count, resp) for c in _by_name(group.consumers)]
+    return _fields(
+        resp,
+        name=replies.bulk(group.name),
+        last_delivered_id=id_bulk(group.last_delivered_id),
+        entries_read=_entries_read(group, resp),
+        lag=_number_or_nil(stream.lag(group), resp),
+        pel_count=replies.integer(len(group.pending)),
+        pending=replies.array(pending),
+        consumers=replies.array(consumers),
+    )
+
+
+def _full_consumer(consumer: Consumer, count: int, resp: int) -> bytes:
+    pending = [
+        b"*3\r\n%b:%d\r\n:%d\r\n" % (id_bulk(p.entry_id), p.delivery_ms, p.delivery_count)
+        for p in islice(consumer.pending.values(), count or None)
+    ]
+    return _fields(
+        resp,
+        name=replies.bulk(consumer.name),
+        seen_time=replies.integer(consumer.seen_ms),
+        active_time=replies.integer(consumer.active_ms),
+        pel_count=replies.integer(len(consumer.pending)),
+        pending=replies.array(pending),
+    )
+
+
+# -- XINFO GROUPS and CONSUMERS ----------------------------------------------------------------
+
+
+@command(
+    "XINFO GROUPS",
+    arity=3,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS", at=2),
+    group="stream",
+    since="5.0.0",
+    summary="Lists the groups of a stream.",
+    syntax="key",
+    history=(("7.0.0", "Added the `entries-read` and `lag` fields."),),
+)
+def xinfo_groups(client: Client, argv: Argv) -> bytes:
+    """Array of maps, by name. Source: Redis 7.4."""
+    stream = _stream_at(client, argv[2])
+    resp = client.resp
+    groups = [
+        _fields(
+            resp,
+            name=replies.bulk(group.name),
+            consumers=replies.integer(len(group.consumers)),
+            pending=replies.integer(len(group.pending)),
+            last_delivered_id=id_bulk(group.last_delivered_id),
+            entries_read=_entries_read(group, resp),
+            lag=_number_or_nil(stream.lag(group), resp),
+        )
+        for group in _by_name(stream.groups)
+    ]
+    return replies.array(groups)
+
+
+def _entries_read(group: Group, resp: int) -> bytes:
+    return _number_or_nil(None if group.entries_read == UNKNOWN else group.entries_read, resp)
+
+
+@command(
+    "XINFO CONSUMERS",
+    arity=4,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS", at=2),
+    group="stream",
+    since="5.0.0",
+    summary="Lists the consumers of a group.",
+    syntax="key group",
+    history=(("7.2.0", "Added the `inactive` field, and changed the meaning of `idle`."),),
+    tips=(b"nondeterministic_output",),
+)
+def xinfo_consumers(client: Client, argv: Argv) -> bytes:
+    """Array of maps, by name; times in ms. Source: Redis 7.4."""
+    group = group_of(_stream_at(client, argv[2]), argv[2], argv[3])
+    now_ms = client.instance.now_ms
+    consumers = []
+    for consumer in _by_name(group.consumers):
+        inactive_ms = NEVER
+        if consumer.active_ms != NEVER:
+            inactive_ms = max(now_ms - consumer.active_ms, 0)
+        consumers.append(
+            _fields(
+                client.resp,
+                name=replies.bulk(consumer.name),
+                pending=replies.integer(len(consumer.pending)),
+                idle=replies.integer(max(now_ms - consumer.seen_ms, 0)),
+                inactive=replies.integer(inactive_ms),
+            )
+        )
+    return replies.array(consumers)
+
+
+@command(
+    "XINFO HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="stream",
+    since="5.0.0",
+    summary="Explains the sub-commands.",
+)
+def xinfo_help(client: Client, argv: Argv) -> bytes:
+    """Array of simple strings."""
+    return replies.array([replies.simple(line) for line in HELP])

@@ -1,0 +1,115 @@
+"""XPENDING (reference 1.9): what a group was given and has not acknowledged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.arguments import parse_int
+from commands.client import Client
+from commands.registry import READONLY, Argv, command, one_key
+from commands.streams.ids import id_bulk, parse_range_end, parse_range_start
+from commands.streams.lookup import find_group
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entry_id import EntryID
+from storage.group import Group
+
+
+@dataclass(slots=True)
+class PendingQuery:
+    """The extended form, parsed."""
+
+    min_idle_ms: int
+    start: EntryID
+    end: EntryID
+    count: int
+    consumer: bytes | None  # None: of all consumers
+
+
+@command(
+    "XPENDING",
+    arity=-3,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="stream",
+    since="5.0.0",
+    summary="Returns a summary or a list of the entries that are pending in a group.",
+    syntax="key group [[IDLE min-idle-time] start end count [consumer]]",
+    complexity="O(N) with N the entries looked at; the summary: the number of consumers.",
+    history=(("6.2.0", "Added the `IDLE` option and exclusive ranges."),),
+    tips=(b"nondeterministic_output",),
+)
+def xpending(client: Client, argv: Argv) -> bytes:
+    """Short form: total, smallest ID, greatest ID, consumers with their counts (as text).
+
+    Extended form: array of ID, consumer, idle time in ms, number of deliveries.
+    Source: Redis 7.4.
+    """
+    query = _parse_query(argv)
+    _, group = find_group(client, argv[1], argv[2])
+    if query is None:
+        return _summary(group, client.resp)
+    return _list(group, query, client.instance.now_ms)
+
+
+def _parse_query(argv: Argv) -> PendingQuery | None:
+    """The extended form's arguments, None for the short form. Raises ReplyError.
+
+    The order of checks is Redis's, and so is that a word behind the consumer is ignored where
+    IDLE would have had room.
+    """
+    if len(argv) == 3:
+        return None
+    if not 6 <= len(argv) <= 9:
+        raise ReplyError(errors.SYNTAX)
+    min_idle_ms, position = 0, 3
+    if argv[3].upper() == b"IDLE":
+        min_idle_ms = parse_int(argv[4])
+        if len(argv) < 8:
+            raise ReplyError(errors.SYNTAX)
+        position = 5
+    count = max(parse_int(argv[position + 2]), 0)
+    start = parse_range_start(argv[position])
+    end = parse_range_end(argv[position + 1])
+    consumer = argv[position + 3] if len(argv) > position + 3 else None
+    return PendingQuery(min_idle_ms, start, end, count, consumer)
+
+
+def _summary(group: Group, resp: int) -> bytes:
+    first, last = group.pending.first_key(), group.pending.last_key()
+    if first is None or last is None:
+        nil = replies.NIL[resp]
+        return replies.array([replies.ZERO, nil, nil, replies.NIL_ARRAY[resp]])
+    consumers = [
+        replies.bulk_array([name, b"%d" % len(group.consumers[name].pending)])
+        for name in sorted(group.consumers)
+        if group.consumers[name].pending
+    ]
+    total = replies.integer(len(group.pending))
+    return replies.array([total, id_bulk(first), id_bulk(last), replies.array(consumers)])
+
+
+def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes:
+    pending_entries = group.pending
+    if query.consumer is not None:
+        consumer = group.consumers.get(query.consumer)
+        if consumer is None:
+            return replies.EMPTY_ARRAY
+        pending_entries = consumer.pending
+    found: list[bytes] = []
+    if query.count == 0:
+        return replies.EMPTY_ARRAY
+    for entry_id, pending in pending_entries.items_from(query.start):
+        if entry_id > query.end:
+            break
+        idle_ms = now_ms - pending.delivery_ms
+        if query.min_idle_ms and idle_ms < query.min_idle_ms:
+            continue
+        name = pending.consumer.name
+        found.append(
+            b"*4\r\n%b$%d\r\n%b\r\n:%d\r\n:%d\r\n"
+            % (id_bulk(entry_id), len(name), name, max(idle_ms, 0), pending.delivery_count)
+        )
+        if len(found) == query.count:
+            break
+    return replies.array(found)

@@ -1,0 +1,116 @@
+"""The request that XREAD and XREADGROUP share (reference 1.7, 1.8), parsed once.
+
+    [GROUP group consumer] [COUNT count] [BLOCK ms] [NOACK] STREAMS key [key ...] id [id ...]
+
+A blocked client's request is run again each time one of its keys is ready: it works on the parsed
+form. The IDs stay text here, because what they mean depends on the command, and because Redis
+looks at each key before it looks at that key's ID.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from commands.arguments import INT64_MAX, Arguments, parse_int
+from commands.blocking import Block
+from commands.client import Client
+from commands.registry import Argv
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+ALL = -1  # the count of a read that is not limited
+
+
+@dataclass(slots=True)
+class ReadRequest:
+    """What to read. `group` and `consumer` are b"" for XREAD, which has no such option."""
+
+    keys: list[bytes]
+    ids: list[bytes]  # one for each key, as sent
+    count: int  # entries of each stream; ALL
+    block_ms: int | None  # None: do not wait, 0: for ever
+    group: bytes
+    consumer: bytes
+    noack: bool
+
+
+def parse_read_request(argv: Argv, now_ms: int, *, with_group: bool) -> ReadRequest:
+    """Parse either command. The options come in any order, STREAMS last. Raises ReplyError."""
+    count, block_ms, noack = ALL, None, False
+    group: tuple[bytes, bytes] | None = None
+    arguments = Arguments(argv, 1)
+    while True:
+        option = arguments.next_keyword()
+        if option == b"COUNT" and arguments:
+            # Other than in XRANGE, zero and less are no limit.
+            count = arguments.next_int()
+        elif option == b"BLOCK" and arguments:
+            block_ms = parse_block(arguments.next(), now_ms)
+        elif option == b"STREAMS" and arguments:
+            break
+        elif option == b"GROUP" and arguments.remaining >= 2:
+            if not with_group:
+                raise ReplyError(errors.XREAD_WITH_GROUP)
+            group = arguments.next(), arguments.next()
+        elif option == b"NOACK":
+            if not with_group:
+                raise ReplyError(errors.XREAD_WITH_NOACK)
+            noack = True
+        else:
+            raise ReplyError(errors.SYNTAX)
+    streams, odd = divmod(arguments.remaining, 2)
+    if odd:
+        raise ReplyError(errors.XREADGROUP_UNBALANCED if with_group else errors.XREAD_UNBALANCED)
+    if with_group and group is None:
+        raise ReplyError(errors.XREADGROUP_WITHOUT_GROUP)
+    first = arguments.position
+    return ReadRequest(
+        keys=argv[first : first + streams],
+        ids=argv[first + streams :],
+        count=count if count > 0 else ALL,
+        block_ms=block_ms,
+        group=group[0] if group else b"",
+        consumer=group[1] if group else b"",
+        noack=noack,
+    )
+
+
+def parse_block(text: bytes, now_ms: int) -> int:
+    """A timeout in milliseconds. Raises ReplyError."""
+    timeout_ms = parse_int(text, errors.TIMEOUT_NOT_AN_INTEGER)
+    if timeout_ms < 0:
+        raise ReplyError(errors.TIMEOUT_NEGATIVE)
+    if timeout_ms > INT64_MAX - now_ms:
+        raise ReplyError(errors.TIMEOUT_OUT_OF_RANGE)
+    return timeout_ms
+
+
+# -- replies -----------------------------------------------------------------------------------
+
+
+def stream_header(key: bytes, length: int, resp: int) -> bytes:
+    """What comes before the `length` entries of one stream."""
+    if resp == 3:
+        return b"$%d\r\n%b\r\n*%d\r\n" % (len(key), key, length)
+    return b"*2\r\n$%d\r\n%b\r\n*%d\r\n" % (len(key), key, length)
+
+
+def read_reply(streams: int, parts: list[bytes], resp: int) -> bytes:
+    """The whole reply: a map in RESP3, an array of pairs in RESP2."""
+    header = b"%%%d\r\n" if resp == 3 else b"*%d\r\n"
+    return b"".join([header % streams, *parts])
+
+
+def nothing_to_read(
+    client: Client,
+    request: ReadRequest,
+    retry: Callable[[Client], bytes | Block],
+    *,
+    on_missing_key: bool,
+) -> bytes | Block:
+    """Wait if the request says so and the client may; otherwise null, as after a timeout."""
+    nothing = replies.NIL_ARRAY[client.resp]
+    if request.block_ms is None or client.deny_blocking:
+        return nothing
+    return Block(request.keys, request.block_ms, retry, nothing, on_missing_key)

@@ -1,0 +1,194 @@
+"""XTRIM, and the trimming options that it shares with XADD (reference 1.3, 1.4).
+
+    <MAXLEN | MINID> [= | ~] threshold [LIMIT count]
+
+Exact trims remove entry by entry; approximate ones (`~`) whole nodes at the head, and no more
+entries than the limit. An approximate trim depends on where the nodes of this server end, so it
+is propagated as the exact trim that has the same result. LIMIT is left out there: Redis keeps the
+word and ignores it in what comes from a primary or a file, which is the same to any reader, and
+without it every server takes the request from any client.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands import notifications
+from commands.arguments import parse_int
+from commands.client import Client
+from commands.configuration import Configuration
+from commands.registry import WRITE, Argv, command, one_key
+from commands.streams.ids import parse_strict
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entry_id import format_id
+from storage.stream import Stream
+
+# The limit of an approximate trim that names none, in nodes; and its bounds in entries.
+DEFAULT_LIMIT_NODES = 100
+DEFAULT_LIMIT_WITHOUT_NODES = 10_000
+MAX_DEFAULT_LIMIT = 1_000_000
+
+
+@dataclass(slots=True)
+class Trim:
+    """What to remove from the head of a stream, parsed and checked."""
+
+    by_length: bool  # MAXLEN, or else MINID
+    threshold: int  # a number of entries, or an entry ID
+    approximate: bool
+    limit: int  # entries at most, 0: no limit; only approximate trims have one
+    threshold_position: int  # where it stands in argv
+    limit_position: int  # where the word LIMIT stands in argv, 0 if it is not given
+
+    def apply(self, stream: Stream) -> int:
+        """Trim; how many entries were removed."""
+        trim = stream.trim_to_length if self.by_length else stream.trim_before
+        return trim(self.threshold, approximate=self.approximate, limit=self.limit)
+
+    def may_remove(self, stream: Stream) -> bool:
+        """Whether trimming right after one more entry was appended could remove anything.
+
+        True where it is not certain: who asks wants to be on the safe side.
+        """
+        head = next(stream.iter_nodes(), None)
+        if head is None:
+            return False
+        length = stream.length + 1
+        if self.by_length and self.approximate:
+            return length - head.live >= self.threshold
+        if self.by_length:
+            return length > self.threshold
+        return (head.highest_id if self.approximate else head.key) < self.threshold
+
+    def exact_form(self, argv: Argv, stream: Stream) -> Argv:
+        """The request, after it was run, with a trim that does the same on any server."""
+        if not self.approximate:
+            return argv
+        threshold = b"%d" % stream.length if self.by_length else format_id(stream.first_id)
+        exact = list(argv)
+        exact[self.threshold_position] = threshold
+        exact[self.threshold_position - 1] = b"="
+        if self.limit_position:
+            del exact[self.limit_position : self.limit_position + 2]
+        return exact
+
+
+class TrimOptions:
+    """Collects the trimming options of a request as its parser comes upon them."""
+
+    __slots__ = ("_approximate", "_by_length", "_limit", "_limit_at", "_threshold", "_threshold_at")
+
+    def __init__(self) -> None:
+        self._by_length = False
+        self._threshold = 0
+        self._threshold_at = 0  # 0: no strategy yet
+        self._approximate = False
+        self._limit = 0
+        self._limit_at = 0
+
+    def take(self, argv: Argv, position: int) -> int:
+        """The position behind the option at `position`; the same if there is none.
+
+        Raises ReplyError for an option that does not fit. An option word that ends the request is
+        not an option, as in Redis.
+        """
+        word = argv[position].upper()
+        if position + 1 == len(argv):
+            return position
+        if word == b"MAXLEN" or word == b"MINID":
+            return self._take_strategy(argv, position)
+        if word == b"LIMIT":
+            self._limit = parse_int(argv[position + 1])
+            if self._limit < 0:
+                raise ReplyError(errors.TRIM_LIMIT_NEGATIVE)
+            self._limit_at = position
+            return position + 2
+        return position
+
+    def _take_strategy(self, argv: Argv, position: int) -> int:
+        if self._threshold_at:
+            raise ReplyError(errors.TRIM_BOTH)
+        self._by_length = argv[position].upper() == b"MAXLEN"
+        position += 1
+        if argv[position] in (b"~", b"=") and position + 1 < len(argv):
+            self._approximate = argv[position] == b"~"
+            position += 1
+        if self._by_length:
+            self._threshold = parse_int(argv[position])
+            if self._threshold < 0:
+                raise ReplyError(errors.TRIM_MAXLEN_NEGATIVE)
+        else:
+            self._threshold = parse_strict(argv[position])
+        self._threshold_at = position
+        return position + 1
+
+    def finish(self, config: Configuration, *, required: bool) -> Trim | None:
+        """The trim that the options ask for, None if they ask for none.
+
+        `required`: asking for none is an error (XTRIM).
+        """
+        if self._limit and not self._threshold_at:
+            raise ReplyError(errors.TRIM_LIMIT_WITHOUT_STRATEGY)
+        if required and not self._threshold_at:
+            raise ReplyError(errors.XTRIM_WITHOUT_STRATEGY)
+        if self._limit_at and not self._approximate:
+            raise ReplyError(errors.TRIM_LIMIT_WITHOUT_APPROX)
+        if not self._threshold_at:
+            return None
+        limit = self._limit
+        if self._approximate and not self._limit_at:
+            limit = default_limit(config)
+        return Trim(
+            self._by_length,
+            self._threshold,
+            self._approximate,
+            limit,
+            self._threshold_at,
+            self._limit_at,
+        )
+
+
+def default_limit(config: Configuration) -> int:
+    """How many entries an approximate trim without LIMIT removes at most."""
+    limit = DEFAULT_LIMIT_NODES * config.stream_node_max_entries
+    if limit <= 0:
+        limit = DEFAULT_LIMIT_WITHOUT_NODES
+    return min(limit, MAX_DEFAULT_LIMIT)
+
+
+@command(
+    "XTRIM",
+    arity=-4,
+    flags=WRITE,
+    keys=one_key(b"RW", b"DELETE"),
+    group="stream",
+    since="5.0.0",
+    summary="Removes entries from the beginning of a stream.",
+    syntax="key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]",
+    complexity="O(N) with N the number of removed entries; a whole node is removed at once.",
+    history=(("6.2.0", "Added the `MINID` strategy and the `LIMIT` option."),),
+    tips=(b"nondeterministic_output",),
+)
+def xtrim(client: Client, argv: Argv) -> bytes:
+    """Integer: the number of entries removed. Source: Redis 7.4."""
+    options = TrimOptions()
+    position = 2
+    while position < len(argv):
+        behind = options.take(argv, position)
+        if behind == position:
+            raise ReplyError(errors.SYNTAX)
+        position = behind
+    trim = options.finish(client.instance.config, required=True)
+    assert trim is not None
+
+    key = argv[1]
+    stream = client.lookup_stream_for_write(key)
+    if stream is None:
+        return replies.ZERO
+    removed = trim.apply(stream)
+    if removed:
+        client.notify(notifications.STREAM, b"xtrim", key)
+        client.modified(key, removed)
+        client.propagate(*trim.exact_form(argv, stream))
+    return replies.integer(removed)

@@ -1,0 +1,1 @@
+"""String commands, for checkpoints, locks, counters and results."""

@@ -1,0 +1,116 @@
+"""GET, MGET, GETDEL and GETEX: a string as a whole."""
+
+from __future__ import annotations
+
+from commands.arguments import Arguments
+from commands.client import Client
+from commands.keys.existence import delete
+from commands.keys.expiry import persist_key, set_deadline
+from commands.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end, one_key
+from commands.strings.lifetime import Lifetime
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.values import StringValue
+
+
+@command(
+    "GET",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="string",
+    since="1.0.0",
+    summary="Returns the string at a key.",
+    syntax="key",
+)
+def get(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    value = client.lookup_string(argv[1])
+    return replies.NIL[client.resp] if value is None else replies.bulk(value.to_bytes())
+
+
+@command(
+    "MGET",
+    arity=-2,
+    flags=READONLY | FAST,
+    keys=keys_to_end(b"RO", b"ACCESS"),
+    group="string",
+    since="1.0.0",
+    summary="Returns the strings at several keys.",
+    syntax="key [key ...]",
+    complexity="O(N) with N the number of keys.",
+    tips=(b"request_policy:multi_shard",),
+)
+def mget(client: Client, argv: Argv) -> bytes:
+    """Array of bulk strings, null for a key that is not there or holds no string.
+
+    Source: Redis 7.2.
+    """
+    values = [client.lookup(key) for key in argv[1:]]
+    return replies.array(
+        [
+            replies.bulk_or_nil(
+                value.to_bytes() if isinstance(value, StringValue) else None, client.resp
+            )
+            for value in values
+        ]
+    )
+
+
+@command(
+    "GETDEL",
+    arity=2,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"DELETE"),
+    group="string",
+    since="6.2.0",
+    summary="Returns the string at a key and removes the key.",
+    syntax="key",
+)
+def getdel(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    value = client.lookup_string(argv[1])
+    if value is None:
+        return replies.NIL[client.resp]
+    delete(client, argv[1])
+    client.propagate(b"DEL", argv[1])
+    return replies.bulk(value.to_bytes())
+
+
+@command(
+    "GETEX",
+    arity=-2,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="6.2.0",
+    summary="Returns the string at a key and changes when it expires.",
+    syntax=(
+        "key [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
+        " PXAT unix-time-milliseconds | PERSIST]"
+    ),
+)
+def getex(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    key, now_ms = argv[1], client.instance.now_ms
+    lifetime = _parse_getex_options(Arguments(argv, 2))
+    value = client.lookup_string(key)
+    if value is None:
+        return replies.NIL[client.resp]  # even when the deadline makes no sense
+    deadline_ms = lifetime.deadline_ms(b"getex", now_ms)
+    if lifetime.option == b"PERSIST":
+        persist_key(client, key)
+    elif deadline_ms is not None and deadline_ms <= now_ms:
+        delete(client, key)
+        client.propagate(b"DEL", key)
+    elif deadline_ms is not None:
+        set_deadline(client, key, deadline_ms)
+    return replies.bulk(value.to_bytes())
+
+
+def _parse_getex_options(arguments: Arguments) -> Lifetime:
+    lifetime = Lifetime()
+    while arguments:
+        if not lifetime.take(arguments.next_keyword(), arguments, b"PERSIST"):
+            raise ReplyError(errors.SYNTAX)
+    return lifetime

@@ -1,0 +1,239 @@
+"""SET, SETNX, SETEX, PSETEX, GETSET, MSET and MSETNX: a key gets a new string.
+
+Whatever the key held before is replaced, a stream too, and its time to live goes with it unless
+KEEPTTL is given. Times to live are propagated as Unix time in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from commands import notifications
+from commands.arguments import Arguments
+from commands.client import Client
+from commands.registry import DENYOOM, FAST, WRITE, Argv, command, keys_to_end, one_key
+from commands.strings.lifetime import Lifetime, parse_deadline
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.values import StringValue
+
+
+@dataclass(slots=True)
+class SetOptions:
+    """The words behind SET's value."""
+
+    condition: bytes = b""  # NX, XX, or none
+    return_old: bool = False  # GET
+    lifetime: Lifetime = field(default_factory=Lifetime)
+
+
+@command(
+    "SET",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE", b"VARIABLE_FLAGS"),
+    group="string",
+    since="1.0.0",
+    summary="Sets a key to a string.",
+    syntax=(
+        "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
+        " PXAT unix-time-milliseconds | KEEPTTL]"
+    ),
+    history=(
+        ("2.6.12", "Added the options `EX`, `PX`, `NX` and `XX`."),
+        ("6.0.0", "Added the option `KEEPTTL`."),
+        ("6.2.0", "Added the options `GET`, `EXAT` and `PXAT`."),
+        ("7.0.0", "Allowed `NX` and `GET` together."),
+    ),
+)
+def set_(client: Client, argv: Argv) -> bytes:
+    """OK, or null if the condition does not hold; with GET the old string, or null.
+
+    Source: Redis 7.2.
+    """
+    key, data = argv[1], argv[2]
+    if len(argv) == 3:
+        put(client, key, data)
+        return replies.OK
+    options = _parse_set_options(Arguments(argv, 3))
+    deadline_ms = options.lifetime.deadline_ms(b"set", client.instance.now_ms)
+    keep_lifetime = options.lifetime.option == b"KEEPTTL"
+    # GET reads, and so it counts as a hit or a miss and refuses other types.
+    old = client.lookup_string(key) if options.return_old else client.lookup_for_write(key)
+    refused = options.condition == (b"NX" if old is not None else b"XX")
+    if not refused:
+        put(client, key, data, deadline_ms=deadline_ms, keep_lifetime=keep_lifetime)
+        _propagate_set(client, key, data, deadline_ms, keep_lifetime)
+    if options.return_old:
+        content = old.to_bytes() if isinstance(old, StringValue) else None
+        return replies.bulk_or_nil(content, client.resp)
+    return replies.NIL[client.resp] if refused else replies.OK
+
+
+def _parse_set_options(arguments: Arguments) -> SetOptions:
+    options = SetOptions()
+    while arguments:
+        word = arguments.next_keyword()
+        if word in (b"NX", b"XX") and options.condition in (b"", word):
+            options.condition = word
+        elif word == b"GET":
+            options.return_old = True
+        elif not options.lifetime.take(word, arguments, b"KEEPTTL"):
+            raise ReplyError(errors.SYNTAX)
+    return options
+
+
+def put(
+    client: Client,
+    key: bytes,
+    data: bytes,
+    *,
+    deadline_ms: int | None = None,
+    keep_lifetime: bool = False,
+) -> None:
+    """Set a key to a new string and tell everybody."""
+    db = client.db
+    client.lookup_for_write(key)  # what has expired goes first, with its own event
+    client.store(key, StringValue(data, client.instance.now_ms))
+    if deadline_ms is not None:
+        db.expire_at(key, deadline_ms)
+    elif db.expires and not keep_lifetime:
+        db.persist(key)
+    client.modified(key)
+    client.notify(notifications.STRING, b"set", key)
+    if deadline_ms is not None:
+        client.notify(notifications.GENERIC, b"expire", key)
+
+
+def _propagate_set(
+    client: Client, key: bytes, data: bytes, deadline_ms: int | None, keep_lifetime: bool
+) -> None:
+    """A SET without condition and GET, which has been decided here."""
+    if deadline_ms is not None:
+        client.propagate(b"SET", key, data, b"PXAT", b"%d" % deadline_ms)
+    elif keep_lifetime:
+        client.propagate(b"SET", key, data, b"KEEPTTL")
+    else:
+        client.propagate(b"SET", key, data)
+
+
+@command(
+    "SETNX",
+    arity=3,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"OW", b"INSERT"),
+    group="string",
+    since="1.0.0",
+    summary="Sets a key to a string, unless there is one of that name.",
+    syntax="key value",
+)
+def setnx(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it was set. Source: Redis 7.2."""
+    if client.lookup_for_write(argv[1]) is not None:
+        return replies.ZERO
+    put(client, argv[1], argv[2])
+    return replies.ONE
+
+
+@command(
+    "SETEX",
+    arity=4,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"OW", b"UPDATE"),
+    group="string",
+    since="2.0.0",
+    summary="Sets a key to a string that expires after some seconds.",
+    syntax="key seconds value",
+)
+def setex(client: Client, argv: Argv) -> bytes:
+    """OK. Source: Redis 7.2."""
+    return _set_with_lifetime(client, argv, b"setex", 1000)
+
+
+@command(
+    "PSETEX",
+    arity=4,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"OW", b"UPDATE"),
+    group="string",
+    since="2.6.0",
+    summary="Sets a key to a string that expires after some milliseconds.",
+    syntax="key milliseconds value",
+)
+def psetex(client: Client, argv: Argv) -> bytes:
+    """OK. Source: Redis 7.2."""
+    return _set_with_lifetime(client, argv, b"psetex", 1)
+
+
+def _set_with_lifetime(client: Client, argv: Argv, command: bytes, unit_ms: int) -> bytes:
+    _, key, amount, data = argv
+    deadline_ms = parse_deadline(amount, unit_ms, client.instance.now_ms, command)
+    put(client, key, data, deadline_ms=deadline_ms)
+    _propagate_set(client, key, data, deadline_ms, keep_lifetime=False)
+    return replies.OK
+
+
+@command(
+    "GETSET",
+    arity=3,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="1.0.0",
+    summary="Sets a key to a string and returns the one before.",
+    syntax="key value",
+)
+def getset(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null if there was none. Source: Redis 7.2."""
+    _, key, data = argv
+    old = client.lookup_string(key)
+    put(client, key, data)
+    _propagate_set(client, key, data, deadline_ms=None, keep_lifetime=False)
+    return replies.bulk_or_nil(old.to_bytes() if old is not None else None, client.resp)
+
+
+@command(
+    "MSET",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=keys_to_end(b"OW", b"UPDATE", step=2),
+    group="string",
+    since="1.0.1",
+    summary="Sets several keys to strings.",
+    syntax="key value [key value ...]",
+    complexity="O(N) with N the number of keys.",
+    tips=(b"request_policy:multi_shard", b"response_policy:all_succeeded"),
+)
+def mset(client: Client, argv: Argv) -> bytes:
+    """OK. Source: Redis 7.2."""
+    for key, data in _pairs(argv, b"mset"):
+        put(client, key, data)
+    return replies.OK
+
+
+@command(
+    "MSETNX",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=keys_to_end(b"OW", b"INSERT", step=2),
+    group="string",
+    since="1.0.1",
+    summary="Sets several keys to strings, unless one of the keys exists.",
+    syntax="key value [key value ...]",
+    complexity="O(N) with N the number of keys.",
+    tips=(b"request_policy:multi_shard", b"response_policy:agg_min"),
+)
+def msetnx(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if all were set, 0 if none was. Source: Redis 7.2."""
+    pairs = _pairs(argv, b"msetnx")
+    if any(client.lookup_for_write(key) is not None for key, _ in pairs):
+        return replies.ZERO
+    for key, data in pairs:
+        put(client, key, data)
+    return replies.ONE
+
+
+def _pairs(argv: Argv, command: bytes) -> list[tuple[bytes, bytes]]:
+    if len(argv) % 2 == 0:
+        raise errors.wrong_arity(command)
+    return list(zip(argv[1::2], argv[2::2], strict=True))

@@ -1,0 +1,214 @@
+"""The `syntax` of a command declaration, taken apart into the arguments of COMMAND DOCS.
+
+The notation is that of the Redis documentation:
+
+    key                  an argument; a word in upper case, or of signs only, is a token
+    [...]                optional
+    <a | b>, [a | b]     one of several
+    key [key ...]        one or more; also for several words, and with their token in front
+
+A token belongs to what follows it: `COUNT count` is one argument with a token, `GROUP group
+consumer` a block with a token, `NOACK` a pure token. The types are told by the names
+(`count` is an integer wherever it stands); a few commands differ and are listed.
+
+Leaves out: the reply (commands/server/command_docs.py).
+
+Source: COMMAND DOCS of Redis 7.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+_TOKENS = re.compile(r"\[|\]|<|>|\||\.\.\.|[^\s\[\]<>|]+")
+_SIGN_NAMES = {"=": "equal", "~": "approximately", "*": "auto-id", "$": "last-id"}
+
+_KEY_NAMES = {"key", "newkey", "source", "destination", "key1", "key2"}
+_INTEGER_NAMES = {
+    "client-id", "count", "cursor", "db", "decrement", "destination-db", "entries-added",
+    "entries-read", "increment", "index", "index1", "index2", "limit", "maxage", "milliseconds",
+    "min-idle-time", "min-match-len", "ms", "numkeys", "offset", "protover", "samples", "seconds",
+    "timeout", "version",
+}  # fmt: skip
+# Commands whose arguments of these names are of another type than elsewhere.
+_EXCEPTIONS = {
+    "getrange": {"start": "integer", "end": "integer"},
+    "substr": {"start": "integer", "end": "integer"},
+    "incrbyfloat": {"increment": "double"},
+}
+
+
+@dataclass(slots=True)
+class Argument:
+    """One argument; `arguments` are the parts of a block or the choices of a oneof."""
+
+    name: str
+    type: str
+    token: str = ""
+    optional: bool = False
+    multiple: bool = False
+    multiple_token: bool = False
+    key_spec_index: int | None = None
+    arguments: list[Argument] = field(default_factory=list)
+
+
+def parse_syntax(syntax: str, fullname: str = "", key_specs: int = 0) -> list[Argument]:
+    """The arguments that `syntax` describes.
+
+    `fullname` is the command's, in lower case; `key_specs` how many key specifications it has.
+    Raises ValueError if the brackets do not match.
+    """
+    parser = _Parser(syntax, _EXCEPTIONS.get(fullname, {}))
+    arguments = _attach_tokens(parser.sequence())
+    if parser.peek():
+        raise ValueError(f"unbalanced brackets in {syntax!r}")
+    if key_specs:
+        _number_keys(arguments, 0, key_specs)
+    return arguments
+
+
+class _Parser:
+    """Recursive descent over the words and brackets of one syntax."""
+
+    def __init__(self, syntax: str, types: dict[str, str]) -> None:
+        self.tokens = _TOKENS.findall(syntax)
+        self.position = 0
+        self.types = types
+
+    def peek(self) -> str:
+        """The next token, "" at the end."""
+        return self.tokens[self.position] if self.position < len(self.tokens) else ""
+
+    def next(self) -> str:
+        """The next token; steps over it."""
+        token = self.peek()
+        self.position += 1
+        return token
+
+    def sequence(self) -> list[Argument]:
+        """Arguments up to a closing bracket or a bar; tokens still stand by themselves."""
+        items: list[Argument] = []
+        while self.peek() not in ("", "]", ">", "|"):
+            token = self.next()
+            if token == "[":
+                self._optional(items)
+            elif token == "<":
+                items.append(_group(self._alternatives(">")))
+            elif token == "...":
+                items[-1].multiple = True
+            else:
+                items.append(self._word(token))
+        return items
+
+    def _optional(self, items: list[Argument]) -> None:
+        """What stands in square brackets: an optional group, or a repetition of `items`' end."""
+        start = self.position
+        alternatives = self._alternatives("]")
+        is_repetition = self.tokens[self.position - 2] == "..."
+        if is_repetition and items and self.tokens[start] != "[":
+            _repeat(items, len(alternatives[0]))
+        else:
+            items.append(replace(_group(alternatives), optional=True))
+
+    def _alternatives(self, closing: str) -> list[list[Argument]]:
+        alternatives = [self.sequence()]
+        while self.peek() == "|":
+            self.next()
+            alternatives.append(self.sequence())
+        if self.next() != closing:
+            raise ValueError(f"missing {closing!r}")
+        return alternatives
+
+    def _word(self, word: str) -> Argument:
+        if not re.search("[a-z]", word):
+            return Argument(_SIGN_NAMES.get(word, word.lower()), "pure-token", token=word)
+        return Argument(word, self.types.get(word) or _type_of(word))
+
+
+def _type_of(name: str) -> str:
+    if name in _KEY_NAMES:
+        return "key"
+    if name in _INTEGER_NAMES:
+        return "integer"
+    if name.startswith("unix-time"):
+        return "unix-time"
+    return "pattern" if name == "pattern" else "string"
+
+
+def _repeat(items: list[Argument], length: int) -> None:
+    """The last `length` of `items` may come several times."""
+    repeated = items[-length:]
+    if length == 2 and _is_bare_token(repeated[0]):
+        token = repeated[0].token
+        items[-length:] = [replace(repeated[1], token=token, multiple=True, multiple_token=True)]
+    elif length > 1:
+        items[-length:] = [replace(_block(_attach_tokens(repeated)), multiple=True)]
+    else:
+        repeated[0].multiple = True
+
+
+def _group(alternatives: list[list[Argument]]) -> Argument:
+    """One argument for what stands in brackets."""
+    choices = [_single(items) for items in alternatives]
+    if len(choices) == 1:
+        return choices[0]
+    return Argument(_joined_name(choices), "oneof", arguments=choices)
+
+
+def _single(items: list[Argument]) -> Argument:
+    """One argument for a sequence: a token at its start belongs to all of it."""
+    if len(items) > 1 and _is_bare_token(items[0]):
+        rest = _attach_tokens(items[1:])
+        if len(rest) == 1 and not rest[0].optional and not rest[0].token:
+            return replace(rest[0], token=items[0].token)
+        return replace(_block(rest), token=items[0].token)
+    attached = _attach_tokens(items)
+    return attached[0] if len(attached) == 1 else _block(attached)
+
+
+def _block(arguments: list[Argument]) -> Argument:
+    return Argument(_joined_name(arguments), "block", arguments=arguments)
+
+
+def _joined_name(parts: list[Argument]) -> str:
+    """The name of a block or oneof; the first parts are enough to tell it."""
+    return "_".join(part.name for part in parts[:3])
+
+
+def _is_bare_token(item: Argument) -> bool:
+    return item.type == "pure-token" and not item.optional
+
+
+def _attach_tokens(items: list[Argument]) -> list[Argument]:
+    """Give each bare token the arguments that follow it and must be there."""
+    result: list[Argument] = []
+    position = 0
+    while position < len(items):
+        item = items[position]
+        position += 1
+        owned: list[Argument] = []
+        while _is_bare_token(item) and position < len(items) and _may_be_owned(items[position]):
+            owned.append(items[position])
+            position += 1
+        if not owned:
+            result.append(item)
+        elif len(owned) == 1:
+            result.append(replace(owned[0], token=item.token))
+        else:
+            result.append(replace(_block(owned), token=item.token))
+    return result
+
+
+def _may_be_owned(item: Argument) -> bool:
+    return not item.optional and not item.token
+
+
+def _number_keys(arguments: list[Argument], index: int, key_specs: int) -> int:
+    """Give each key the index of its specification, in order; the next index."""
+    for argument in arguments:
+        if argument.type == "key":
+            argument.key_spec_index = min(index, key_specs - 1)
+            index += 1
+        index = _number_keys(argument.arguments, index, key_specs)
+    return index

@@ -1,0 +1,120 @@
+"""MULTI, EXEC and DISCARD.
+
+Between MULTI and EXEC the dispatcher queues requests (server/dispatch.py): it checks what it can
+before they run, and a refusal there spoils the whole transaction. EXEC then runs the queue without
+another client's request in between, each command with its own reply or error; one that fails does
+not stop the others. Whether watched keys changed is kept by commands/transactions/watch.py.
+
+Source: Redis 7.2.
+"""
+
+from __future__ import annotations
+
+from commands.client import GATE_MULTI, Client
+from commands.registry import (
+    ALLOW_BUSY,
+    FAST,
+    LOADING,
+    NOSCRIPT,
+    SKIP_SLOWLOG,
+    STALE,
+    Argv,
+    command,
+)
+from commands.transactions.watch import a_watched_key_changed
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+
+@command(
+    "MULTI",
+    arity=1,
+    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
+    group="transactions",
+    since="1.2.0",
+    summary="Starts a transaction: the requests that follow are queued.",
+)
+def multi(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    if client.queue is not None:
+        raise ReplyError(errors.NESTED_MULTI)
+    client.queue = []
+    client.gates |= GATE_MULTI
+    return replies.OK
+
+
+@command(
+    "EXEC",
+    arity=1,
+    flags=NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG,
+    group="transactions",
+    since="1.2.0",
+    summary="Runs the queued requests of a transaction.",
+    complexity="Depends on the queued commands.",
+)
+def exec_(client: Client, argv: Argv) -> bytes:
+    """The replies of the queued requests; null if a watched key changed.
+
+    Errors: EXECABORT if a request was refused when it was queued. Source: Redis 7.2.
+    """
+    if client.queue is None:
+        raise ReplyError(errors.EXEC_WITHOUT_MULTI)
+    try:
+        if client.dirty_exec:
+            raise ReplyError(errors.EXEC_ABORT)
+        if a_watched_key_changed(client):
+            return replies.NIL_ARRAY[client.resp]
+        # What the transaction itself changes must not count against its watches.
+        client.instance.unwatch(client)
+        return replies.array(_run_queue(client))
+    finally:
+        discard_transaction(client)
+
+
+def _run_queue(client: Client) -> list[bytes]:
+    """The reply of each queued request, in order. Nothing of it may block."""
+    assert client.queue is not None
+    results = []
+    client.deny_blocking = True
+    try:
+        for declared, argv in client.queue:
+            reply = client.instance.run(client, declared, argv)
+            if type(reply) is bytes:
+                results.append(reply)
+            else:
+                assert reply is None, f"{declared.fullname!r} blocks inside a transaction"
+                results.append(b"")
+    finally:
+        client.deny_blocking = False
+    return results
+
+
+@command(
+    "DISCARD",
+    arity=1,
+    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
+    group="transactions",
+    since="2.0.0",
+    summary="Drops a transaction.",
+    complexity="O(N) where N is the number of queued requests.",
+)
+def discard(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    if client.queue is None:
+        raise ReplyError(errors.DISCARD_WITHOUT_MULTI)
+    discard_transaction(client)
+    return replies.OK
+
+
+def discard_transaction(client: Client) -> None:
+    """Forget the queue and the watched keys; nothing if there are none."""
+    client.queue = None
+    client.gates &= ~GATE_MULTI
+    client.dirty_exec = False
+    client.instance.unwatch(client)
+
+
+def exec_refused(client: Client, error: ReplyError) -> ReplyError:
+    """EXEC itself may not run, e.g. for its arity: the transaction is lost. What to answer."""
+    discard_transaction(client)
+    return errors.exec_refused(error.text)

@@ -1,0 +1,77 @@
+"""WATCH and UNWATCH: keys whose change fails the client's next transaction.
+
+A change of a watched key marks its watchers (`Instance.key_modified`). Expiry is a change too: a
+key that was alive when it was watched and whose time is past when EXEC comes fails it, removed or
+not. A key that had expired already when it was watched counts as missing from the start, so that
+its removal changes nothing.
+
+Source: Redis 7.2.
+"""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.registry import (
+    ALLOW_BUSY,
+    FAST,
+    LOADING,
+    NOSCRIPT,
+    STALE,
+    Argv,
+    command,
+    keys_to_end,
+)
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+
+@command(
+    "WATCH",
+    arity=-2,
+    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
+    keys=keys_to_end(b"RO"),
+    group="transactions",
+    since="2.2.0",
+    summary="Makes the next transaction fail if keys change before it.",
+    syntax="key [key ...]",
+    complexity="O(1) for every key.",
+)
+def watch(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    if client.queue is not None:
+        raise ReplyError(errors.WATCH_INSIDE_MULTI)
+    if client.dirty_cas:
+        return replies.OK  # the next transaction fails whatever is watched besides
+    instance, db = client.instance, client.db
+    for key in argv[1:]:
+        watched = (db.index, key)
+        if watched not in client.watched:
+            client.watched[watched] = db.is_expired(key, instance.now_ms)
+            instance.watchers.setdefault(watched, {})[client] = None
+    return replies.OK
+
+
+@command(
+    "UNWATCH",
+    arity=1,
+    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
+    group="transactions",
+    since="2.2.0",
+    summary="Forgets all watched keys.",
+    complexity="O(N) where N is the number of watched keys.",
+)
+def unwatch(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    client.instance.unwatch(client)
+    return replies.OK
+
+
+def a_watched_key_changed(client: Client) -> bool:
+    """Whether the transaction must fail."""
+    if client.dirty_cas:
+        return True
+    instance = client.instance
+    return any(
+        not was_expired and instance.databases[db_index].is_expired(key, instance.now_ms)
+        for (db_index, key), was_expired in client.watched.items()
+    )

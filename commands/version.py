@@ -1,0 +1,6 @@
+"""What the server says it is. Clients steer by the Redis version (INFO, HELLO)."""
+
+from __future__ import annotations
+
+REDIS_VERSION = "7.4.2"
+RILLWAY_VERSION = "0.1.0"  # the same as in pyproject.toml; a test compares them

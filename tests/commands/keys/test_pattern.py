@@ -1,0 +1,128 @@
+"""commands/keys/pattern.py: globs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.keys.pattern import COMPILED_PATTERN_BYTES, matcher, matches
+
+PATTERNS = st.lists(st.sampled_from([bytes((b,)) for b in b"abAZ*?[]^-\\\n\xff"])).map(b"".join)
+TEXTS = st.lists(st.sampled_from([bytes((b,)) for b in b"abAZ]^-\\*\n\xff"])).map(b"".join)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (b"abc", b"abc", True),
+        (b"abc", b"abcd", False),
+        (b"abc", b"ab", False),
+        (b"a?c", b"abc", True),
+        (b"a?c", b"ac", False),
+        (b"?", b"\n", True),
+        (b"*", b"anything\x00\xff\n", True),
+        (b"a*", b"a", True),
+        (b"*a", b"ba", True),
+        (b"*a", b"ab", False),
+        (b"a**b", b"ab", True),
+        (b"*b*d*", b"abcde", True),
+        (b"*d*b*", b"abcde", False),
+        (b"*ab", b"aab", True),
+        (b"user:*:name", b"user:17:name", True),
+        (b"user:*:name", b"user::names", False),
+        (b"(a|b)+.$", b"(a|b)+.$", True),
+        (b"a.c", b"abc", False),
+    ],
+)
+def test_stars_and_question_marks(pattern: bytes, text: bytes, expected: bool) -> None:
+    assert matches(pattern, text) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (b"[abc]", b"b", True),
+        (b"[abc]", b"d", False),
+        (b"[a-c]", b"b", True),
+        (b"[c-a]", b"b", True),
+        (b"[^a-c]", b"b", False),
+        (b"[^a-c]", b"d", True),
+        (b"[^]", b"x", True),
+        (b"[]", b"x", False),
+        (b"[a^]", b"^", True),
+        (b"[-a]", b"-", True),
+        (b"[\\]]", b"]", True),
+        (b"[\\a-c]", b"-", True),
+        (b"[\x80-\xff]", b"\xc3", True),
+    ],
+)
+def test_classes(pattern: bytes, text: bytes, expected: bool) -> None:
+    assert matches(pattern, text) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (b"[abc", b"c", True),
+        (b"[", b"[", False),
+        (b"[^", b"x", True),
+        (b"[a-]", b"_", True),  # a range from `]` to `a`, in a class that never ends
+        (b"a\\", b"a\\", True),
+        (b"\\*", b"*", True),
+        (b"\\*", b"x", False),
+        (b"\\\\", b"\\", True),
+    ],
+)
+def test_unfinished_classes_and_escapes_mean_what_they_mean_to_redis(
+    pattern: bytes, text: bytes, expected: bool
+) -> None:
+    assert matches(pattern, text) is expected
+
+
+def test_an_empty_text_matches_only_the_empty_pattern() -> None:
+    assert matches(b"", b"")
+    assert not matches(b"", b"a")
+    assert not matches(b"*", b"")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (b"MAX*", b"maxmemory", True),
+        (b"max*", b"MAXMEMORY", True),
+        (b"[A-C]x", b"bX", True),
+        (b"[xyz]", b"Y", True),
+        (b"[\\Y]", b"y", False),  # an escaped byte keeps its case
+        (b"\\Y", b"y", True),
+        (b"\xc3", b"\xe3", False),  # only ASCII letters have two cases
+    ],
+)
+def test_case_can_be_ignored(pattern: bytes, text: bytes, expected: bool) -> None:
+    assert matches(pattern, text, ignore_case=True) is expected
+
+
+@given(PATTERNS, TEXTS, st.booleans())
+def test_walking_and_the_regular_expression_agree(
+    pattern: bytes, text: bytes, ignore_case: bool
+) -> None:
+    # Stars that change nothing make the pattern too long to be compiled.
+    longer = pattern.replace(b"*", b"*" * COMPILED_PATTERN_BYTES)
+    if len(longer) <= COMPILED_PATTERN_BYTES:
+        padding = b"x" * COMPILED_PATTERN_BYTES
+        pattern, longer, text = b"*" + pattern, padding + b"*" + pattern, text
+        assert matcher(longer, ignore_case)(padding + text) is (
+            text == b"" and pattern == b"*" or matches(pattern, text, ignore_case)
+        )
+
+
+def test_many_stars_cost_no_more_than_text_times_pattern() -> None:
+    text = b"a" * 20_000
+    assert not matches(b"a*" * 300 + b"b", text)
+    assert not matches(b"*a" * 300 + b"b", text)
+
+
+def test_a_huge_pattern_is_read_no_further_than_the_text_leads() -> None:
+    for piece in (b"x", b"*x", b"[a-z]", b"["):
+        match = matcher(piece * (1 << 20))
+        assert not match(b"key:1")

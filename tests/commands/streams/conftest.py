@@ -1,0 +1,49 @@
+"""A server and a client for the tests of the stream commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessServer
+from tests.commands.streams.talk import NOW_MS, Talk
+
+
+@pytest.fixture
+def server() -> InProcessServer:
+    return InProcessServer(now_ms=NOW_MS)
+
+
+@pytest.fixture
+def client(server: InProcessServer) -> Talk:
+    return Talk(server)
+
+
+@pytest.fixture
+def resp3(server: InProcessServer) -> Talk:
+    return Talk(server, resp=3)
+
+
+@pytest.fixture
+def events(server: InProcessServer) -> list[tuple[str, str]]:
+    """The keyspace events that are published from now on: (event, key)."""
+    seen: list[tuple[str, str]] = []
+    instance = server.instance
+    instance.config.notify_keyspace_events = -1  # every class
+
+    def notify(event_class: int, event: bytes, key: bytes, db_index: int) -> None:
+        seen.append((event.decode(), key.decode()))
+
+    instance.notify = notify  # type: ignore[method-assign]
+    return seen
+
+
+@pytest.fixture
+def propagated(server: InProcessServer) -> list[str]:
+    """The requests that are propagated from now on, each as one string."""
+    seen: list[str] = []
+
+    def sink(db_index: int, requests: list[list[bytes]]) -> None:
+        seen.extend(b" ".join(argv).decode() for argv in requests)
+
+    server.instance.sinks.append(sink)
+    return seen

@@ -1,0 +1,117 @@
+"""XSETID."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessServer
+from tests.commands.streams.talk import Talk
+
+INVALID_ID = "ERR Invalid stream ID specified as stream command argument"
+BELOW_TOP = "ERR The ID specified in XSETID is smaller than the target stream top item"
+BELOW_DELETED = (
+    "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
+)
+
+
+@pytest.fixture
+def client(server: InProcessServer) -> Talk:
+    """With a stream of two entries."""
+    client = Talk(server)
+    client.all("XADD s 1-1 f v", "XADD s 2-1 f v")
+    return client
+
+
+def test_the_last_id_is_set_and_the_next_one_is_above_it(client: Talk) -> None:
+    assert client.raw("XSETID s 5-5") == b"+OK\r\n"
+    assert client.do("XADD s 5-* f v") == b"5-6"
+
+
+def test_the_last_id_may_go_back_to_the_top_entry(client: Talk) -> None:
+    client.all("XSETID s 5-5", "XSETID s 2-1")
+    assert client.fields("XINFO STREAM s")["last-generated-id"] == b"2-1"
+    assert client.error("XSETID s 2-0") == BELOW_TOP
+
+
+def test_of_an_empty_stream_it_may_go_back_to_the_greatest_deleted_id(client: Talk) -> None:
+    client.all("XADD s 9-9 f v", "XDEL s 1-1", "XTRIM s MAXLEN 0")
+    assert client.error("XSETID s 1-0") == BELOW_DELETED
+    assert client.raw("XSETID s 1-1") == b"+OK\r\n"
+
+
+def test_the_deleted_id_is_checked_before_the_top_entry(client: Talk) -> None:
+    client.all("XADD s 3-1 f v", "XDEL s 1-1")
+    assert client.error("XSETID s 1-0") == BELOW_DELETED
+    assert client.error("XSETID s 1-2") == BELOW_TOP
+
+
+def test_counters_are_set(client: Talk) -> None:
+    client.do("XSETID s 5-5 ENTRIESADDED 10 maxdeletedid 3-3")
+    info = client.fields("XINFO STREAM s")
+    assert info["entries-added"] == 10
+    assert info["max-deleted-entry-id"] == b"3-3"
+
+
+def test_a_deleted_id_of_zero_leaves_the_old_one(client: Talk) -> None:
+    client.all("XSETID s 5-5 MAXDELETEDID 3-3", "XSETID s 5-5 MAXDELETEDID 0-0")
+    assert client.fields("XINFO STREAM s")["max-deleted-entry-id"] == b"3-3"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("bad", INVALID_ID),
+        ("-", INVALID_ID),
+        ("+", INVALID_ID),
+        ("$", INVALID_ID),
+        ("5-5 ENTRIESADDED -1", "ERR entries_added must be positive"),
+        ("5-5 ENTRIESADDED x", "ERR value is not an integer or out of range"),
+        ("5-5 MAXDELETEDID bad", INVALID_ID),
+        (
+            "5-5 MAXDELETEDID 5-6",
+            "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id",
+        ),
+        ("5-5 ENTRIESADDED", "ERR syntax error"),
+        ("5-5 MAXDELETEDID", "ERR syntax error"),
+        ("5-5 FOO", "ERR syntax error"),
+    ],
+)
+def test_bad_arguments_are_refused_before_the_key_is_looked_at(
+    client: Talk, words: str, text: str
+) -> None:
+    client.do("SET string v")
+    for key in ("s", "missing", "string"):
+        assert client.error(f"XSETID {key} {words}") == text
+
+
+def test_fewer_entries_added_than_there_are_is_refused(client: Talk) -> None:
+    text = "ERR The entries_added specified in XSETID is smaller than the target stream length"
+    assert client.error("XSETID s 5-5 ENTRIESADDED 1") == text
+    assert client.fields("XINFO STREAM s")["last-generated-id"] == b"2-1"
+    client.do("XTRIM s MAXLEN 0")
+    assert client.raw("XSETID s 5-5 ENTRIESADDED 0") == b"+OK\r\n"
+
+
+def test_there_must_be_a_stream(client: Talk) -> None:
+    client.do("SET string v")
+    assert client.error("XSETID missing 5-5") == "ERR no such key"
+    assert client.error("XSETID string 5-5").startswith("WRONGTYPE ")
+    assert client.do("EXISTS missing") == 0
+
+
+def test_it_is_told_and_propagated_as_it_was_sent(
+    client: Talk, events: list[tuple[str, str]], propagated: list[str]
+) -> None:
+    client.error("XSETID s 0-1")
+    client.do("XSETID s 5-5 ENTRIESADDED 7")
+    assert events == [("xsetid", "s")]
+    assert propagated == ["XSETID s 5-5 ENTRIESADDED 7"]
+
+
+def test_a_transaction_that_watches_the_key_does_not_fail(
+    client: Talk, server: InProcessServer
+) -> None:
+    client.do("WATCH s")
+    Talk(server).do("XSETID s 5-5")
+    client.do("MULTI")
+    assert client.raw("EXEC") == b"*0\r\n"

@@ -1,0 +1,210 @@
+"""XTRIM, and the trimming options that it shares with XADD."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.configuration import Configuration
+from commands.streams.trim import default_limit
+from server.inprocess import InProcessServer
+from tests.commands.streams.talk import Talk
+
+SYNTAX = "ERR syntax error"
+NOT_AN_INTEGER = "ERR value is not an integer or out of range"
+INVALID_ID = "ERR Invalid stream ID specified as stream command argument"
+
+
+@pytest.fixture
+def server() -> InProcessServer:
+    """Nodes of three entries."""
+    return InProcessServer(**{"stream-node-max-entries": "3"})
+
+
+@pytest.fixture
+def client(server: InProcessServer) -> Talk:
+    """With a stream of ten entries, 1-1 to 10-1, in four nodes."""
+    client = Talk(server)
+    client.all(*(f"XADD s {i}-1 f v" for i in range(1, 11)))
+    return client
+
+
+def remaining(first: int) -> list[str]:
+    return [f"{i}-1" for i in range(first, 11)]
+
+
+# -- exact -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["MAXLEN 4", "MAXLEN = 4", "maxlen 4"])
+def test_an_exact_trim_to_a_length_leaves_that_many_entries(client: Talk, form: str) -> None:
+    assert client.raw(f"XTRIM s {form}") == b":6\r\n"
+    assert client.ids("s") == remaining(7)
+
+
+def test_an_exact_trim_by_id_removes_all_smaller_ids(client: Talk) -> None:
+    assert client.do("XTRIM s MINID 5-1") == 4
+    assert client.ids("s") == remaining(5)
+    assert client.do("XTRIM s MINID = 7") == 2
+    assert client.ids("s") == remaining(7)
+
+
+def test_trimming_everything_leaves_an_empty_stream(client: Talk) -> None:
+    assert client.do("XTRIM s MAXLEN 0") == 10
+    assert client.do("XLEN s") == 0
+    assert client.do("TYPE s") == "stream"
+
+
+def test_trimming_nothing_answers_zero(client: Talk) -> None:
+    assert client.do("XTRIM s MAXLEN 10") == 0
+    assert client.do("XTRIM s MINID 0") == 0
+
+
+def test_a_trim_does_not_count_as_deletion(client: Talk) -> None:
+    client.do("XTRIM s MAXLEN 4")
+    info = client.fields("XINFO STREAM s")
+    assert info["max-deleted-entry-id"] == b"0-0"
+    assert info["recorded-first-entry-id"] == b"7-1"
+    assert info["entries-added"] == 10
+
+
+# -- approximate -------------------------------------------------------------------------------
+
+
+def test_an_approximate_trim_removes_whole_nodes(client: Talk) -> None:
+    assert client.do("XTRIM s MAXLEN ~ 5") == 3
+    assert client.ids("s") == remaining(4)
+    assert client.do("XTRIM s MAXLEN ~ 5") == 0
+    assert client.do("XTRIM s MINID ~ 9") == 3
+    assert client.ids("s") == remaining(7)
+
+
+def test_a_limit_stops_before_a_node_that_would_pass_it(client: Talk) -> None:
+    assert client.do("XTRIM s MAXLEN ~ 0 LIMIT 2") == 0
+    assert client.do("XTRIM s MAXLEN ~ 0 LIMIT 7") == 6
+    assert client.ids("s") == remaining(7)
+
+
+def test_a_limit_of_zero_is_none(client: Talk) -> None:
+    assert client.do("XTRIM s MAXLEN ~ 0 LIMIT 0") == 10
+
+
+def test_an_approximate_trim_without_a_limit_has_one_of_a_hundred_nodes() -> None:
+    server = InProcessServer(**{"stream-node-max-entries": "1"})
+    client = Talk(server)
+    client.all(*(f"XADD s {i}-1 f v" for i in range(1, 151)))
+    assert client.do("XTRIM s MAXLEN ~ 0") == 100
+    assert client.do("XTRIM s MAXLEN ~ 0") == 50
+
+
+@pytest.mark.parametrize(
+    ("node_entries", "limit"), [(100, 10_000), (1, 100), (0, 10_000), (10_001, 1_000_000)]
+)
+def test_the_default_limit_follows_the_size_of_a_node(node_entries: int, limit: int) -> None:
+    config = Configuration()
+    config.stream_node_max_entries = node_entries
+    assert default_limit(config) == limit
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("MAXLEN 5 MINID 5", "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"),
+        ("MINID 5 MAXLEN ~ 5", "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"),
+        ("MAXLEN 5 MAXLEN 5", "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"),
+        ("MAXLEN -1", "ERR The MAXLEN argument must be >= 0."),
+        ("MAXLEN ~ -1", "ERR The MAXLEN argument must be >= 0."),
+        ("MAXLEN x", NOT_AN_INTEGER),
+        ("MAXLEN ~", NOT_AN_INTEGER),
+        ("MAXLEN ~ ~ 5", NOT_AN_INTEGER),
+        ("MAXLEN 9223372036854775808", NOT_AN_INTEGER),
+        ("MAXLEN 05", NOT_AN_INTEGER),
+        ("MINID x", INVALID_ID),
+        ("MINID -", INVALID_ID),
+        ("MINID +", INVALID_ID),
+        ("MINID ~ (5", INVALID_ID),
+        ("MAXLEN ~ 5 LIMIT -1", "ERR The LIMIT argument must be >= 0."),
+        ("MAXLEN ~ 5 LIMIT x", NOT_AN_INTEGER),
+        ("MAXLEN 5 LIMIT 5", "ERR syntax error, LIMIT cannot be used without the special ~ option"),
+        ("MAXLEN = 5 LIMIT 0", "ERR syntax error, LIMIT cannot be used without the special ~ option"),
+        ("LIMIT 5", "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"),
+        ("LIMIT 0", "ERR syntax error, XTRIM must be called with a trimming strategy"),
+        ("MAXLEN 5 LIMIT", SYNTAX),
+        ("MAXLEN 5 MINID", SYNTAX),
+        ("MAXLEN 5 FOO", SYNTAX),
+        ("FOO 5", SYNTAX),
+        ("NOMKSTREAM MAXLEN 5", SYNTAX),
+        ("MAXLEN ~ 5 KEEPREF", SYNTAX),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_fit_are_refused(client: Talk, options: str, text: str) -> None:
+    assert client.error(f"XTRIM s {options}") == text
+    assert client.ids("s") == remaining(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("MAXLEN 5 MINID 5 *", "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"),
+        ("MAXLEN -1 *", "ERR The MAXLEN argument must be >= 0."),
+        ("MAXLEN ~ *", NOT_AN_INTEGER),
+        ("MINID x *", INVALID_ID),
+        ("LIMIT -1 *", "ERR The LIMIT argument must be >= 0."),
+        ("LIMIT 1 *", "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"),
+        ("LIMIT 0 *", "ERR syntax error, LIMIT cannot be used without the special ~ option"),
+        ("MAXLEN 5 LIMIT 0 *", "ERR syntax error, LIMIT cannot be used without the special ~ option"),
+    ],
+)  # fmt: skip
+def test_xadd_refuses_the_same(client: Talk, options: str, text: str) -> None:
+    assert client.error(f"XADD s {options} f v") == text
+    assert client.ids("s") == remaining(1)
+
+
+def test_arguments_are_checked_before_the_key(client: Talk) -> None:
+    client.do("SET string v")
+    assert client.error("XTRIM string FOO 5") == SYNTAX
+    assert client.error("XTRIM missing FOO 5") == SYNTAX
+    assert client.error("XTRIM string MAXLEN 5").startswith("WRONGTYPE ")
+    assert client.do("XTRIM missing MAXLEN 5") == 0
+
+
+def test_a_strategy_without_a_threshold_has_too_few_arguments(client: Talk) -> None:
+    assert client.error("XTRIM s MAXLEN") == "ERR wrong number of arguments for 'xtrim' command"
+
+
+# -- what follows ------------------------------------------------------------------------------
+
+
+def test_only_a_trim_that_removes_something_is_told(
+    client: Talk, events: list[tuple[str, str]], propagated: list[str]
+) -> None:
+    client.all("XTRIM s MAXLEN 10", "XTRIM s MAXLEN ~ 9", "XTRIM missing MAXLEN 1")
+    assert (events, propagated) == ([("keymiss", "missing")], []) or not events
+    events.clear()
+    client.do("XTRIM s MAXLEN 9")
+    assert events == [("xtrim", "s")]
+    assert propagated == ["XTRIM s MAXLEN 9"]
+
+
+def test_an_approximate_trim_is_propagated_as_the_exact_one(
+    client: Talk, propagated: list[str]
+) -> None:
+    client.do("XTRIM s MAXLEN ~ 5 LIMIT 100")
+    client.do("XTRIM s LIMIT 100 MINID ~ 9")
+    client.do("XTRIM s MINID ~ 11-1")
+    assert propagated == [
+        "XTRIM s MAXLEN = 7",
+        "XTRIM s MINID = 7-1",
+        "XTRIM s MINID = 0-0",
+    ]
+
+
+def test_a_trim_fails_a_transaction_that_watches_the_key(
+    client: Talk, server: InProcessServer
+) -> None:
+    client.do("WATCH s")
+    Talk(server).do("XTRIM s MAXLEN 5")
+    client.do("MULTI")
+    assert client.raw("EXEC") == b"*-1\r\n"
