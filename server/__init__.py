@@ -1,0 +1,1 @@
+"""The only layer that touches the loop, sockets, disk, the clock and chance."""

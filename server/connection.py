@@ -1,0 +1,195 @@
+"""One socket: asyncio's callbacks on one side, a session on the other.
+
+Reads go to the session as they come. Output leaves in one write per cycle. A slow reader never
+blocks the loop: what its socket does not take stays in the transport's buffer, and the limits of
+client-output-buffer-limit apply to it. Reading is never paused while a client is blocked: that is
+how a closed socket is noticed at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, cast
+
+from commands.client import GATE_AUTH, Client
+from protocol import replies
+from protocol.requests import Limits
+from server import clock
+from server.session import Session
+
+if TYPE_CHECKING:
+    from server.service import Service
+
+_DENIED = (
+    b"-DENIED Rillway is in protected mode: no password is set for the default user, so only"
+    b" connections from this machine are accepted. Set one with the requirepass directive, or"
+    b" turn the mode off with protected-mode no.\r\n"
+)
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection."""
+
+    def __init__(self, service: Service, *, unix_socket: bool = False) -> None:
+        self.service = service
+        self.unix_socket = unix_socket
+        self.transport: asyncio.Transport
+        self.client: Client
+        self.session: Session
+        self.over_soft_limit_since_ms = 0
+
+    # -- asyncio's callbacks -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected: register it, or refuse it with Redis's texts."""
+        self.transport = cast("asyncio.Transport", transport)
+        instance = self.service.instance
+        instance.now_ms = clock.now_ms()
+        instance.stats.connections_received += 1
+        client = instance.new_client()
+        self.client = client
+        self._identify()
+        client.transport = self
+        limits = Limits(
+            max_bulk_bytes=instance.config.proto_max_bulk_len,
+            max_buffer_bytes=instance.config.client_query_buffer_limit,
+        )
+        if instance.config.requirepass:
+            client.authenticated = False
+            client.gates |= GATE_AUTH
+        self.session = Session(client, self.service.dispatcher, limits)
+        self.service.cycle.sessions[client] = self.session
+        refusal = self._refusal()
+        if refusal:
+            instance.stats.rejected_connections += 1
+            self.transport.write(refusal)
+            self.close()
+            self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes from the client."""
+        client, service = self.client, self.service
+        if client.closed:
+            return
+        service.dispatcher.start_batch(clock.now_ms())
+        service.instance.stats.net_input_bytes += len(data)
+        self.session.receive(data)
+        if self.session.reader.overflowed:
+            service.instance.stats.client_query_buffer_limit_disconnections += 1
+            service.instance.host.log("warning", f"query buffer limit: closing {client.address!r}")
+            self.close()
+            self.transport.abort()
+            return
+        service.cycle.touch(client)
+
+    def eof_received(self) -> bool:
+        """The peer has closed: whatever it waited for, it gets nothing any more."""
+        self.close()
+        return False  # asyncio closes the transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone."""
+        self.close()
+
+    # -- the server's side ---------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Send the client's output in one write (the cycle's last step)."""
+        client = self.client
+        if client.closed:
+            return
+        if client.output:
+            data = client.output[0] if len(client.output) == 1 else b"".join(client.output)
+            client.output.clear()
+            self.service.instance.stats.net_output_bytes += len(data)
+            self.transport.write(data)
+            if self._is_over_output_limit():
+                stats = self.service.instance.stats
+                stats.client_output_buffer_limit_disconnections += 1
+                self.service.log("warning", f"output buffer limit: closing {client.address!r}")
+                self.close()
+                self.transport.abort()
+                return
+        if client.close_after_reply:
+            self.close()
+            self.transport.close()  # after what is buffered has left
+
+    def close(self) -> None:
+        """Forget the client; the transport is the caller's to close."""
+        if not self.client.closed:
+            self.service.cycle.sessions.pop(self.client, None)
+            self.service.dispatcher.postponed.pop(self.client, None)
+            self.service.instance.forget_client(self.client)
+
+    def peer_is_gone(self) -> bool:
+        """Look at the socket itself: the loop may not have told us yet."""
+        sock = self.transport.get_extra_info("socket")
+        if sock is None or self.transport.is_closing():
+            return True
+        # uvloop's wrapper has no recv; a duplicate of the descriptor has.
+        probe = socket.socket(sock.family, socket.SOCK_STREAM, 0, fileno=sock.fileno())
+        try:
+            return probe.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            probe.detach()
+
+    # -- details -------------------------------------------------------------------------------
+
+    def _identify(self) -> None:
+        client, transport = self.client, self.transport
+        client.unix_socket = self.unix_socket
+        sock = transport.get_extra_info("socket")
+        client.fd = sock.fileno() if sock is not None else -1
+        if self.unix_socket:
+            path = self.service.instance.config.unixsocket.encode()
+            client.address = client.local_address = path + b":0"
+            return
+        client.address = _format_address(transport.get_extra_info("peername"))
+        client.local_address = _format_address(transport.get_extra_info("sockname"))
+        keepalive_s = self.service.instance.config.tcp_keepalive
+        if keepalive_s and sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, keepalive_s)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, keepalive_s // 3))
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+
+    def _refusal(self) -> bytes:
+        """Why this client may not come in; b"" if it may."""
+        instance = self.service.instance
+        if len(instance.clients) > instance.config.maxclients:
+            return replies.error(b"ERR max number of clients reached")
+        if instance.config.protected_mode and not instance.config.requirepass:
+            host = self.client.address.rpartition(b":")[0].strip(b"[]")
+            if not self.unix_socket and not host.startswith(b"127.") and host != b"::1":
+                return _DENIED
+        return b""
+
+    def _is_over_output_limit(self) -> bool:
+        client = self.client
+        subscribed = client.channels or client.patterns or client.shard_channels
+        limits = self.service.instance.config.client_output_buffer_limit
+        limit = limits["pubsub" if subscribed else "normal"]
+        if not limit.hard_bytes and not limit.soft_bytes:
+            return False
+        waiting_bytes = self.transport.get_write_buffer_size()
+        if limit.hard_bytes and waiting_bytes >= limit.hard_bytes:
+            return True
+        if not limit.soft_bytes or waiting_bytes < limit.soft_bytes:
+            self.over_soft_limit_since_ms = 0
+            return False
+        now_ms = self.service.instance.now_ms
+        if not self.over_soft_limit_since_ms:
+            self.over_soft_limit_since_ms = now_ms
+        return now_ms - self.over_soft_limit_since_ms > limit.soft_seconds * 1000
+
+
+def _format_address(address: tuple[str, int] | None) -> bytes:
+    if not address:
+        return b"?:0"
+    host, port = address[0], address[1]
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}").encode()

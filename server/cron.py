@@ -1,0 +1,36 @@
+"""What happens without a request: expiry, idle clients, deadlines, sampled rates.
+
+Pure functions over an instance; server/service.py calls them from timers.
+"""
+
+from __future__ import annotations
+
+from commands.instance import Instance
+
+
+def expire_keys(instance: Instance, limit: int) -> int:
+    """Remove up to `limit` keys per database whose time is past; how many were."""
+    if not instance.active_expiry:
+        return 0
+    removed = 0
+    for db in instance.databases:
+        if db.expires:
+            keys = db.due(instance.now_ms, limit)
+            for key in keys:
+                instance.expire(db, key)
+            removed += len(keys)
+    return removed
+
+
+def close_idle_clients(instance: Instance) -> None:
+    """The `timeout` directive: close clients that sent nothing for so many seconds.
+
+    As in Redis, clients that wait, subscribe or monitor are spared.
+    """
+    timeout_ms = instance.config.timeout * 1000
+    if not timeout_ms:
+        return
+    for client in list(instance.clients.values()):
+        spared = client.waiting or client.channels or client.patterns or client.monitoring
+        if not spared and instance.now_ms - client.last_interaction_ms > timeout_ms:
+            instance.host.close(client)

@@ -1,0 +1,83 @@
+"""The end of a loop cycle: what happens between the last request of a cycle and the next poll.
+
+Once per cycle, in this order:
+  1. ready keys are served, and clients that this unblocks go on with what they sent meanwhile.
+     It must come first: it makes output and changes for the steps below.
+  2. clients that cache by prefix (CLIENT TRACKING ... BCAST) are told what changed, once. It must
+     come before output, since it makes some.
+  3. propagated changes reach the append-only file and the replicas (sinks do that themselves for
+     now). It must come before output: no answer leaves before what it promises is as durable as
+     the policy says.
+  4. every client's output leaves in one write.
+
+The loop runs `finish` by `call_soon` from the first event of a cycle. uvloop runs it after all
+readable sockets were delivered and before it polls again: a group commit for free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from commands.client import Client
+from server.dispatch import Dispatcher
+from server.session import Session
+
+
+class Cycle:
+    """Collects who has output and finishes the cycle. Knows no socket: `write` does it."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        schedule: Callable[[Callable[[], None]], object],
+        write: Callable[[Client], None],
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.sessions: dict[Client, Session] = {}
+        self.after: list[Callable[[], None]] = []  # the server's own steps, e.g. rearm the timer
+        self._schedule = schedule
+        self._write = write
+        self._with_output: dict[Client, None] = {}
+        self._scheduled = False
+
+    def touch(self, client: Client) -> None:
+        """`client` may have output; the cycle will be finished."""
+        self._with_output[client] = None
+        if not self._scheduled:
+            self._scheduled = True
+            self._schedule(self.finish)
+
+    def wake(self) -> None:
+        """Something happened that the end of the cycle must see."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._schedule(self.finish)
+
+    def finish(self) -> None:
+        """The list above."""
+        self._scheduled = False
+        dispatcher = self.dispatcher
+        if dispatcher.instance.blocked.ready_keys:
+            dispatcher.serve_ready_keys()
+        while dispatcher.unblocked:
+            self._resume_unblocked()
+        tracking = dispatcher.instance.tracking
+        if tracking.changes:
+            tracking.broadcast()
+        clients, self._with_output = self._with_output, {}
+        for client in clients:
+            if client.output or client.close_after_reply:
+                self._write(client)
+        for step in self.after:
+            step()
+
+    def _resume_unblocked(self) -> None:
+        dispatcher = self.dispatcher
+        unblocked, dispatcher.unblocked = dispatcher.unblocked, {}
+        for client in unblocked:
+            session = self.sessions.get(client)
+            if session is not None and not client.closed:
+                self._with_output[client] = None
+                session.resume()
+        if dispatcher.instance.blocked.ready_keys:
+            dispatcher.serve_ready_keys()

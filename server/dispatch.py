@@ -1,0 +1,344 @@
+"""From argv to reply: look the command up, see whether it may run, run it, account for it.
+
+The way of one request:
+  execute     lookup, arity, gates; serves ready keys first where the command may take their data
+  admit       the second look, for clients or times that are not plain: authentication, MULTI,
+              RESP2 subscribers, CLIENT PAUSE
+  run         the handler, its statistics, slow log, monitors, propagation
+  serve_ready_keys, unblock   the other end of a Block decision
+
+No I/O: replies collect in `client.output`; the session (server/session.py) feeds requests in and
+the cycle (server/cycle.py) decides when output leaves. What a command means is not known here,
+with one exception: which commands a transaction does not queue.
+"""
+
+from __future__ import annotations
+
+import traceback
+from time import perf_counter_ns
+
+import commands.catalogue  # noqa: F401  (declares every command)
+from commands.blocking import Block
+from commands.client import (
+    GATE_AUTH,
+    GATE_MULTI,
+    GATE_SILENT,
+    GATE_SUBSCRIBED,
+    GATE_TRACKING,
+    Client,
+)
+from commands.instance import Instance
+from commands.registry import (
+    ADMIN,
+    COMMANDS,
+    FAST,
+    MAY_REPLICATE,
+    NO_AUTH,
+    NO_MULTI,
+    READONLY,
+    SKIP_MONITOR,
+    SKIP_SLOWLOG,
+    WRITE,
+    Argv,
+    Command,
+    Handler,
+    Reply,
+)
+from commands.server.monitor import feed_monitors
+from commands.transactions.transaction import exec_refused
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.stream import Stream
+
+_NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
+_WHILE_SUBSCRIBED = {
+    b"ping", b"subscribe", b"psubscribe", b"ssubscribe",
+    b"unsubscribe", b"punsubscribe", b"sunsubscribe", b"quit", b"reset",
+}  # fmt: skip
+
+
+NEVER_US = 1 << 63
+
+
+class Dispatcher:
+    """Runs requests against one instance."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        instance.dispatcher = self
+        self.unblocked: dict[Client, None] = {}  # may go on with their next request
+        self.postponed: dict[Client, Argv] = {}  # held back by CLIENT PAUSE
+        # The usual spellings find their command in one look.
+        self._table = {name: COMMANDS[name.lower()] for n in COMMANDS for name in (n, n.upper())}
+        self._mark_ns = perf_counter_ns()  # when the last command ended: the next one's start
+        self._notable_us = NEVER_US  # a command that takes so long goes to the slow path
+        self._depth = 0
+        # What the outermost command propagates, and the database that the last of it is for.
+        self._unit: list[Argv] = []
+        self._unit_db = self._unit_first_db = 0
+
+    # -- the way in ----------------------------------------------------------------------------
+
+    def start_batch(self, now_ms: int) -> None:
+        """The clock is read once per batch of input."""
+        self.instance.now_ms = now_ms
+        config = self.instance.config
+        slow_us, spike_ms = config.slowlog_log_slower_than, config.latency_monitor_threshold
+        self._notable_us = min(
+            slow_us if slow_us >= 0 else NEVER_US, spike_ms * 1000 if spike_ms else NEVER_US
+        )
+        self._mark_ns = perf_counter_ns()
+
+    def execute(self, client: Client, argv: Argv) -> bool:
+        """Run one request. False: the client must not be given another one for now."""
+        command = self._table.get(argv[0])
+        if command is None or command.subcommands:
+            command = self._find(client, argv)
+            if command is None:
+                return True
+        count = len(argv)
+        if count != command.arity and (command.arity >= 0 or count < -command.arity):
+            self._reject(client, command, errors.wrong_arity(command.fullname))
+            return True
+        instance = self.instance
+        client.last_command = command
+        client.last_interaction_ms = instance.now_ms
+        if (client.gates or instance.paused_until_ms) and not self._admit(client, command, argv):
+            return client not in self.postponed
+        if instance.blocked.ready_keys and not command.defers_ready_keys:
+            self.serve_ready_keys()
+        position = len(client.output)
+        assert command.handler is not None
+        reply = self._account(client, command, argv, command.handler)
+        if type(reply) is bytes:
+            if client.gates or len(client.output) > position:
+                self._answer(client, reply, position)
+            else:
+                client.output.append(reply)
+        elif type(reply) is Block:
+            self._block(client, reply)
+            return False
+        return not client.close_after_reply
+
+    def run(self, client: Client, command: Command, argv: Argv) -> Reply:
+        """Run the handler; its reply, or its error as a reply."""
+        assert command.handler is not None
+        return self._account(client, command, argv, command.handler)
+
+    # -- lookup and refusal --------------------------------------------------------------------
+
+    def _find(self, client: Client, argv: Argv) -> Command | None:
+        """The command or sub-command in any spelling; answers an error and None if unknown."""
+        command = COMMANDS.get(argv[0].lower())
+        if command is None:
+            self._reject(client, None, errors.unknown_command(argv))
+            return None
+        if not command.subcommands or len(argv) == 1:
+            return command
+        found = command.subcommands.get(argv[1].lower())
+        if found is None:
+            self._reject(client, None, errors.unknown_subcommand(command.fullname, argv[1]))
+        return found
+
+    def _reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
+        """Answer an error to a request that does not run; it spoils an open transaction."""
+        stats = self.instance.stats
+        stats.count_error(error.code)
+        if command is not None:
+            stats.of(command).rejected_calls += 1
+        if command is not None and command.fullname == b"exec":
+            error = exec_refused(client, error)
+        elif client.queue is not None:
+            client.dirty_exec = True
+        self._answer(client, error.wire, len(client.output))
+
+    @staticmethod
+    def _answer(client: Client, reply: bytes, position: int) -> None:
+        """Put a reply in front of the messages that its own command sent to the client.
+
+        CLIENT REPLY OFF drops replies; SKIP drops the one after its own.
+        """
+        if not client.gates & GATE_SILENT:
+            client.output.insert(position, reply)
+        elif client.reply_mode == b"SKIP_NEXT":
+            client.reply_mode = b"SKIP"
+            client.output.insert(position, reply)
+        elif client.reply_mode == b"SKIP":
+            client.reply_mode = b"ON"
+            client.gates &= ~GATE_SILENT
+
+    def _admit(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Whether the request runs now; if not, it was answered, queued or postponed."""
+        gates = client.gates
+        if gates & GATE_AUTH and not command.flags & NO_AUTH:
+            self._reject(client, command, ReplyError(errors.NOAUTH))
+            return False
+        if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
+            self._reject(client, command, errors.not_while_subscribed(command.fullname))
+            return False
+        if gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
+            self._enqueue(client, command, argv)
+            return False
+        return not (self.instance.paused_until_ms and self._postpone(client, command, argv))
+
+    def _enqueue(self, client: Client, command: Command, argv: Argv) -> None:
+        assert client.queue is not None
+        if command.flags & NO_MULTI:
+            self._reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
+            return
+        client.queue.append((command, argv))
+        self._answer(client, replies.QUEUED, len(client.output))
+
+    # -- CLIENT PAUSE --------------------------------------------------------------------------
+
+    def _postpone(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Hold the request back if the pause covers it."""
+        instance = self.instance
+        if instance.now_ms >= instance.paused_until_ms:
+            instance.paused_until_ms = 0
+            self.resume_postponed()
+            return False
+        if instance.pause_writes_only and not self._may_write(client, command):
+            return False
+        if command.fullname == b"client|unpause":
+            return False  # Redis holds it back as well, and so the pause cannot be ended
+        self.postponed[client] = argv
+        return True
+
+    @staticmethod
+    def _may_write(client: Client, command: Command) -> bool:
+        if command.fullname == b"exec" and client.queue is not None:
+            return any(queued.flags & (WRITE | MAY_REPLICATE) for queued, _ in client.queue)
+        return bool(command.flags & (WRITE | MAY_REPLICATE))
+
+    def resume_postponed(self) -> None:
+        """Let the held-back clients go on; the session runs their request again."""
+        for client in self.postponed:
+            self.unblocked[client] = None
+
+    # -- running -------------------------------------------------------------------------------
+
+    def _account(
+        self, client: Client, command: Command, argv: Argv, handler: Handler
+    ) -> Reply:
+        """Call a handler or a retry: errors, statistics, slow log, propagation."""
+        instance = self.instance
+        stats = instance.stats.commands.get(command) or instance.stats.of(command)
+        if instance.monitors and argv and not command.flags & (SKIP_MONITOR | ADMIN):
+            feed_monitors(instance, client, argv)
+        start_ns, dirty = self._mark_ns, instance.dirty
+        self._depth += 1
+        reply: Reply
+        try:
+            reply = handler(client, argv)
+        except ReplyError as error:
+            stats.failed_calls += 1
+            instance.stats.count_error(error.code)
+            reply = error.wire
+        except Exception:
+            # A defect of ours must not take the other clients down with it.
+            instance.host.log("warning", f"{command.fullname!r} failed: {traceback.format_exc()}")
+            stats.failed_calls += 1
+            instance.stats.count_error(b"ERR")
+            reply = b"-ERR internal error, see the server's log\r\n"
+        self._depth -= 1
+        if client.gates & GATE_TRACKING:
+            instance.tracking.command_ran(client, command, argv)
+        if instance.sinks:
+            # EXEC has no WRITE flag: what it ran has spoken for itself.
+            changed = instance.dirty != dirty and command.flags & WRITE
+            self._propagate(client, argv, bool(changed))
+        if type(reply) is Block:
+            return reply  # accounted for when it completes
+        end_ns = perf_counter_ns()
+        self._mark_ns = end_ns
+        elapsed_us = (end_ns - start_ns) // 1000
+        stats.calls += 1
+        stats.usec += elapsed_us
+        stats.histogram[elapsed_us] += 1
+        totals = instance.stats
+        totals.commands_processed += 1
+        totals.commands_us += elapsed_us
+        if elapsed_us >= self._notable_us:
+            self._note_slow(client, command, argv, elapsed_us)
+        return reply
+
+    def _note_slow(self, client: Client, command: Command, argv: Argv, elapsed_us: int) -> None:
+        """The slow log and the latency monitor, each by its own threshold."""
+        instance = self.instance
+        slow_us = instance.config.slowlog_log_slower_than
+        if elapsed_us >= slow_us >= 0 and not command.flags & SKIP_SLOWLOG:
+            instance.slowlog.record(client, argv, elapsed_us, instance.now_ms)
+        spike_ms = instance.config.latency_monitor_threshold
+        if spike_ms and elapsed_us >= spike_ms * 1000:
+            event = b"fast-command" if command.flags & FAST else b"command"
+            instance.latency.sample(event, elapsed_us // 1000, instance.now_ms)
+
+    def _propagate(self, client: Client, argv: Argv, changed: bool) -> None:
+        """Collect what the command propagates; hand it on when the outermost one is done."""
+        explicit, client.propagated = client.propagated, None
+        requests = explicit if explicit is not None else [argv] if changed else []
+        if requests:
+            if not self._unit:
+                self._unit_first_db = client.db.index
+            elif self._unit_db != client.db.index:
+                self._unit.append([b"SELECT", b"%d" % client.db.index])
+            self._unit_db = client.db.index
+            self._unit += requests
+        if self._depth or not self._unit:
+            return
+        unit, self._unit = self._unit, []
+        if len(unit) > 1:
+            unit = [[b"MULTI"], *unit, [b"EXEC"]]
+        self.instance.emit(self._unit_first_db, unit)
+
+    # -- blocked clients -----------------------------------------------------------------------
+
+    def _block(self, client: Client, block: Block) -> None:
+        now_ms = self.instance.now_ms
+        deadline_ms = now_ms + block.timeout_ms if block.timeout_ms else 0
+        self.instance.blocked.block(client, block, deadline_ms)
+
+    def serve_ready_keys(self) -> None:
+        """Serve the waiters of every ready key, first come first served."""
+        blocked = self.instance.blocked
+        while blocked.ready_keys:
+            for watched in blocked.take_ready_keys():
+                for client in list(blocked.waiters.get(watched, ())):
+                    waiting = client.waiting
+                    if waiting is not None and watched in waiting.watched:
+                        self._retry(client, *watched)
+
+    def _retry(self, client: Client, db_index: int, key: bytes) -> None:
+        """Run a waiter's command again because `key` is ready."""
+        assert client.waiting is not None
+        block = client.waiting.block
+        value = self.instance.databases[db_index].values.get(key)
+        if type(value) is not Stream and not block.on_missing_key:
+            return  # XREAD waits on, whatever else the key holds now
+        if block.on_missing_key and self.instance.host.peer_is_gone(client):
+            # An entry of a group is never delivered to a client that has left.
+            self.instance.host.close(client)
+            return
+        assert client.last_command is not None
+        reply = self._account(client, client.last_command, [], lambda c, _: block.retry(c))
+        if type(reply) is Block:
+            self.instance.blocked.requeue(client, reply)
+            return
+        assert type(reply) is bytes
+        self.unblock(client, reply)
+        if client.gates & GATE_TRACKING and client.last_command.flags & READONLY:
+            self.instance.tracking.remember_keys(client, block.keys)
+
+    def unblock(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client and let it go on with its next request."""
+        self.instance.blocked.unblock(client)
+        self._answer(client, reply, len(client.output))
+        self.instance.host.wake(client)
+        self.unblocked[client] = None
+
+    def expire_blocked(self, now_ms: int) -> None:
+        """Answer the clients whose deadline has come."""
+        for client in self.instance.blocked.take_expired(now_ms):
+            assert client.waiting is not None
+            self.unblock(client, client.waiting.block.timeout_reply)

@@ -1,0 +1,211 @@
+"""A server without sockets, clock or chance: the whole core, for exact tests.
+
+    server = InProcessServer(now_ms=1_700_000_000_000, **{"stream-node-max-entries": "10"})
+    client = server.connect()
+    client.execute("XADD", "s", "*", "f", "v")      # raw reply bytes; b"" while it blocks
+    server.advance(1000)                            # moves the clock, fires deadlines
+    client.received()                               # what came since: pushes, served waits
+
+Every `execute` is one loop cycle; `pipeline` puts several requests into one.
+"""
+
+from __future__ import annotations
+
+import random
+
+from commands.client import Client
+from commands.configuration import Configuration
+from commands.host import ProcessFacts
+from commands.instance import Instance
+from commands.registry import Argv
+from protocol import replies
+from protocol.requests import Limits
+from server.cron import expire_keys
+from server.cycle import Cycle
+from server.dispatch import Dispatcher
+from server.session import Session
+
+Word = str | bytes | int
+
+
+def to_argv(words: tuple[Word, ...]) -> Argv:
+    """Words as a request carries them."""
+    return [w if isinstance(w, bytes) else str(w).encode() for w in words]
+
+
+class InProcessServer:
+    """An instance with a manual clock and seeded chance."""
+
+    def __init__(self, now_ms: int = 1_700_000_000_000, seed: int = 0, **directives: str) -> None:
+        self.now_ms = now_ms
+        self.random = random.Random(seed)
+        self.log_lines: list[tuple[str, str]] = []
+        self.shutdown_requested = False
+        self.gone: set[Client] = set()  # clients whose peer has closed, unknown to the loop
+        self.connections: dict[Client, InProcessClient] = {}
+        config = Configuration()
+        for name, text in directives.items():
+            set_directive(config, name, text)
+        self.instance = Instance(config, self, now_ms)
+        self.dispatcher = Dispatcher(self.instance)
+        self.cycle = Cycle(self.dispatcher, lambda _: None, self._write)
+        self.propagated: list[tuple[int, list[Argv]]] = []
+        self.instance.sinks.append(lambda db, unit: self.propagated.append((db, unit)))
+
+    def connect(self) -> InProcessClient:
+        """A new client."""
+        client = InProcessClient(self)
+        self.connections[client.state] = client
+        return client
+
+    def advance(self, ms: int) -> None:
+        """Move the clock and do what a server does meanwhile: deadlines, active expiry."""
+        self.now_ms += ms
+        self.tick()
+
+    def tick(self) -> None:
+        """One cycle without input."""
+        self.dispatcher.start_batch(self.now_ms)
+        self.dispatcher.expire_blocked(self.now_ms)
+        if self.instance.paused_until_ms and self.now_ms >= self.instance.paused_until_ms:
+            self.instance.paused_until_ms = 0
+            self.dispatcher.resume_postponed()
+        expire_keys(self.instance, limit=1000)
+        self.cycle.finish()
+
+    def _write(self, client: Client) -> None:
+        connection = self.connections[client]
+        connection.buffer += b"".join(client.output)
+        client.output.clear()
+        if client.close_after_reply:
+            self.close(client)
+
+    # -- Host ----------------------------------------------------------------------------------
+
+    def clock_us(self) -> int:
+        """The manual clock."""
+        return self.now_ms * 1000
+
+    def random_below(self, limit: int) -> int:
+        """Seeded."""
+        return self.random.randrange(limit)
+
+    def random_hex(self, digits: int) -> str:
+        """Seeded."""
+        return "".join(self.random.choice("0123456789abcdef") for _ in range(digits))
+
+    def wake(self, client: Client) -> None:
+        """The cycle that runs will write the client's output."""
+        self.cycle.touch(client)
+
+    def close(self, client: Client) -> None:
+        """The connection ends."""
+        self.connections[client].closed = True
+        self.cycle.sessions.pop(client, None)
+        self.instance.forget_client(client)
+
+    def peer_is_gone(self, client: Client) -> bool:
+        """What the test says."""
+        return client in self.gone
+
+    def unsent_bytes(self, client: Client) -> int:
+        """Everything leaves at once."""
+        return 0
+
+    def resume_postponed(self) -> None:
+        """CLIENT UNPAUSE."""
+        self.dispatcher.resume_postponed()
+
+    def pause(self, seconds: float) -> None:
+        """DEBUG SLEEP moves the clock."""
+        self.now_ms += int(seconds * 1000)
+
+    def request_shutdown(self) -> None:
+        """Remembered for the test."""
+        self.shutdown_requested = True
+
+    def facts(self) -> ProcessFacts:
+        """Fixed numbers."""
+        mib = 1024 * 1024
+        return ProcessFacts(
+            pid=1, executable="/bin/rillway", config_file="", os="Test", started_ms=0,
+            resident_bytes=10 * mib, peak_resident_bytes=20 * mib, total_system_bytes=1024 * mib,
+            cpu_user_s=1.0, cpu_system_s=0.5, cpu_user_children_s=0.0, cpu_system_children_s=0.0,
+            listeners=[("tcp", "127.0.0.1", 6379)], event_loop="none",
+        )  # fmt: skip
+
+    def apply_config(self, names: list[str]) -> None:
+        """Nothing outside depends on the configuration."""
+
+    def rewrite_config(self) -> None:
+        """There is no file."""
+        raise ValueError("The server is running without a config file")
+
+    def log(self, level: str, message: str) -> None:
+        """Remembered for the test."""
+        self.log_lines.append((level, message))
+
+
+class InProcessClient:
+    """A connection to an `InProcessServer`."""
+
+    def __init__(self, server: InProcessServer) -> None:
+        self.server = server
+        self.buffer = b""
+        self.closed = False
+        self.state = server.instance.new_client()
+        self.state.address = b"127.0.0.1:%d" % (10000 + self.state.id)
+        self.state.local_address = b"127.0.0.1:6379"
+        if server.instance.config.requirepass:
+            require_authentication(self.state)
+        config = server.instance.config
+        limits = Limits(
+            max_bulk_bytes=config.proto_max_bulk_len,
+            max_buffer_bytes=config.client_query_buffer_limit,
+        )
+        self.session = Session(self.state, server.dispatcher, limits)
+        server.cycle.sessions[self.state] = self.session
+
+    def execute(self, *words: Word) -> bytes:
+        """One request in a cycle of its own; what the client received in it."""
+        return self.feed(replies.command(to_argv(words)))
+
+    def pipeline(self, *requests: tuple[Word, ...]) -> bytes:
+        """Several requests in one cycle."""
+        return self.feed(b"".join(replies.command(to_argv(words)) for words in requests))
+
+    def feed(self, data: bytes) -> bytes:
+        """Raw bytes in one cycle."""
+        server = self.server
+        server.dispatcher.start_batch(server.now_ms)
+        if not self.closed:
+            self.session.receive(data)
+            server.cycle.touch(self.state)
+        server.cycle.finish()
+        return self.received()
+
+    def received(self) -> bytes:
+        """What the client received since the last look."""
+        data, self.buffer = self.buffer, b""
+        return data
+
+    def disconnect(self) -> None:
+        """The peer closes."""
+        self.server.close(self.state)
+
+
+def set_directive(config: Configuration, name: str, text: str) -> None:
+    """Set one directive from its text, as a configuration file would."""
+    import dataclasses
+
+    fields = {f.name: f for f in dataclasses.fields(config)}
+    field = fields[name.replace("-", "_")]
+    setattr(config, field.name, field.metadata["kind"].parse(text.split() or [text]))
+
+
+def require_authentication(client: Client) -> None:
+    """A password is set: the client starts outside."""
+    from commands.client import GATE_AUTH
+
+    client.authenticated = False
+    client.gates |= GATE_AUTH

@@ -1,0 +1,67 @@
+"""`rillway serve [FILE] [--directive value ...]`: configuration, log, loop, service."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+
+import uvloop
+
+from commands.configuration import Configuration
+from server.config_file import ConfigurationError, load_configuration
+from server.service import LEVELS, Service
+
+
+def main(argv: list[str]) -> int:
+    """Serve until SIGTERM, SIGINT or SHUTDOWN. Exit status 1 if the start fails."""
+    try:
+        config, config_file = load_configuration(argv)
+    except ConfigurationError as error:
+        print(error, file=sys.stderr)
+        return 1
+    try:
+        os.chdir(config.dir)
+        _set_up_log(config)
+    except OSError as error:
+        print(f"rillway: {error}", file=sys.stderr)
+        return 1
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(config, config_file))
+
+
+async def _serve(config: Configuration, config_file: str | None) -> int:
+    service = Service(config, config_file, asyncio.get_running_loop())
+    try:
+        await service.start()
+    except OSError as error:
+        service.log("warning", f"Could not listen: {error}")
+        return 1
+    service.announce()
+    await service.run()
+    return 0
+
+
+def _set_up_log(config: Configuration) -> None:
+    """Lines as Redis writes them, to standard output or `logfile`."""
+    handler: logging.Handler
+    if config.logfile:
+        handler = logging.FileHandler(config.logfile)
+    else:
+        handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(_LogFormatter())
+    logger = logging.getLogger("rillway")
+    logger.addHandler(handler)
+    logger.setLevel(LEVELS[config.loglevel])
+    logger.propagate = False
+
+
+class _LogFormatter(logging.Formatter):
+    marks = {logging.DEBUG: ".", logging.DEBUG + 5: "-", logging.INFO: "*", logging.WARNING: "#"}
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = self.formatTime(record, "%d %b %Y %H:%M:%S")
+        mark = self.marks.get(record.levelno, "#")
+        text = f"{record.process}:M {when}.{int(record.msecs):03d} {mark} {record.getMessage()}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text

@@ -1,0 +1,320 @@
+"""The running server: listeners, timers, signals, and the services that commands ask for.
+
+`Service` implements `commands.host.Host` over the event loop, the operating system's clock and
+chance. It owns the instance, the dispatcher, the cycle and the connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import logging
+import os
+import platform
+import resource
+import secrets
+import signal
+import socket
+import sys
+import time
+from typing import cast
+
+from commands.client import Client
+from commands.configuration import Configuration
+from commands.host import ProcessFacts
+from commands.instance import Instance
+from commands.version import REDIS_VERSION, RILLWAY_VERSION
+from server import clock
+from server.config_file import rewrite_configuration
+from server.connection import Connection
+from server.cron import close_idle_clients, expire_keys
+from server.cycle import Cycle
+from server.dispatch import Dispatcher
+
+LEVELS = {
+    "debug": logging.DEBUG,
+    "verbose": logging.DEBUG + 5,
+    "notice": logging.INFO,
+    "warning": logging.WARNING,
+    "nothing": logging.CRITICAL + 10,
+}
+# Keys per database that one pass of active expiry removes: a pass stays well under 10 ms.
+EXPIRE_LIMIT = 1000
+
+
+class Service:
+    """One server process."""
+
+    def __init__(
+        self, config: Configuration, config_file: str | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.config_file = config_file or ""
+        self.loop = loop
+        self.logger = logging.getLogger("rillway")
+        self.instance = Instance(config, self, clock.now_ms())
+        self.dispatcher = Dispatcher(self.instance)
+        self.cycle = Cycle(self.dispatcher, loop.call_soon, self._write)
+        self.cycle.after.append(self._arm_timer)
+        self.listeners: list[tuple[str, str, int]] = []
+        self._servers: dict[tuple[str, int], asyncio.Server] = {}  # by (address, port)
+        self._unix_server: asyncio.Server | None = None
+        self._stopped = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms: int | None = None
+        self._rebinding: asyncio.Task[None] | None = None
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Listen. Raises OSError where an address cannot be had."""
+        config = self.instance.config
+        sockets = bind_addresses(config.bind, config.port)
+        if sockets:
+            config.port = sockets[0][1].getsockname()[1]
+        await self._listen(sockets)
+        if config.unixsocket:
+            await self._listen_unix(config.unixsocket, config.unixsocketperm)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.loop.add_signal_handler(number, self._on_signal, number)
+        self.loop.call_later(1 / config.hz, self._tick)
+        # What exists now lives as long as the process: collections need not look at it again.
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+
+    async def run(self) -> None:
+        """Serve until somebody asks for the end; then close everything."""
+        await self._stopped.wait()
+        for place in list(self._servers):
+            self._close_listener(place)
+        if self._unix_server is not None:
+            self._unix_server.close()
+            await self._unix_server.wait_closed()
+            os.unlink(self.instance.config.unixsocket)
+        for client in list(self.instance.clients.values()):
+            connection = cast("Connection", client.transport)
+            connection.write()
+            connection.close()
+            connection.transport.close()
+        self.log("warning", "Rillway is now ready to exit, bye bye...")
+
+    def announce(self) -> None:
+        """Say at one glance what is served where."""
+        config = self.instance.config
+        served = [
+            f"port {port} on {address}" if kind == "tcp" else f"unix socket {address}"
+            for kind, address, port in self.listeners
+        ]
+        self.log(
+            "notice",
+            f"Rillway {RILLWAY_VERSION} (as Redis {REDIS_VERSION}), pid {os.getpid()}, "
+            f"{config.databases} databases, configuration {self.config_file or 'from defaults'}",
+        )
+        self.log("notice", "Ready to accept connections: " + ", ".join(served))
+
+    def _on_signal(self, number: int) -> None:
+        self.log("warning", f"Received {signal.Signals(number).name}, shutting down...")
+        self.request_shutdown()
+
+    # -- listeners -----------------------------------------------------------------------------
+
+    async def _listen(self, sockets: list[tuple[str, socket.socket]]) -> None:
+        """Accept connections on sockets that are bound."""
+        for address, sock in sockets:
+            port = sock.getsockname()[1]
+            self._servers[address, port] = await self.loop.create_server(
+                lambda: Connection(self), sock=sock, backlog=self.instance.config.tcp_backlog
+            )
+            self.listeners.append(("tcp", address, port))
+
+    def _rebind(self) -> None:
+        """CONFIG SET port or bind: open what is new, then close what is not wanted any more."""
+        config = self.instance.config
+        wanted = {(word.removeprefix("-"), config.port) for word in config.bind}
+        missing = [
+            word
+            for word in config.bind
+            if (word.removeprefix("-"), config.port) not in self._servers
+        ]
+        try:
+            sockets = bind_addresses(missing, config.port)
+        except OSError as error:
+            raise ValueError(f"Unable to listen on this port: {error.strerror}") from None
+        for place in [place for place in self._servers if place not in wanted]:
+            self._close_listener(place)
+        self._rebinding = self.loop.create_task(self._listen(sockets))
+
+    def _close_listener(self, place: tuple[str, int]) -> None:
+        self._servers.pop(place).close()
+        self.listeners.remove(("tcp", *place))
+
+    async def _listen_unix(self, path: str, permissions: str) -> None:
+        if os.path.exists(path):
+            os.unlink(path)  # left behind by a server that was killed
+        self._unix_server = await self.loop.create_unix_server(
+            lambda: Connection(self, unix_socket=True), path
+        )
+        if permissions != "0":
+            os.chmod(path, int(permissions, 8))
+        self.listeners.append(("unix", path, 0))
+
+    # -- timers --------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """`hz` times a second."""
+        self.dispatcher.start_batch(clock.now_ms())
+        instance = self.instance
+        instance.stats.sample(instance.now_ms)
+        expire_keys(instance, EXPIRE_LIMIT)
+        close_idle_clients(instance)
+        if instance.paused_until_ms and instance.now_ms >= instance.paused_until_ms:
+            instance.paused_until_ms = 0
+            self.dispatcher.resume_postponed()
+        self.cycle.wake()
+        self.loop.call_later(1 / instance.config.hz, self._tick)
+
+    def _arm_timer(self) -> None:
+        """Wake at the earliest deadline of a blocked client."""
+        deadline_ms = self.instance.blocked.next_deadline_ms()
+        if deadline_ms == self._timer_ms:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_ms = deadline_ms
+        if deadline_ms is not None:
+            delay_s = max(0, deadline_ms - clock.now_ms()) / 1000
+            self._timer = self.loop.call_later(delay_s, self._on_deadline)
+
+    def _on_deadline(self) -> None:
+        self._timer = self._timer_ms = None
+        self.dispatcher.start_batch(clock.now_ms())
+        self.dispatcher.expire_blocked(self.instance.now_ms)
+        self.cycle.wake()
+
+    # -- Host ----------------------------------------------------------------------------------
+
+    def clock_us(self) -> int:
+        """Unix time in microseconds."""
+        return clock.now_us()
+
+    def random_below(self, limit: int) -> int:
+        """A random integer in [0, limit)."""
+        return secrets.randbelow(limit)
+
+    def random_hex(self, digits: int) -> str:
+        """Random lower-case hexadecimal digits."""
+        return secrets.token_hex((digits + 1) // 2)[:digits]
+
+    def wake(self, client: Client) -> None:
+        """Write the client's output at the end of this cycle."""
+        self.cycle.touch(client)
+
+    def _write(self, client: Client) -> None:
+        if client.transport is not None:
+            cast("Connection", client.transport).write()
+
+    def close(self, client: Client) -> None:
+        """Drop the connection now."""
+        if client.transport is not None:
+            connection = cast("Connection", client.transport)
+            connection.close()
+            connection.transport.abort()
+
+    def peer_is_gone(self, client: Client) -> bool:
+        """Whether the socket has reached its end."""
+        return client.transport is not None and cast("Connection", client.transport).peer_is_gone()
+
+    def unsent_bytes(self, client: Client) -> int:
+        """What waits in the transport."""
+        if client.transport is None:
+            return 0
+        return cast("Connection", client.transport).transport.get_write_buffer_size()
+
+    def resume_postponed(self) -> None:
+        """CLIENT PAUSE ended."""
+        self.dispatcher.resume_postponed()
+        self.cycle.wake()
+
+    def pause(self, seconds: float) -> None:
+        """DEBUG SLEEP."""
+        time.sleep(seconds)
+
+    def request_shutdown(self) -> None:
+        """Leave `run`."""
+        self._stopped.set()
+
+    def facts(self) -> ProcessFacts:
+        """Ask the operating system."""
+        mine = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        page_bytes = os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/self/statm") as statm:
+            resident_bytes = int(statm.read().split()[1]) * page_bytes
+        return ProcessFacts(
+            pid=os.getpid(),
+            executable=sys.executable,
+            config_file=self.config_file,
+            os=f"{platform.system()} {platform.release()} {platform.machine()}",
+            started_ms=self.instance.started_ms,
+            resident_bytes=resident_bytes,
+            peak_resident_bytes=mine.ru_maxrss * 1024,
+            total_system_bytes=os.sysconf("SC_PHYS_PAGES") * page_bytes,
+            cpu_user_s=mine.ru_utime,
+            cpu_system_s=mine.ru_stime,
+            cpu_user_children_s=children.ru_utime,
+            cpu_system_children_s=children.ru_stime,
+            listeners=list(self.listeners),
+            event_loop=type(self.loop).__module__.partition(".")[0],
+        )
+
+    def apply_config(self, names: list[str]) -> None:
+        """Bring changed directives into force."""
+        config = self.instance.config
+        if "port" in names or "bind" in names:
+            self._rebind()
+        if "dir" in names:
+            try:
+                os.chdir(config.dir)
+            except OSError as error:
+                raise ValueError(error.strerror) from None
+        if "loglevel" in names:
+            self.logger.setLevel(LEVELS[config.loglevel])
+
+    def rewrite_config(self) -> None:
+        """CONFIG REWRITE."""
+        if not self.config_file:
+            raise ValueError("The server is running without a config file")
+        rewrite_configuration(self.config_file, self.instance.config)
+
+    def log(self, level: str, message: str) -> None:
+        """Write to the log."""
+        self.logger.log(LEVELS[level], message)
+
+
+def bind_addresses(addresses: list[str], port: int) -> list[tuple[str, socket.socket]]:
+    """Bind every address; port 0 picks a free one, the same for all. Raises OSError.
+
+    As in Redis, an address behind a minus sign may be missing on this machine.
+    """
+    bound: list[tuple[str, socket.socket]] = []
+    for word in addresses:
+        optional, address = word.startswith("-"), word.removeprefix("-")
+        host = {"*": "0.0.0.0", "::*": "::"}.get(address, address)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sock.bind((host, port))
+        except OSError as error:
+            sock.close()
+            if optional and error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                continue
+            for _, other in bound:
+                other.close()
+            raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from None
+        port = sock.getsockname()[1]
+        bound.append((address, sock))
+    return bound

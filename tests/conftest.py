@@ -1,0 +1,91 @@
+"""What the whole test run shares: the real servers, and the profiles of hypothesis.
+
+A test that names `rillway_server` or `redis_server` gets a process that lives for the session. A
+server that is missing or broken is a failure, never a skip. When such a test fails, what the
+servers printed is part of the report.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from typing import TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.servers import (
+    RunningServer,
+    ServerFailed,
+    start_redis,
+    start_rillway,
+)
+
+StartRillway: TypeAlias = Callable[..., RunningServer]
+
+REPORTED_CHARACTERS = 4_000
+RUNNING: list[RunningServer] = []
+
+# The same examples in every run, so that a failure in one place is a failure in all; with a seed of
+# its own (RILLWAY_SEED), a long run looks at sequences that no other run has seen.
+settings.register_profile(
+    "rillway",
+    deadline=None,
+    database=None,
+    derandomize="RILLWAY_SEED" not in os.environ,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("rillway")
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A real redis-server, shared by the session: flush before you rely on its being empty."""
+    yield from _run(lambda: start_redis(tmp_path_factory.mktemp("redis")))
+
+
+@pytest.fixture(scope="session")
+def rillway_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """Rillway with its default configuration, shared by the session."""
+    yield from _run(lambda: start_rillway(tmp_path_factory.mktemp("rillway")))
+
+
+@pytest.fixture
+def run_rillway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRillway]:
+    """Starts further Rillways with directives of their own; they end with the test."""
+    started: list[RunningServer] = []
+
+    def run(*directives: str) -> RunningServer:
+        server = start_rillway(tmp_path_factory.mktemp("rillway"), *directives)
+        started.append(server)
+        RUNNING.append(server)
+        return server
+
+    yield run
+    for server in started:
+        server.stop()
+        RUNNING.remove(server)
+
+
+def _run(start: Callable[[], RunningServer]) -> Iterator[RunningServer]:
+    try:
+        server = start()
+    except ServerFailed as failure:
+        pytest.fail(str(failure), pytrace=False)
+    RUNNING.append(server)
+    yield server
+    RUNNING.remove(server)
+    server.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        for server in RUNNING:
+            printed = server.output()[-REPORTED_CHARACTERS:]
+            report.sections.append((f"{server.name} on port {server.port} printed", printed))
+    return report

@@ -1,0 +1,241 @@
+"""server/connection.py and server/service.py over real sockets: limits, slow readers, the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.resp import BrokenReply, RespClient
+from tests.support.servers import RunningServer
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_SECONDS = 10.0
+MIB = 1024 * 1024
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until `holds()`; fail if it never does."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.005)
+
+
+def info(client: RespClient, section: str, field: str) -> int:
+    text = client.send("INFO", section).decode()
+    return int(next(line for line in text.splitlines() if line.startswith(field + ":"))[len(field) + 1 :])
+
+
+def resident_bytes(server: RunningServer) -> int:
+    fields = Path(f"/proc/{server.process.pid}/statm").read_text().split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def raw_socket(server: RunningServer) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_SECONDS) as sock:
+        yield sock
+
+
+def read_to_end(sock: socket.socket) -> bytes:
+    data = b""
+    while chunk := sock.recv(65536):
+        data += chunk
+    return data
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "error"),
+    [
+        (b"*1000000000\r\n", b"invalid multibulk length"),
+        (b"*1\r\n$4000000000\r\n", b"invalid bulk length"),
+        (b"*1\r\n*1\r\n*1\r\n", b"expected '$', got '*'"),
+        (b"*2\r\n$3\r\nGET\r\n:1\r\n", b"expected '$', got ':'"),
+        (b'GET "x\r\n', b"unbalanced quotes in request"),
+        (b"\0" * 70000, b"too big inline request"),
+    ],
+)
+def test_a_request_that_breaks_the_protocol_is_told_why_and_cut_off(
+    rillway_server: RunningServer, request_bytes: bytes, error: bytes
+) -> None:
+    before = resident_bytes(rillway_server)
+    with raw_socket(rillway_server) as sock:
+        sock.sendall(request_bytes)
+        assert read_to_end(sock) == b"-ERR Protocol error: " + error + b"\r\n"
+    assert resident_bytes(rillway_server) - before < 16 * MIB
+
+
+def test_half_a_request_holds_nobody_up(rillway_server: RunningServer) -> None:
+    with raw_socket(rillway_server) as half, rillway_server.connect() as other:
+        half.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000000\r\nabc")
+        assert other.send("PING") == b"+PONG\r\n"
+
+
+def test_inline_requests_work_as_from_telnet(rillway_server: RunningServer) -> None:
+    with raw_socket(rillway_server) as sock:
+        sock.sendall(b'\r\nPING\r\nECHO "a b\\x41"\nQUIT\r\n')
+        assert read_to_end(sock) == b"+PONG\r\n$4\r\na bA\r\n+OK\r\n"
+
+
+def test_a_pipeline_of_many_requests_is_answered_in_order(rillway_server: RunningServer) -> None:
+    with rillway_server.connect() as client:
+        replies = client.pipeline(("ECHO", n) for n in range(20_000))
+    assert replies[::5000] == [b"$1\r\n0\r\n"] + [
+        b"$%d\r\n%d\r\n" % (len(str(n)), n) for n in (5000, 10000, 15000)
+    ]
+
+
+def test_a_large_value_goes_in_and_out(rillway_server: RunningServer) -> None:
+    value = os.urandom(8 * MIB)
+    with rillway_server.connect() as client:
+        assert client.send("SET", "large", value) == b"+OK\r\n"
+        assert client.send("GET", "large") == b"$%d\r\n%b\r\n" % (len(value), value)
+        client.send("DEL", "large")
+
+
+def test_a_slow_reader_does_not_hold_up_the_others(rillway_server: RunningServer) -> None:
+    with rillway_server.connect() as slow, rillway_server.connect() as other:
+        slow.send("SET", "big", b"x" * MIB)
+        for _ in range(64):
+            slow.write("GET", "big")
+        assert other.send("PING") == b"+PONG\r\n"
+        for _ in range(64):
+            assert len(slow.read_reply()) == MIB + 12
+        slow.send("DEL", "big")
+
+
+def test_a_subscriber_that_never_reads_is_cut_off_at_its_limit(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway("--client-output-buffer-limit", "pubsub 1mb 0 0")
+    with server.connect() as subscriber, server.connect() as publisher:
+        subscriber.send("SUBSCRIBE", "c")
+        message = b"x" * MIB
+
+        def is_cut_off() -> bool:
+            return publisher.send("PUBLISH", "c", message) == b":0\r\n"
+
+        until(is_cut_off)
+        assert info(publisher, "stats", "client_output_buffer_limit_disconnections") == 1
+
+
+def test_a_request_beyond_the_query_buffer_limit_is_cut_off(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway("--client-query-buffer-limit", "1mb")
+    with raw_socket(server) as sock:
+        with pytest.raises((ConnectionError, BrokenReply)):
+            for _ in range(4):
+                sock.sendall(b"*1\r\n$3000000\r\n" + b"x" * MIB)
+            if read_to_end(sock) == b"":
+                raise BrokenReply("closed without an answer")
+
+
+def test_more_clients_than_maxclients_are_refused(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway("--maxclients", "2")
+    with server.connect() as first, server.connect() as second:
+        assert first.send("PING") == second.send("PING") == b"+PONG\r\n"
+        with raw_socket(server) as third:
+            assert read_to_end(third) == b"-ERR max number of clients reached\r\n"
+    with server.connect() as later:
+        until(lambda: info(later, "clients", "connected_clients") == 1)
+
+
+def test_a_reader_that_gave_up_takes_no_entry_with_it(rillway_server: RunningServer) -> None:
+    with rillway_server.connect() as client:
+        client.send("DEL", "s")
+        client.send("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+        dead = rillway_server.connect()
+        blocked = info(client, "clients", "blocked_clients")
+        dead.write("XREADGROUP", "GROUP", "g", "dead", "BLOCK", "0", "STREAMS", "s", ">")
+        until(lambda: info(client, "clients", "blocked_clients") == blocked + 1)
+        # The close and the entry may reach the server in the same cycle, in either order.
+        dead.close()
+        client.send("XADD", "s", "1-1", "f", "v")
+        reply = client.send("XREADGROUP", "GROUP", "g", "alive", "STREAMS", "s", ">")
+        assert b"1-1" in reply
+        until(lambda: info(client, "clients", "blocked_clients") == blocked)
+        client.send("DEL", "s")
+
+
+def test_a_deadline_is_kept_by_the_clock(rillway_server: RunningServer) -> None:
+    with rillway_server.connect() as client:
+        begun = time.monotonic()
+        assert client.send("XREAD", "BLOCK", "50", "STREAMS", "nothing", "$") == b"*-1\r\n"
+        assert time.monotonic() - begun >= 0.049
+
+
+def test_a_unix_socket_serves_as_well(
+    run_rillway: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    path = tmp_path / "rillway.sock"
+    server = run_rillway("--unixsocket", str(path), "--unixsocketperm", "700")
+    assert path.stat().st_mode & 0o777 == 0o700
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(path))
+        sock.sendall(b"PING\r\n")
+        assert sock.recv(100) == b"+PONG\r\n"
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(DEADLINE_SECONDS) == 0
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_cleanly(
+    run_rillway: Callable[..., RunningServer], number: signal.Signals
+) -> None:
+    server = run_rillway()
+    with server.connect() as client:
+        client.write("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+        server.process.send_signal(number)
+        assert server.process.wait(DEADLINE_SECONDS) == 0
+        with pytest.raises(BrokenReply):
+            client.read_reply()
+    assert "Traceback" not in server.output()
+
+
+def test_shutdown_ends_the_server(run_rillway: Callable[..., RunningServer]) -> None:
+    server = run_rillway()
+    with server.connect() as client, pytest.raises(BrokenReply):
+        client.send("SHUTDOWN", "NOSAVE")
+    assert server.process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_the_port_can_be_changed_while_it_runs(run_rillway: Callable[..., RunningServer]) -> None:
+    server = run_rillway()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        new_port = probe.getsockname()[1]
+    with server.connect() as client:
+        assert client.send("CONFIG", "SET", "port", new_port) == b"+OK\r\n"
+
+        def answers() -> bool:
+            try:
+                with RespClient(new_port) as moved:
+                    return moved.send("PING") == b"+PONG\r\n"
+            except OSError:
+                return False
+
+        until(answers)
+        assert client.send("PING") == b"+PONG\r\n"
+        with pytest.raises(OSError, match="refused"):
+            RespClient(server.port)
+
+
+def test_a_port_that_is_taken_stops_the_start(
+    rillway_server: RunningServer, run_rillway: Callable[..., RunningServer]
+) -> None:
+    from tests.support.servers import ServerFailed
+
+    with pytest.raises(ServerFailed, match="Could not listen"):
+        run_rillway("--port", str(rillway_server.port))

@@ -1,0 +1,45 @@
+"""server/cron.py: what happens without a request."""
+
+from __future__ import annotations
+
+from server.cron import close_idle_clients, expire_keys
+from server.inprocess import InProcessServer
+
+
+def test_expired_keys_go_without_anybody_asking() -> None:
+    server = InProcessServer()
+    server.connect().execute("SET", "k", "v", "PX", "10")
+    server.propagated.clear()
+    server.advance(11)
+    assert len(server.instance.databases[0]) == 0
+    assert server.propagated == [(0, [[b"DEL", b"k"]])]
+    assert server.instance.stats.expired_keys == 1
+
+
+def test_active_expiry_can_be_switched_off() -> None:
+    server = InProcessServer()
+    server.connect().execute("SET", "k", "v", "PX", "10")
+    server.instance.active_expiry = False
+    server.instance.now_ms += 11
+    assert expire_keys(server.instance, limit=10) == 0
+    assert len(server.instance.databases[0]) == 1
+
+
+def test_one_pass_removes_a_bounded_number_of_keys() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    for i in range(5):
+        client.execute("SET", f"k{i}", "v", "PX", "10")
+    server.instance.now_ms += 11
+    assert expire_keys(server.instance, limit=3) == 3
+    assert expire_keys(server.instance, limit=3) == 2
+
+
+def test_idle_clients_are_closed_but_not_those_that_wait() -> None:
+    server = InProcessServer(timeout="1")
+    idle, waiting = server.connect(), server.connect()
+    idle.execute("PING")
+    waiting.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    server.instance.now_ms += 1001
+    close_idle_clients(server.instance)
+    assert idle.closed and not waiting.closed

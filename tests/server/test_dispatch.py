@@ -1,0 +1,173 @@
+"""server/dispatch.py: lookup, gates, accounting, propagation, blocked clients."""
+
+from __future__ import annotations
+
+from commands.registry import COMMANDS
+from server.inprocess import InProcessServer
+
+
+def test_a_command_is_found_in_any_spelling() -> None:
+    client = InProcessServer().connect()
+    assert client.execute("PING") == client.execute("ping") == client.execute("PiNg") == b"+PONG\r\n"
+
+
+def test_an_unknown_command_is_answered_as_redis_does() -> None:
+    reply = InProcessServer().connect().execute("NOPE", "a")
+    assert reply == b"-ERR unknown command 'NOPE', with args beginning with: 'a' \r\n"
+
+
+def test_an_unknown_subcommand_names_its_container() -> None:
+    reply = InProcessServer().connect().execute("XGROUP", "NOPE", "s")
+    assert reply == b"-ERR unknown subcommand 'NOPE'. Try XGROUP HELP.\r\n"
+
+
+def test_wrong_arity_is_refused_before_the_handler_runs() -> None:
+    client = InProcessServer().connect()
+    assert client.execute("GET") == b"-ERR wrong number of arguments for 'get' command\r\n"
+    reply = client.execute("XGROUP", "CREATE", "s")
+    assert reply == b"-ERR wrong number of arguments for 'xgroup|create' command\r\n"
+
+
+def test_nothing_but_authentication_runs_before_it() -> None:
+    client = InProcessServer(requirepass="secret").connect()
+    assert client.execute("GET", "k") == b"-NOAUTH Authentication required.\r\n"
+    assert client.execute("NOPE")[:20] == b"-ERR unknown command"
+    assert client.execute("AUTH", "secret") == b"+OK\r\n"
+    assert client.execute("GET", "k") == b"$-1\r\n"
+
+
+def test_authentication_in_front_of_a_large_request_lifts_its_limits() -> None:
+    client = InProcessServer(requirepass="secret").connect()
+    reply = client.pipeline(("AUTH", "secret"), ("ECHO", "x" * 20000))
+    assert reply == b"+OK\r\n$20000\r\n" + b"x" * 20000 + b"\r\n"
+
+
+def test_a_refused_request_spoils_the_transaction() -> None:
+    client = InProcessServer().connect()
+    reply = client.pipeline(("MULTI",), ("NOPE",), ("SET", "k", "v"), ("EXEC",), ("GET", "k"))
+    assert reply.startswith(b"+OK\r\n-ERR unknown command")
+    assert reply.endswith(
+        b"+QUEUED\r\n-EXECABORT Transaction discarded because of previous errors.\r\n$-1\r\n"
+    )
+
+
+def test_calls_failures_and_rejections_are_counted_apart() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("SET", "k", "v")
+    client.execute("GET", "k")
+    client.execute("GET")
+    client.execute("XADD", "k", "*", "f", "v")
+    get, xadd = (server.instance.stats.of(COMMANDS[name]) for name in (b"get", b"xadd"))
+    assert (get.calls, get.failed_calls, get.rejected_calls) == (1, 0, 1)
+    assert (xadd.calls, xadd.failed_calls, xadd.rejected_calls) == (1, 1, 0)
+    assert server.instance.stats.errors == {b"ERR": 1, b"WRONGTYPE": 1}
+
+
+def test_a_write_is_propagated_and_a_read_is_not() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("SET", "k", "v")
+    client.execute("GET", "k")
+    client.execute("SELECT", "3")
+    client.execute("SET", "k", "w")
+    assert server.propagated == [(0, [[b"SET", b"k", b"v"]]), (3, [[b"SET", b"k", b"w"]])]
+
+
+def test_a_transaction_is_propagated_as_one() -> None:
+    server = InProcessServer()
+    server.connect().pipeline(("MULTI",), ("SET", "a", "1"), ("SET", "b", "2"), ("EXEC",))
+    set_a, set_b = [b"SET", b"a", b"1"], [b"SET", b"b", b"2"]
+    assert server.propagated == [(0, [[b"MULTI"], set_a, set_b, [b"EXEC"]])]
+
+
+def test_a_defect_in_a_handler_takes_nobody_down() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    echo = COMMANDS[b"echo"]
+    original = echo.handler
+    try:
+        echo.handler = lambda client, argv: 1 // 0  # type: ignore[return-value]
+        assert client.execute("ECHO", "x").startswith(b"-ERR internal error")
+    finally:
+        echo.handler = original
+    assert any("ZeroDivisionError" in text for _, text in server.log_lines)
+    assert client.execute("PING") == b"+PONG\r\n"
+
+
+# -- blocked clients -----------------------------------------------------------------------------
+
+
+def test_several_appends_of_one_cycle_reach_a_waiter_as_one_reply() -> None:
+    server = InProcessServer()
+    reader, writer = server.connect(), server.connect()
+    assert reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$") == b""
+    writer.pipeline(("XADD", "s", "1-1", "f", "a"), ("XADD", "s", "1-2", "f", "b"))
+    assert reader.received() == (
+        b"*1\r\n*2\r\n$1\r\ns\r\n*2\r\n"
+        b"*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\nf\r\n$1\r\na\r\n"
+        b"*2\r\n$3\r\n1-2\r\n*2\r\n$1\r\nf\r\n$1\r\nb\r\n"
+    )
+
+
+def test_no_later_command_of_the_cycle_takes_an_entry_from_a_waiter() -> None:
+    server = InProcessServer()
+    reader, writer = server.connect(), server.connect()
+    reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    writer.pipeline(("XADD", "s", "1-1", "f", "a"), ("DEL", "s"))
+    assert b"1-1" in reader.received()
+
+
+def test_an_append_with_a_cap_does_not_take_an_entry_from_a_waiter() -> None:
+    server = InProcessServer()
+    reader, writer = server.connect(), server.connect()
+    reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    writer.pipeline(
+        ("XADD", "s", "1-1", "f", "a"), ("XADD", "s", "MAXLEN", "1", "1-2", "f", "b")
+    )
+    assert b"1-1" in reader.received()
+
+
+def test_no_entry_of_a_group_goes_to_a_peer_that_has_left() -> None:
+    server = InProcessServer()
+    dead, alive, writer = server.connect(), server.connect(), server.connect()
+    writer.execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+    for name, client in (("dead", dead), ("alive", alive)):
+        client.execute("XREADGROUP", "GROUP", "g", name, "BLOCK", "0", "STREAMS", "s", ">")
+    server.gone.add(dead.state)
+    writer.execute("XADD", "s", "1-1", "f", "a")
+    assert dead.closed
+    assert b"1-1" in alive.received()
+
+
+def test_a_blocked_client_goes_on_with_what_it_sent_meanwhile() -> None:
+    server = InProcessServer()
+    reader, writer = server.connect(), server.connect()
+    assert reader.pipeline(("XREAD", "BLOCK", "0", "STREAMS", "s", "$"), ("PING",)) == b""
+    assert reader.execute("ECHO", "x") == b""
+    writer.execute("XADD", "s", "1-1", "f", "a")
+    assert reader.received().endswith(b"+PONG\r\n$1\r\nx\r\n")
+
+
+def test_a_deadline_answers_null_and_not_before_its_time() -> None:
+    server = InProcessServer()
+    reader = server.connect()
+    reader.execute("XREAD", "BLOCK", "100", "STREAMS", "s", "$")
+    server.advance(99)
+    assert reader.received() == b""
+    server.advance(1)
+    assert reader.received() == b"*-1\r\n"
+    assert reader.execute("PING") == b"+PONG\r\n"
+
+
+def test_a_waiter_that_finds_nothing_keeps_its_deadline() -> None:
+    server = InProcessServer()
+    first, second, writer = server.connect(), server.connect(), server.connect()
+    writer.execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+    first.execute("XREADGROUP", "GROUP", "g", "a", "BLOCK", "0", "STREAMS", "s", ">")
+    second.execute("XREADGROUP", "GROUP", "g", "b", "BLOCK", "100", "STREAMS", "s", ">")
+    server.advance(60)
+    writer.execute("XADD", "s", "1-1", "f", "a")
+    assert b"1-1" in first.received() and second.received() == b""
+    server.advance(40)
+    assert second.received() == b"*-1\r\n"
