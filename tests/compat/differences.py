@@ -1,0 +1,406 @@
+"""The one table of how Rillway, which answers as Redis 7.4, differs from the Redis 7.0 that it is
+compared with.
+
+Each difference says which Redis brought it and why, and turns what Redis 7.0 answered into what
+Redis 7.4 would have. What is not named here must be the same, byte for byte. Each is shown by a few
+commands with both answers, which are run on both servers: an entry that is no longer true fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tests.compat.comparing import (
+    AnyOf,
+    Either,
+    Exactly,
+    Exchange,
+    Expected,
+    History,
+    changed_field,
+    changed_items,
+    with_field_after,
+)
+from tests.compat.sequences import consumers_created_by
+
+Rule: TypeAlias = Callable[[History, Exchange, Expected], Expected]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Commands that show a difference, as typed into redis-cli, and what the last one prints.
+
+    `<ms>` stands for any number.
+    """
+
+    commands: tuple[str, ...]
+    redis: str
+    rillway: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`since` is the Redis whose behaviour Rillway has. `rule` is None where the sequences are
+    drawn so that the difference cannot show."""
+
+    name: str
+    since: str
+    reason: str
+    shown: Shown
+    rule: Rule | None = None
+
+
+INVALID_ID = b"-ERR Invalid stream ID specified as stream command argument\r\n"
+PLUS_IS_MEANINGLESS = (
+    b"-ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of "
+    b"this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would "
+    b"just return an empty result set.\r\n"
+)
+UNBALANCED = (
+    b"-ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' "
+    b"must be specified.\r\n"
+)
+UNBALANCED_NEWER = {
+    b"XREAD": b"-ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' "
+    b"must be specified.\r\n",
+    b"XREADGROUP": b"-ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID "
+    b"or '>' must be specified.\r\n",
+}
+STREAM_WITH_CONSUMER = """\
+ 1) "length"
+ 2) (integer) 1
+ 3) "radix-tree-keys"
+ 4) (integer) 1
+ 5) "radix-tree-nodes"
+ 6) (integer) 2
+ 7) "last-generated-id"
+ 8) "1-1"
+ 9) "max-deleted-entry-id"
+10) "0-0"
+11) "entries-added"
+12) (integer) 1
+13) "recorded-first-entry-id"
+14) "1-1"
+15) "entries"
+16) 1) 1) "1-1"
+       2) 1) "f"
+          2) "1"
+17) "groups"
+18) 1)  1) "name"
+        2) "g"
+        3) "last-delivered-id"
+        4) "0-0"
+        5) "entries-read"
+        6) (nil)
+        7) "lag"
+        8) (integer) 1
+        9) "pel-count"
+       10) (integer) 0
+       11) "pending"
+       12) (empty array)
+       13) "consumers\""""
+NO_CONSUMER_CREATED = Exactly(b":0\r\n")
+
+
+def name_of(exchange: Exchange) -> bytes:
+    return exchange.argv[0].upper()
+
+
+def _about(exchange: Exchange) -> bytes:
+    """XINFO's and XGROUP's sub-command."""
+    return exchange.argv[1].upper() if len(exchange.argv) > 1 else b""
+
+
+def _inactive(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    if name_of(exchange) != b"XINFO" or _about(exchange) != b"CONSUMERS":
+        return wanted
+    return changed_items(
+        wanted, lambda consumer: with_field_after(consumer, b"idle", b"inactive", AnyOf((b":",)))
+    )
+
+
+def _active_time(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    if name_of(exchange) != b"XINFO" or _about(exchange) != b"STREAM":
+        return wanted
+    return changed_field(wanted, b"groups", lambda groups: changed_items(groups, _with_active_time))
+
+
+def _with_active_time(group: Expected) -> Expected:
+    return changed_field(
+        group,
+        b"consumers",
+        lambda consumers: changed_items(
+            consumers,
+            lambda one: with_field_after(one, b"seen-time", b"active-time", AnyOf((b":",))),
+        ),
+    )
+
+
+def _last_entry(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    refused = exchange.theirs.head == INVALID_ID and b"+" in exchange.argv
+    if name_of(exchange) == b"XREAD" and refused:
+        return AnyOf((b"*", b"%", b"_", b"-"))
+    if name_of(exchange) == b"XREADGROUP" and refused:
+        return Either((wanted, Exactly(PLUS_IS_MEANINGLESS)))
+    return wanted
+
+
+def _unbalanced(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    if exchange.theirs.head == UNBALANCED:
+        return Exactly(UNBALANCED_NEWER[name_of(exchange)])
+    return wanted
+
+
+def _consumers(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    if exchange.theirs.head != b":1\r\n" or _about(exchange) != b"CREATECONSUMER":
+        return wanted
+    for earlier in reversed(history.exchanges):
+        if _about(earlier) != b"CREATECONSUMER":
+            created = exchange.argv in consumers_created_by(earlier.argv)
+            return NO_CONSUMER_CREATED if created and earlier.theirs.kind != b"-" else wanted
+    return wanted
+
+
+DIFFERENCES = [
+    Difference(
+        "inactive",
+        since="7.2",
+        reason="XINFO CONSUMERS tells the time since the last attempt (idle) from the time since "
+        "the last success (inactive).",
+        shown=Shown(
+            ("XGROUP CREATE s g 0 MKSTREAM", "XGROUP CREATECONSUMER s g a", "XINFO CONSUMERS s g"),
+            redis='1) 1) "name"\n   2) "a"\n   3) "pending"\n   4) (integer) 0\n'
+            '   5) "idle"\n   6) (integer) <ms>',
+            rillway='1) 1) "name"\n   2) "a"\n   3) "pending"\n   4) (integer) 0\n'
+            '   5) "idle"\n   6) (integer) <ms>\n   7) "inactive"\n   8) (integer) -1',
+        ),
+        rule=_inactive,
+    ),
+    Difference(
+        "active-time",
+        since="7.2",
+        reason="XINFO STREAM FULL has the same two times as seen-time and active-time.",
+        shown=Shown(
+            (
+                "XADD s 1-1 f 1",
+                "XGROUP CREATE s g 0",
+                "XGROUP CREATECONSUMER s g a",
+                "XINFO STREAM s FULL",
+            ),
+            redis=STREAM_WITH_CONSUMER
+            + """
+       14) 1) 1) "name"
+              2) "a"
+              3) "seen-time"
+              4) (integer) <ms>
+              5) "pel-count"
+              6) (integer) 0
+              7) "pending"
+              8) (empty array)""",
+            rillway=STREAM_WITH_CONSUMER
+            + """
+       14) 1)  1) "name"
+               2) "a"
+               3) "seen-time"
+               4) (integer) <ms>
+               5) "active-time"
+               6) (integer) -1
+               7) "pel-count"
+               8) (integer) 0
+               9) "pending"
+              10) (empty array)""",
+        ),
+        rule=_active_time,
+    ),
+    Difference(
+        "last entry",
+        since="7.4",
+        reason="XREAD takes + for the last entry of a stream.",
+        shown=Shown(
+            ("XADD s 1-1 f 1", "XADD s 2-1 f 2", "XREAD COUNT 5 STREAMS s +"),
+            redis="(error) ERR Invalid stream ID specified as stream command argument",
+            rillway='1) 1) "s"\n   2) 1) 1) "2-1"\n         2) 1) "f"\n            2) "2"',
+        ),
+        rule=_last_entry,
+    ),
+    Difference(
+        "last entry, group",
+        since="7.4",
+        reason="XREADGROUP says why + is of no use to it, as it did for $.",
+        shown=Shown(
+            ("XGROUP CREATE s g 0 MKSTREAM", "XREADGROUP GROUP g a STREAMS s +"),
+            redis="(error) ERR Invalid stream ID specified as stream command argument",
+            rillway=f"(error) {PLUS_IS_MEANINGLESS[1:-2].decode()}",
+        ),
+    ),
+    Difference(
+        "unbalanced XREAD",
+        since="7.4",
+        reason="The text names the command that was sent, and knows +.",
+        shown=Shown(
+            ("XREAD STREAMS a b 0",),
+            redis=f"(error) {UNBALANCED[1:-2].decode()}",
+            rillway=f"(error) {UNBALANCED_NEWER[b'XREAD'][1:-2].decode()}",
+        ),
+        rule=_unbalanced,
+    ),
+    Difference(
+        "unbalanced XREADGROUP",
+        since="7.4",
+        reason="As for XREAD.",
+        shown=Shown(
+            ("XREADGROUP GROUP g a STREAMS a b >",),
+            redis=f"(error) {UNBALANCED[1:-2].decode()}",
+            rillway=f"(error) {UNBALANCED_NEWER[b'XREADGROUP'][1:-2].decode()}",
+        ),
+    ),
+    Difference(
+        "consumers",
+        since="7.2",
+        reason="A consumer exists from its first attempt to read or claim, not its first success.",
+        shown=Shown(
+            (
+                "XGROUP CREATE s g 0 MKSTREAM",
+                "XREADGROUP GROUP g a STREAMS s >",
+                "XCLAIM s g b 0 1-1",
+                "XAUTOCLAIM s g c 0 0",
+                "XGROUP CREATECONSUMER s g a",
+                "XGROUP CREATECONSUMER s g b",
+                "XGROUP CREATECONSUMER s g c",
+            ),
+            redis="(integer) 1",
+            rillway="(integer) 0",
+        ),
+        rule=_consumers,
+    ),
+    Difference(
+        "timeout",
+        since="7.2",
+        reason="A BLOCK that would end after the last possible time is refused.",
+        shown=Shown(
+            ("XADD s 1-1 f 1", "XREAD BLOCK 9223372036854775807 STREAMS s 0"),
+            redis='1) 1) "s"\n   2) 1) 1) "1-1"\n         2) 1) "f"\n            2) "1"',
+            rillway="(error) ERR timeout is out of range",
+        ),
+    ),
+]
+
+
+# --- Blocked clients ---
+
+
+@dataclass(frozen=True)
+class BlockingDifference:
+    """What `client` is sent because of one line of a scenario (scenarios.py): by Redis 7.0 one of
+    `redis` (its RESP2 and RESP3 forms, where they differ), by Rillway one of `rillway`; empty where
+    nothing is sent."""
+
+    scenario: str
+    line: str
+    client: str
+    since: str
+    reason: str
+    redis: tuple[bytes, ...]
+    rillway: tuple[bytes, ...]
+
+
+KEY_GONE = b"-UNBLOCKED the stream key no longer exists\r\n"
+GROUP_GONE = b"-NOGROUP the consumer group this client was blocked on no longer exists\r\n"
+WRONG_TYPE = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
+
+
+def no_group(key: str) -> bytes:
+    """XREADGROUP's answer where the key or the group is missing."""
+    return (
+        f"-NOGROUP No such key '{key}' or consumer group 'g' in XREADGROUP with GROUP option\r\n"
+    ).encode()
+
+
+def news(*entries: tuple[str, str]) -> tuple[bytes, ...]:
+    """XREAD's reply, in RESP2 and in RESP3: (stream, entry ID) each, with the field f of 1."""
+    pairs = [
+        f"${len(stream)}\r\n{stream}\r\n*1\r\n*2\r\n${len(entry_id)}\r\n{entry_id}\r\n"
+        "*2\r\n$1\r\nf\r\n$1\r\n1\r\n"
+        for stream, entry_id in entries
+    ]
+    as_array = f"*{len(pairs)}\r\n" + "".join(f"*2\r\n{pair}" for pair in pairs)
+    as_map = f"%{len(pairs)}\r\n" + "".join(pairs)
+    return as_array.encode(), as_map.encode()
+
+
+NOTHING: tuple[bytes, ...] = ()
+NO_ENTRIES = (b"*1\r\n*2\r\n$1\r\ns\r\n*0\r\n", b"%1\r\n$1\r\ns\r\n*0\r\n")
+
+RUN_AGAIN = "A woken command runs again from the start and answers as if it had been sent now."
+BLOCKS_ANEW = "Run again, a command that finds nothing blocks anew, behind the others on its keys."
+
+# (scenario, line, client, what Redis 7.0 sends, what Rillway sends): errors.
+_ERRORS = [
+    ("the group is destroyed", "c: XGROUP DESTROY s g", "a", GROUP_GONE, no_group("s")),
+    ("the group is destroyed", "c: XGROUP DESTROY s g", "b", GROUP_GONE, no_group("s")),
+    ("the stream is deleted", "c: DEL s", "a", KEY_GONE, no_group("s")),
+    ("the stream is unlinked", "c: UNLINK s", "a", KEY_GONE, no_group("s")),
+    ("the stream comes back without the group", "c: EXEC", "a", GROUP_GONE, no_group("s")),
+    ("one of two streams is deleted", "c: DEL t", "a", KEY_GONE, no_group("t")),
+    ("the key is set to text", "c: SET s text", "a", KEY_GONE, WRONG_TYPE),
+    ("the key is set to text by others", "c: MSET s text", "a", KEY_GONE, WRONG_TYPE),
+    ("the key is set to text by others", "c: RENAME u t", "b", KEY_GONE, WRONG_TYPE),
+    ("the stream is renamed", "c: RENAME s t", "a", KEY_GONE, no_group("s")),
+    ("a stream without the group is renamed", "c: RENAME u s", "a", GROUP_GONE, no_group("s")),
+    ("a stream without the group is copied", "c: COPY u s REPLACE", "a", GROUP_GONE, no_group("s")),
+    ("the stream is moved away", "c: MOVE s 1", "a", KEY_GONE, no_group("s")),
+    ("the databases are swapped", "c: SWAPDB 0 1", "a", KEY_GONE, no_group("s")),
+    ("everything is flushed", "c: FLUSHALL", "a", KEY_GONE, no_group("s")),
+    ("the database is flushed", "c: FLUSHDB", "a", KEY_GONE, no_group("s")),
+    ("the stream expires", "await a", "a", KEY_GONE, no_group("s")),
+    ("the stream expires in the past", "c: EXPIRE s -1", "a", KEY_GONE, no_group("s")),
+]
+# (scenario, reason, and line, client, what Redis 7.0 sends, what Rillway sends): entries.
+_T1, _T2, _S2 = news(("t", "1-1")), news(("t", "2-1")), news(("s", "2-1"))
+_TRIMMED = [
+    ("c: XADD s MAXLEN 0 1-1 f 1", "a", NO_ENTRIES, NOTHING),
+    ("c: XADD s 2-1 f 1", "a", NOTHING, _S2),
+]
+_ENTRIES = [
+    (
+        "all that one transaction added",
+        RUN_AGAIN,
+        [("c: EXEC", "a", _T1, news(("s", "1-1"), ("t", "1-1")))],
+    ),
+    (
+        "the same stream twice, both with news",
+        RUN_AGAIN,
+        [("c: XADD s 3-1 f 1", "a", news(("s", "3-1")), news(("s", "3-1"), ("s", "3-1")))],
+    ),
+    ("an entry trimmed as it is added", BLOCKS_ANEW, _TRIMMED),
+    ("an entry trimmed as it is added, for a group", BLOCKS_ANEW, _TRIMMED),
+    (
+        "who was passed over goes to the end",
+        BLOCKS_ANEW,
+        [
+            ("c: XADD t 1-1 f 1", "a", _T1, NOTHING),
+            ("c: XADD t 1-1 f 1", "b", NOTHING, _T1),
+            ("c: XADD t 2-1 f 1", "a", NOTHING, _T2),
+            ("c: XADD t 2-1 f 1", "b", _T2, NOTHING),
+        ],
+    ),
+]
+
+BLOCKING_DIFFERENCES = [
+    BlockingDifference(scenario, line, client, "7.2", RUN_AGAIN, (redis,), (rillway,))
+    for scenario, line, client, redis, rillway in _ERRORS
+] + [
+    BlockingDifference(scenario, line, client, "7.2", reason, redis, rillway)
+    for scenario, reason, steps in _ENTRIES
+    for line, client, redis, rillway in steps
+]
+
+
+def adjust(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    """What Redis 7.4 would have answered where Redis 7.0 answered as it did."""
+    for difference in DIFFERENCES:
+        if difference.rule is not None:
+            wanted = difference.rule(history, exchange, wanted)
+    return wanted

@@ -1,0 +1,71 @@
+"""How commands are drawn: small strategies for arguments, put in a row to make a command.
+
+A drawn command is a `Draft`: its arguments, where one may be a `NextID`, to be filled in when the
+sequence that it belongs to is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+
+@dataclass(frozen=True)
+class NextID:
+    """Stands for an ID above all that the sequence added before; `form` has `%d` for its ms."""
+
+    form: bytes
+
+
+Argument: TypeAlias = bytes | NextID
+Draft: TypeAlias = list[Argument]
+Drafts: TypeAlias = SearchStrategy[Draft]
+# A literal, a strategy of one argument, or a strategy of several.
+Part: TypeAlias = bytes | SearchStrategy[Any]
+
+
+def command(*parts: Part) -> Drafts:
+    """The parts in a row."""
+    strategies = [st.just(part) if isinstance(part, bytes) else part for part in parts]
+    return st.tuples(*strategies).map(_flattened)
+
+
+def sometimes(*parts: Part) -> Drafts:
+    """The parts in a row, or nothing."""
+    nothing: Draft = []
+    return st.one_of(st.just(nothing), command(*parts))
+
+
+def some_of(*options: Drafts) -> Drafts:
+    """None to three of the options in any order, so that one may come twice."""
+    return st.lists(st.one_of(*options), max_size=3).map(
+        lambda chosen: [argument for option in chosen for argument in option]
+    )
+
+
+def one_of(*choices: bytes) -> SearchStrategy[bytes]:
+    return st.sampled_from(choices)
+
+
+def mostly(common: SearchStrategy[Any], rare: SearchStrategy[Any]) -> SearchStrategy[Any]:
+    """The rare one in about one draw of eight."""
+    return st.integers(0, 7).flatmap(lambda number: rare if number == 7 else common)
+
+
+def weighted(*choices: tuple[int, Drafts]) -> Drafts:
+    """Each choice as often as its weight says."""
+    tickets = [strategy for weight, strategy in choices for _ in range(weight)]
+    return st.sampled_from(tickets).flatmap(lambda strategy: strategy)
+
+
+def _flattened(parts: tuple[Argument | Draft, ...]) -> Draft:
+    draft: Draft = []
+    for part in parts:
+        if isinstance(part, list):
+            draft.extend(part)
+        else:
+            draft.append(part)
+    return draft

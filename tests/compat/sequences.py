@@ -1,0 +1,168 @@
+"""Whole sequences of commands for the comparison with a real Redis.
+
+Commands are drawn independently of each other, so that hypothesis can drop any of them when it
+looks for the shortest sequence that still fails. What depends on the others is filled in last, by
+`resolved`. `CLOSING` reads the whole state back, so that a difference which no reply has shown yet
+still fails the sequence that caused it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from tests.compat.commands import (
+    key_command,
+    misspelt,
+    stream_command,
+    string_command,
+    transaction_command,
+)
+from tests.compat.drawing import Argument, Draft, Drafts, NextID, mostly, weighted
+
+Argv: TypeAlias = list[bytes]
+
+LONGEST_BLOCK_MS = 2
+READING_COMMANDS = (b"XREAD", b"XREADGROUP")
+CLAIMING_COMMANDS = (b"XCLAIM", b"XAUTOCLAIM")
+ALL_ENTRIES = (b"-", b"+")
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Commands for one connection, and the size of the nodes that they run with."""
+
+    max_node_entries: int
+    commands: list[Argv]
+
+
+# Half of the sequences start with something to work on.
+NOTHING: list[Draft] = []
+ENTRIES_AND_GROUPS: list[Draft] = [
+    [b"XADD", b"s", NextID(b"%d-1"), b"f", b"1"],
+    [b"XADD", b"s", NextID(b"%d-1"), b"f", b"2"],
+    [b"XADD", b"s", NextID(b"%d-1"), b"g", b"3"],
+    [b"XGROUP", b"CREATE", b"s", b"g", b"0"],
+    [b"XGROUP", b"CREATE", b"s", b"h", b"$"],
+    [b"XGROUP", b"CREATE", b"t", b"g", b"0", b"MKSTREAM"],
+    [b"SET", b"text", b"hello"],
+    [b"SET", b"count", b"10"],
+]
+
+CLOSING: list[Argv] = [
+    [b"DISCARD"],
+    [b"SELECT", b"1"],
+    [b"KEYS", b"*"],
+    [b"SELECT", b"0"],
+    [b"KEYS", b"*"],
+    *([b"PTTL", key] for key in (b"s", b"t", b"text", b"count")),
+    *([b"OBJECT", b"ENCODING", key] for key in (b"text", b"count")),
+    *([b"GET", key] for key in (b"text", b"count")),
+    *([b"XRANGE", key, *ALL_ENTRIES] for key in (b"s", b"t")),
+    *([b"XINFO", b"STREAM", key, b"FULL", b"COUNT", b"0"] for key in (b"s", b"t")),
+    *(
+        [b"XPENDING", key, group, *ALL_ENTRIES, b"99"]
+        for key in (b"s", b"t")
+        for group in (b"g", b"h")
+    ),
+]
+
+
+def sequences() -> SearchStrategy[Sequence]:
+    """Sequences of some tens of commands: streams above all, keys and strings among them."""
+    return st.builds(
+        lambda size, opening, steps: Sequence(size, resolved(opening + _joined(steps))),
+        st.sampled_from([100, 1, 2, 3, 10]),
+        st.sampled_from([NOTHING, ENTRIES_AND_GROUPS]),
+        st.one_of(_steps_of(_streams_mostly), _steps_of(_streams_mostly), _steps_of(_keys_mostly)),
+    )
+
+
+_streams_mostly = weighted((16, stream_command), (2, key_command), (1, string_command))
+_keys_mostly = weighted((1, stream_command), (2, key_command), (3, string_command))
+
+
+def _steps_of(commands: Drafts) -> SearchStrategy[list[list[Draft]]]:
+    single = mostly(commands, st.one_of(misspelt(commands), transaction_command))
+    transaction = st.builds(
+        lambda inner, end: [[b"MULTI"], *inner, [end]],
+        st.lists(mostly(commands, misspelt(commands)), max_size=4),
+        st.sampled_from([b"EXEC", b"EXEC", b"EXEC", b"DISCARD"]),
+    )
+    step = mostly(single.map(lambda draft: [draft]), transaction)
+    # Lists of lists, because a single list is rarely drawn longer than ten.
+    return st.lists(st.lists(step, max_size=10), min_size=1, max_size=8).map(
+        lambda parts: [one for part in parts for one in part]
+    )
+
+
+def _joined(steps: list[list[Draft]]) -> list[Draft]:
+    return [draft for step in steps for draft in step]
+
+
+def resolved(drafts: list[Draft]) -> list[Argv]:
+    """The drafts as commands that two servers can run one after the other.
+
+    IDs are filled in; no command waits longer than LONGEST_BLOCK_MS; and every command that may
+    create a consumer has an XGROUP CREATECONSUMER beside it, because Redis 7.2 creates consumers
+    where 7.0 did not ("consumers" in differences.py): so the servers agree again at once.
+    """
+    commands: list[Argv] = []
+    next_ms = 0
+    in_transaction = watching = False
+    for draft in drafts:
+        next_ms += any(isinstance(argument, NextID) for argument in draft)
+        argv = [_filled_in(argument, next_ms) for argument in draft]
+        name = argv[0].upper()
+        in_transaction = name == b"MULTI" or (in_transaction and name not in (b"EXEC", b"DISCARD"))
+        watching = name == b"WATCH" or (watching and name not in (b"EXEC", b"DISCARD", b"UNWATCH"))
+        argv = with_short_block(argv, may_wait=not in_transaction)
+        consumers = consumers_created_by(argv)
+        # Creating a consumer touches a watched key: it must not come after, on one server only.
+        commands += [*consumers, argv] if watching else [argv, *consumers]
+    return commands
+
+
+def _filled_in(argument: Argument, next_ms: int) -> bytes:
+    return argument.form % next_ms if isinstance(argument, NextID) else argument
+
+
+def with_short_block(argv: Argv, *, may_wait: bool) -> Argv:
+    """A reading command that waits for ever, or long, waits LONGEST_BLOCK_MS instead.
+
+    Where it cannot wait, 0 may stay; what is too long for Redis 7.4 never does ("timeout" in
+    differences.py), because the command's effects would differ from there on.
+    """
+    if argv[0].upper() not in READING_COMMANDS:
+        return argv
+    short = list(argv)
+    for position in range(2, len(argv)):
+        if argv[position - 1].upper() == b"BLOCK" and _is_long(argv[position], may_wait):
+            short[position] = b"%d" % LONGEST_BLOCK_MS
+    return short
+
+
+def _is_long(block_ms: bytes, may_wait: bool) -> bool:
+    try:
+        return (may_wait and int(block_ms) == 0) or int(block_ms) > LONGEST_BLOCK_MS
+    except ValueError:
+        return False
+
+
+def consumers_created_by(argv: Argv) -> list[Argv]:
+    """XGROUP CREATECONSUMER for each consumer that the command may create."""
+    name = argv[0].upper()
+    if name in CLAIMING_COMMANDS and len(argv) > 3:
+        return [[b"XGROUP", b"CREATECONSUMER", *argv[1:4]]]
+    if name != b"XREADGROUP":
+        return []
+    words = [argument.upper() for argument in argv]
+    if b"GROUP" not in words or b"STREAMS" not in words:
+        return []
+    group_at, streams_at = words.index(b"GROUP"), words.index(b"STREAMS")
+    names = argv[group_at + 1 : group_at + 3]
+    keys = argv[streams_at + 1 : streams_at + 1 + (len(argv) - streams_at - 1) // 2]
+    return [[b"XGROUP", b"CREATECONSUMER", key, *names] for key in dict.fromkeys(keys)]

@@ -1,0 +1,119 @@
+"""Blocked clients are served on Rillway as on a real Redis: the same scripts, step by step.
+
+One thing is not compared: several XADDs pipelined in one write may reach a Rillway waiter in one
+reply, because its ready keys are served at the end of a cycle. Here commands go out one at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+
+import pytest
+
+from tests.compat import comparing, differences
+from tests.compat.blocking import Sent, Stage, Step
+from tests.compat.comparing import Either, Exactly, Exchange, Expected, History
+from tests.compat.differences import BLOCKING_DIFFERENCES, BlockingDifference
+from tests.compat.scenarios import SCENARIOS
+from tests.support.resp import Reply, parse
+from tests.support.servers import RunningServer
+
+pytestmark = pytest.mark.compat
+
+
+def by_client(step: Step) -> dict[str, list[Sent]]:
+    sent: dict[str, list[Sent]] = defaultdict(list)
+    for one in step.sent:
+        sent[one.client].append(one)
+    return sent
+
+
+def known(scenario: str, line: str, client: str) -> BlockingDifference | None:
+    for difference in BLOCKING_DIFFERENCES:
+        if (difference.scenario, difference.line, difference.client) == (scenario, line, client):
+            return difference
+    return None
+
+
+def wanted(theirs: Sent, ours: Sent) -> Expected:
+    """What Redis 7.4 would have sent where Redis 7.0 sent this."""
+    their_reply, our_reply = parse(theirs.reply), parse(ours.reply)
+    exchange = Exchange(0, theirs.argv, our_reply, their_reply)
+    return differences.adjust(History(), exchange, comparing.expected(theirs.argv, their_reply))
+
+
+def any_of(replies: tuple[bytes, ...]) -> Expected:
+    return Either(tuple(_exactly(parse(reply)) for reply in replies))
+
+
+def _exactly(reply: Reply) -> Exactly:
+    return Exactly(reply.head, tuple(_exactly(item) for item in reply.items))
+
+
+def check(scenario: str, ours: Step, theirs: Step) -> None:
+    """What Rillway sent because of one line, against what Redis sent."""
+    our_sent, their_sent = by_client(ours), by_client(theirs)
+    for client in sorted({*our_sent, *their_sent}):
+        difference = known(scenario, ours.line, client)
+        if difference is not None:
+            assert_sent(their_sent[client], difference.redis, f"redis-server, {ours.line}")
+            assert_sent(our_sent[client], difference.rillway, f"rillway, {ours.line}")
+            continue
+        context = (
+            f"{ours.line}: sent to {client}: {our_sent[client]}, by Redis {their_sent[client]}"
+        )
+        assert len(our_sent[client]) == len(their_sent[client]), context
+        for our_one, their_one in zip(our_sent[client], their_sent[client], strict=True):
+            assert wanted(their_one, our_one).matches(parse(our_one.reply)), context
+
+
+def assert_sent(sent: list[Sent], replies: tuple[bytes, ...], context: str) -> None:
+    """One of the replies was sent, and nothing where there are none."""
+    assert len(sent) == min(len(replies), 1), f"{context}: {sent}"
+    for one in sent:
+        assert any_of(replies).matches(parse(one.reply)), f"{context}: {one}"
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_scenario_ends_as_on_redis(
+    scenario: str, protocol: int, rillway_server: RunningServer, redis_server: RunningServer
+) -> None:
+    ours = Stage(rillway_server, protocol).play(SCENARIOS[scenario])
+    theirs = Stage(redis_server, protocol).play(SCENARIOS[scenario])
+    for our_step, their_step in zip(ours, theirs, strict=True):
+        check(scenario, our_step, their_step)
+
+
+def test_every_known_difference_belongs_to_a_scenario() -> None:
+    for difference in BLOCKING_DIFFERENCES:
+        lines = [line.strip() for line in SCENARIOS[difference.scenario].splitlines()]
+        assert lines.count(difference.line) == 1, difference
+
+
+@pytest.mark.parametrize("server_name", ["rillway_server", "redis_server"])
+def test_a_wait_lasts_as_long_as_it_says(server_name: str, request: pytest.FixtureRequest) -> None:
+    server: RunningServer = request.getfixturevalue(server_name)
+    with server.connect() as client:
+        client.send("FLUSHALL")
+        started = time.monotonic()
+        assert client.send("XREAD", "BLOCK", 150, "STREAMS", "s", "$") == b"*-1\r\n"
+        assert 0.150 <= time.monotonic() - started < 1.0
+
+
+@pytest.mark.parametrize("server_name", ["rillway_server", "redis_server"])
+def test_a_wake_up_without_entries_does_not_prolong_a_wait(
+    server_name: str, request: pytest.FixtureRequest
+) -> None:
+    server: RunningServer = request.getfixturevalue(server_name)
+    with server.connect() as waiting, server.connect() as other:
+        other.send("FLUSHALL")
+        other.send("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+        started = time.monotonic()
+        waiting.write("XREADGROUP", "GROUP", "g", "alice", "BLOCK", 600, "STREAMS", "s", ">")
+        time.sleep(0.4)
+        taking = ("XREADGROUP", "GROUP", "g", "bob", "STREAMS", "s", ">")
+        other.pipeline([("MULTI",), ("XADD", "s", "1-1", "f", "1"), taking, ("EXEC",)])
+        assert waiting.read_reply() == b"*-1\r\n"
+        assert 0.600 <= time.monotonic() - started < 0.950

@@ -1,0 +1,172 @@
+"""The comparison sees every byte that differs, and forgives only what no two servers share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compat import differences
+from tests.compat.comparing import Exchange, Expected, History, expected, first_mismatch
+from tests.compat.drawing import Draft, NextID
+from tests.compat.sequences import consumers_created_by, resolved, with_short_block
+from tests.support.resp import Reply, encode_command, parse
+
+
+def unchanged(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    return wanted
+
+
+def agree(argv: list[bytes], ours: bytes, theirs: bytes) -> bool:
+    return first_mismatch([argv], [parse(ours)], [parse(theirs)], unchanged) is None
+
+
+def array(*items: bytes) -> bytes:
+    return b"*%d\r\n%b" % (len(items), b"".join(items))
+
+
+def bulk(text: bytes) -> bytes:
+    return b"$%d\r\n%b\r\n" % (len(text), text)
+
+
+ENTRY = array(bulk(b"1-1"), array(bulk(b"f"), bulk(b"v")))
+XRANGE = [b"XRANGE", b"s", b"-", b"+"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        array(ENTRY, ENTRY),
+        array(),
+        b"*-1\r\n",
+        array(array(bulk(b"1-2"), array(bulk(b"f"), bulk(b"v")))),
+        array(array(bulk(b"1-1"), array(bulk(b"f"), bulk(b"V")))),
+        array(array(bulk(b"1-1"), array(bulk(b"f")))),
+        array(array(b"+1-1\r\n", array(bulk(b"f"), bulk(b"v")))),
+        b"-ERR syntax error\r\n",
+    ],
+)
+def test_any_other_reply_is_a_mismatch(other: bytes) -> None:
+    assert agree(XRANGE, array(ENTRY), array(ENTRY))
+    assert not agree(XRANGE, other, array(ENTRY))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(b"_\r\n", b"$-1\r\n"), (b"*-1\r\n", b"$-1\r\n")])
+def test_nulls_are_told_apart(ours: bytes, theirs: bytes) -> None:
+    assert not agree([b"GET", b"k"], ours, theirs)
+
+
+def test_an_idle_time_may_be_a_little_off_but_nothing_else() -> None:
+    argv = [b"XPENDING", b"s", b"g", b"-", b"+", b"9"]
+
+    def pending(idle: int, deliveries: int) -> bytes:
+        return array(array(bulk(b"1-1"), bulk(b"a"), b":%d\r\n" % idle, b":%d\r\n" % deliveries))
+
+    assert agree(argv, pending(200_050, 1), pending(200_000, 1))
+    assert not agree(argv, pending(50_000, 1), pending(200_000, 1))
+    assert not agree(argv, pending(-1, 1), pending(0, 1))
+    assert not agree(argv, pending(200_000, 2), pending(200_000, 1))
+
+
+def test_a_negative_time_to_live_is_exact() -> None:
+    assert agree([b"PTTL", b"k"], b":99990\r\n", b":100000\r\n")
+    assert not agree([b"PTTL", b"k"], b":-2\r\n", b":-1\r\n")
+    assert not agree([b"PTTL", b"k"], b":0\r\n", b":-1\r\n")
+
+
+def test_a_generated_id_may_have_another_time_and_sequence() -> None:
+    argv = [b"XADD", b"s", b"*", b"f", b"v"]
+    assert agree(argv, bulk(b"1795211126256-1"), bulk(b"1795211126250-0"))
+    assert not agree(argv, bulk(b"1-1"), bulk(b"1795211126250-0"))
+    assert not agree(argv, bulk(b"1795211926250-0"), bulk(b"1795211126250-0"))
+
+
+def test_keys_are_compared_as_a_set() -> None:
+    assert agree([b"KEYS", b"*"], array(bulk(b"a"), bulk(b"b")), array(bulk(b"b"), bulk(b"a")))
+    assert not agree([b"KEYS", b"*"], array(bulk(b"a")), array(bulk(b"b")))
+    assert not agree(
+        [b"MGET", b"a", b"b"], array(b":1\r\n", b":2\r\n"), array(b":2\r\n", b":1\r\n")
+    )
+
+
+def test_a_transactions_replies_are_compared_as_its_commands_replies() -> None:
+    commands = [[b"MULTI"], [b"PTTL", b"k"], [b"GET", b"k"], [b"EXEC"]]
+
+    def replies(ttl_ms: int, text: bytes) -> list[Reply]:
+        queued = b"+QUEUED\r\n"
+        done = array(b":%d\r\n" % ttl_ms, bulk(text))
+        return [parse(reply) for reply in (b"+OK\r\n", queued, queued, done)]
+
+    assert first_mismatch(commands, replies(9, b"x"), replies(8, b"x"), unchanged) is None
+    found = first_mismatch(commands, replies(9, b"y"), replies(9, b"x"), unchanged)
+    assert found is not None
+    assert found.exchange.argv == [b"GET", b"k"]
+    assert found.exchange.position == 3
+
+
+def test_an_aborted_transaction_is_compared_whole() -> None:
+    commands = [[b"MULTI"], [b"GET", b"k"], [b"EXEC"], [b"GET", b"k"]]
+    start = [parse(b"+OK\r\n"), parse(b"+QUEUED\r\n")]
+    nil = [*start, parse(b"*-1\r\n"), parse(b"$-1\r\n")]
+    ran = [*start, parse(array(bulk(b"x"))), parse(b"$-1\r\n")]
+    assert first_mismatch(commands, nil, nil, unchanged) is None
+    found = first_mismatch(commands, ran, nil, unchanged)
+    assert found is not None
+    assert found.exchange.argv == [b"EXEC"]
+
+
+def test_a_field_that_redis_70_lacks_must_be_there() -> None:
+    argv = [b"XINFO", b"CONSUMERS", b"s", b"g"]
+    older = array(array(bulk(b"name"), bulk(b"a"), bulk(b"idle"), b":5\r\n"))
+    newer = array(
+        array(bulk(b"name"), bulk(b"a"), bulk(b"idle"), b":7\r\n", bulk(b"inactive"), b":-1\r\n")
+    )
+    assert first_mismatch([argv], [parse(newer)], [parse(older)], differences.adjust) is None
+    assert first_mismatch([argv], [parse(older)], [parse(older)], differences.adjust) is not None
+
+
+def test_a_mismatch_says_where_it_is() -> None:
+    found = first_mismatch(
+        [XRANGE], [parse(array(b":1\r\n"))], [parse(array(b":2\r\n"))], unchanged
+    )
+    assert found is not None
+    assert found.place() == r"reply[0]: wanted b':2\r\n', got b':1\r\n'"
+
+
+def test_every_reply_that_redis_sends_matches_itself() -> None:
+    argv = [b"XINFO", b"STREAM", b"s", b"FULL"]
+    consumer = array(bulk(b"name"), bulk(b"a"), bulk(b"seen-time"), b":1795211126250\r\n")
+    group = array(bulk(b"name"), bulk(b"g"), bulk(b"consumers"), array(consumer))
+    reply = parse(array(bulk(b"groups"), array(group)))
+    assert expected(argv, reply).matches(reply)
+
+
+def test_ids_are_filled_in_in_ascending_order() -> None:
+    drafts: list[Draft] = [
+        [b"XADD", b"s", NextID(b"%d-*"), b"f", b"v"],
+        [b"XLEN", b"s"],
+        [b"XADD", b"s", NextID(b"%d-1"), b"f", b"v"],
+    ]
+    assert [argv[2] for argv in resolved(drafts) if argv[0] == b"XADD"] == [b"1-*", b"2-1"]
+
+
+def test_no_command_of_a_sequence_waits_long() -> None:
+    reading = [b"xread", b"BLOCK", b"0", b"STREAMS", b"s", b"$"]
+    assert with_short_block(reading, may_wait=True)[2] == b"2"
+    assert with_short_block(reading, may_wait=False) == reading
+    endless = [b"XREAD", b"BLOCK", b"9223372036854775807", b"STREAMS", b"s", b"$"]
+    assert with_short_block(endless, may_wait=False)[2] == b"2"
+    assert with_short_block([b"XREAD", b"BLOCK", b"x"], may_wait=True)[2] == b"x"
+
+
+def test_the_consumers_that_a_command_may_create_are_known() -> None:
+    reading = [b"XREADGROUP", b"GROUP", b"g", b"a", b"STREAMS", b"s", b"t", b">", b">"]
+    assert consumers_created_by(reading) == [
+        [b"XGROUP", b"CREATECONSUMER", b"s", b"g", b"a"],
+        [b"XGROUP", b"CREATECONSUMER", b"t", b"g", b"a"],
+    ]
+    claiming = [b"XCLAIM", b"s", b"g", b"a", b"0", b"1-1"]
+    assert consumers_created_by(claiming) == [[b"XGROUP", b"CREATECONSUMER", b"s", b"g", b"a"]]
+    assert consumers_created_by([b"XLEN", b"s"]) == []
+
+
+def test_a_reply_that_was_encoded_is_parsed_whole() -> None:
+    assert [item.text for item in parse(encode_command(["A", ""])).items] == [b"A", b""]
