@@ -13,6 +13,22 @@ from commands.connection import (
 )
 from commands.keys import databases, existence, expiry, objects, transfer, walking
 from commands.pubsub import publish, subscribe
+from commands.server import (
+    command_docs,
+    command_keys,
+    command_table,
+    config,
+    debug,
+    function,
+    information,
+    latency,
+    lolwut,
+    memory,
+    monitor,
+    shutdown,
+    slowlog,
+    state,
+)
 from commands.streams import (
     acknowledge,
     add,
@@ -38,4 +54,6 @@ MODULES = (
     acknowledge, add, claim, delete, group, info, pending, ranges, read, read_group, set_id, trim,
     databases, existence, expiry, objects, transfer, walking,
     counting, parts, reading, setting,
+    command_table, command_docs, command_keys, config, debug, function, information, latency,
+    lolwut, memory, monitor, shutdown, slowlog, state,
 )  # fmt: skip

@@ -22,7 +22,7 @@ Argv: TypeAlias = list[bytes]
 Reply: TypeAlias = "bytes | Block | None"  # None: the handler sent what there was to send
 Handler: TypeAlias = "Callable[[Client, Argv], Reply]"
 
-# -- flags, in the order in which COMMAND INFO prints them ---------------------------------------
+# -- flags, in the order in which COMMAND INFO prints them; MAY_REPLICATE is not shown ------------
 
 WRITE = 1 << 0
 READONLY = 1 << 1
@@ -57,7 +57,6 @@ FLAG_NAMES = {
     SKIP_SLOWLOG: b"skip_slowlog",
     FAST: b"fast",
     NO_AUTH: b"no_auth",
-    MAY_REPLICATE: b"may_replicate",
     NO_ASYNC_LOADING: b"no_async_loading",
     NO_MULTI: b"no_multi",
     ALLOW_BUSY: b"allow_busy",
@@ -239,7 +238,6 @@ _GROUP_CATEGORIES = {
     "generic": "keyspace",
     "string": "string",
     "stream": "stream",
-    "pubsub": "pubsub",
     "transactions": "transaction",
     "connection": "connection",
     "scripting": "scripting",
@@ -248,6 +246,8 @@ _GROUP_CATEGORIES = {
 
 def acl_categories(declared: Command) -> list[bytes]:
     """The ACL categories, with their @, as COMMAND INFO prints them."""
+    if declared.handler is None:
+        return [b"@slow"]  # what a container may do is told by its sub-commands
     names: list[str] = []
     if declared.flags & WRITE:
         names.append("write")
@@ -257,7 +257,7 @@ def acl_categories(declared: Command) -> list[bytes]:
         names.append(_GROUP_CATEGORIES[declared.group])
     if declared.flags & ADMIN:
         names += ["admin", "dangerous"]
-    if declared.flags & PUBSUB and "pubsub" not in names:
+    if declared.flags & PUBSUB:
         names.append("pubsub")
     names.append("fast" if declared.flags & FAST else "slow")
     if declared.flags & BLOCKING:

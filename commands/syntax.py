@@ -36,6 +36,8 @@ _EXCEPTIONS = {
     "getrange": {"start": "integer", "end": "integer"},
     "substr": {"start": "integer", "end": "integer"},
     "incrbyfloat": {"increment": "double"},
+    "xautoclaim": {"min-idle-time": "string"},
+    "xclaim": {"min-idle-time": "string"},
 }
 
 
@@ -51,6 +53,10 @@ class Argument:
     multiple_token: bool = False
     key_spec_index: int | None = None
     arguments: list[Argument] = field(default_factory=list)
+
+
+# Stands at the end of choices that may be made again: `[ID id] | [TYPE type] [[ID id] | ... ...]`.
+_CHOICES_REPEAT = Argument("", "")
 
 
 def parse_syntax(syntax: str, fullname: str = "", key_specs: int = 0) -> list[Argument]:
@@ -103,10 +109,11 @@ class _Parser:
 
     def _optional(self, items: list[Argument]) -> None:
         """What stands in square brackets: an optional group, or a repetition of `items`' end."""
-        start = self.position
         alternatives = self._alternatives("]")
         is_repetition = self.tokens[self.position - 2] == "..."
-        if is_repetition and items and self.tokens[start] != "[":
+        if is_repetition and len(alternatives) > 1:
+            items.append(_CHOICES_REPEAT)
+        elif is_repetition and items:
             _repeat(items, len(alternatives[0]))
         else:
             items.append(replace(_group(alternatives), optional=True))
@@ -150,10 +157,14 @@ def _repeat(items: list[Argument], length: int) -> None:
 
 def _group(alternatives: list[list[Argument]]) -> Argument:
     """One argument for what stands in brackets."""
+    last = alternatives[-1]
+    is_multiple = bool(last) and last[-1] is _CHOICES_REPEAT
+    if is_multiple:
+        last.pop()
     choices = [_single(items) for items in alternatives]
     if len(choices) == 1:
         return choices[0]
-    return Argument(_joined_name(choices), "oneof", arguments=choices)
+    return Argument(_joined_name(choices), "oneof", multiple=is_multiple, arguments=choices)
 
 
 def _single(items: list[Argument]) -> Argument:

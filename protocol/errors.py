@@ -97,9 +97,7 @@ def invalid_expire_time(command: bytes) -> ReplyError:
 INVALID_CURSOR = b"ERR invalid cursor"
 INVALID_FIRST_DB = b"ERR invalid first DB index"
 INVALID_SECOND_DB = b"ERR invalid second DB index"
-EXPIRE_NX_WITH_OTHERS = (
-    b"ERR NX and XX, GT or LT options at the same time are not compatible"
-)
+EXPIRE_NX_WITH_OTHERS = b"ERR NX and XX, GT or LT options at the same time are not compatible"
 EXPIRE_GT_WITH_LT = b"ERR GT and LT options at the same time are not compatible"
 NO_LFU_POLICY = (
     b"ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that"

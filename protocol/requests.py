@@ -164,11 +164,11 @@ class RequestReader:
         return position
 
     def _scan_inline(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
-        """A line of words, as a person types it. Ends in LF; a CR before it is not part of it."""
+        """A line of words, as a person types it. It ends in LF; a CR before that is a blank."""
         line_end = self._find_line_end(data, position, b"\n", TOO_BIG_INLINE)
         if line_end < 0:
             return len(data)
-        argv = split_inline(data[position:line_end].removesuffix(b"\r"))
+        argv = split_inline(data[position:line_end])
         if argv is None:
             return self._fail(data, UNBALANCED_QUOTES)
         if argv:
@@ -414,12 +414,11 @@ def _find_last_boundary(data: bytes, start: int) -> int:
     """The end of data if a request seems to end there, else where the last one seems to begin."""
     mark = data.rfind(b"\r\n*", start)
     while mark >= 0 and not data[mark + 3 : mark + 4].isdigit():
-        mark = data.rfind(b"\r\n*", start, mark + 2)
+        mark = data.rfind(b"\r\n*", start, mark)
     last = mark + 2 if mark >= 0 else start
     count = _parse_integer(data[last + 1 : data.find(b"\r", last)])
-    if count is None or not data.endswith(b"\r\n"):
-        return last
-    return len(data) if data.count(b"\r", last) == 2 * count + 1 else last
+    is_whole = count is not None and data.count(b"\r", last) == 2 * count + 1
+    return len(data) if is_whole else last
 
 
 # -- numbers and words -------------------------------------------------------------------------

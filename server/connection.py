@@ -73,11 +73,13 @@ class Connection(asyncio.Protocol):
         if client.closed:
             return
         service.dispatcher.start_batch(clock.now_ms())
-        service.instance.stats.net_input_bytes += len(data)
+        stats = service.instance.stats
+        stats.reads_processed += 1
+        stats.net_input_bytes += len(data)
         self.session.receive(data)
         if self.session.reader.overflowed:
-            service.instance.stats.client_query_buffer_limit_disconnections += 1
-            service.instance.host.log("warning", f"query buffer limit: closing {client.address!r}")
+            stats.client_query_buffer_limit_disconnections += 1
+            service.log("warning", f"query buffer limit: closing {client.address!r}")
             self.close()
             self.transport.abort()
             return
@@ -102,10 +104,11 @@ class Connection(asyncio.Protocol):
         if client.output:
             data = client.output[0] if len(client.output) == 1 else b"".join(client.output)
             client.output.clear()
-            self.service.instance.stats.net_output_bytes += len(data)
+            stats = self.service.instance.stats
+            stats.writes_processed += 1
+            stats.net_output_bytes += len(data)
             self.transport.write(data)
             if self._is_over_output_limit():
-                stats = self.service.instance.stats
                 stats.client_output_buffer_limit_disconnections += 1
                 self.service.log("warning", f"output buffer limit: closing {client.address!r}")
                 self.close()

@@ -70,6 +70,7 @@ class Cycle:
                 self._write(client)
         for step in self.after:
             step()
+        dispatcher.end_cycle()
 
     def _resume_unblocked(self) -> None:
         dispatcher = self.dispatcher

@@ -71,6 +71,7 @@ class Dispatcher:
         # The usual spellings find their command in one look.
         self._table = {name: COMMANDS[name.lower()] for n in COMMANDS for name in (n, n.upper())}
         self._mark_ns = perf_counter_ns()  # when the last command ended: the next one's start
+        self._cycle_start_ns = 0
         self._notable_us = NEVER_US  # a command that takes so long goes to the slow path
         self._depth = 0
         # What the outermost command propagates, and the database that the last of it is for.
@@ -88,6 +89,16 @@ class Dispatcher:
             slow_us if slow_us >= 0 else NEVER_US, spike_ms * 1000 if spike_ms else NEVER_US
         )
         self._mark_ns = perf_counter_ns()
+        if not self._cycle_start_ns:
+            self._cycle_start_ns = self._mark_ns
+
+    def end_cycle(self) -> None:
+        """Account for the cycle that ends (INFO: eventloop_cycles, eventloop_duration_sum)."""
+        stats = self.instance.stats
+        stats.cycles += 1
+        if self._cycle_start_ns:
+            stats.cycles_us += (perf_counter_ns() - self._cycle_start_ns) // 1000
+            self._cycle_start_ns = 0
 
     def execute(self, client: Client, argv: Argv) -> bool:
         """Run one request. False: the client must not be given another one for now."""
@@ -218,14 +229,10 @@ class Dispatcher:
 
     # -- running -------------------------------------------------------------------------------
 
-    def _account(
-        self, client: Client, command: Command, argv: Argv, handler: Handler
-    ) -> Reply:
+    def _account(self, client: Client, command: Command, argv: Argv, handler: Handler) -> Reply:
         """Call a handler or a retry: errors, statistics, slow log, propagation."""
         instance = self.instance
         stats = instance.stats.commands.get(command) or instance.stats.of(command)
-        if instance.monitors and argv and not command.flags & (SKIP_MONITOR | ADMIN):
-            feed_monitors(instance, client, argv)
         start_ns, dirty = self._mark_ns, instance.dirty
         self._depth += 1
         reply: Reply
@@ -242,6 +249,8 @@ class Dispatcher:
             instance.stats.count_error(b"ERR")
             reply = b"-ERR internal error, see the server's log\r\n"
         self._depth -= 1
+        if instance.monitors and argv and not command.flags & (SKIP_MONITOR | ADMIN):
+            feed_monitors(instance, client, argv)
         if client.gates & GATE_TRACKING:
             instance.tracking.command_ran(client, command, argv)
         if instance.sinks:

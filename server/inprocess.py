@@ -1,6 +1,6 @@
 """A server without sockets, clock or chance: the whole core, for exact tests.
 
-    server = InProcessServer(now_ms=1_700_000_000_000, **{"stream-node-max-entries": "10"})
+    server = InProcessServer(now_ms=1_700_000_000_000, stream_node_max_entries="10")
     client = server.connect()
     client.execute("XADD", "s", "*", "f", "v")      # raw reply bytes; b"" while it blocks
     server.advance(1000)                            # moves the clock, fires deadlines
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 
-from commands.client import Client
+from commands.client import GATE_AUTH, Client
 from commands.configuration import Configuration
 from commands.host import ProcessFacts
 from commands.instance import Instance
@@ -45,7 +45,7 @@ class InProcessServer:
         self.connections: dict[Client, InProcessClient] = {}
         config = Configuration()
         for name, text in directives.items():
-            set_directive(config, name, text)
+            config.set(name.replace("_", "-"), text.split() or [text])
         self.instance = Instance(config, self, now_ms)
         self.dispatcher = Dispatcher(self.instance)
         self.cycle = Cycle(self.dispatcher, lambda _: None, self._write)
@@ -134,6 +134,9 @@ class InProcessServer:
             listeners=[("tcp", "127.0.0.1", 6379)], event_loop="none",
         )  # fmt: skip
 
+    def purge_memory(self) -> None:
+        """Nothing to give back."""
+
     def apply_config(self, names: list[str]) -> None:
         """Nothing outside depends on the configuration."""
 
@@ -157,7 +160,8 @@ class InProcessClient:
         self.state.address = b"127.0.0.1:%d" % (10000 + self.state.id)
         self.state.local_address = b"127.0.0.1:6379"
         if server.instance.config.requirepass:
-            require_authentication(self.state)
+            self.state.authenticated = False
+            self.state.gates |= GATE_AUTH
         config = server.instance.config
         limits = Limits(
             max_bulk_bytes=config.proto_max_bulk_len,
@@ -192,20 +196,3 @@ class InProcessClient:
     def disconnect(self) -> None:
         """The peer closes."""
         self.server.close(self.state)
-
-
-def set_directive(config: Configuration, name: str, text: str) -> None:
-    """Set one directive from its text, as a configuration file would."""
-    import dataclasses
-
-    fields = {f.name: f for f in dataclasses.fields(config)}
-    field = fields[name.replace("-", "_")]
-    setattr(config, field.name, field.metadata["kind"].parse(text.split() or [text]))
-
-
-def require_authentication(client: Client) -> None:
-    """A password is set: the client starts outside."""
-    from commands.client import GATE_AUTH
-
-    client.authenticated = False
-    client.gates |= GATE_AUTH

@@ -224,7 +224,8 @@ class OpenNode:
         if low == high:
             return
         # Redis only marks an entry as deleted: it still counts, in number and in size.
-        self.count_bytes()
+        if self._uncounted:
+            self.count_bytes()
         self.lost_end = max(self.lost_end, self.ids[high - 1])
         del self.ids[low:high]
         del self.entries[low:high]
@@ -426,24 +427,25 @@ class FrozenNode:
         place = self._live_place(entry_id)
         if place is None:
             return False
-        self._mark_deleted(place)
+        self._mark_deleted(place, place + 1, 1)
         return True
 
     def drop_first(self, count: int) -> None:
         """Mark the first `count` live entries as deleted."""
-        place = -1
-        for _ in range(count):
-            place += 1
-            if self._alive is not None:
-                place = self._alive.index(1, place)
-            self._mark_deleted(place)
+        end = count
+        if self._alive is not None:
+            end = 0
+            for _ in range(count):
+                end = self._alive.index(1, end) + 1
+        self._mark_deleted(0, end, count)
 
-    def _mark_deleted(self, place: int) -> None:
+    def _mark_deleted(self, low: int, high: int, count: int) -> None:
+        """Mark the entries in places [low, high), of which `count` are live."""
         if self._alive is None:
             self._alive = bytearray([1]) * len(self._ms)
-        self._alive[place] = 0
-        self.live -= 1
-        self.deleted += 1
+        self._alive[low:high] = bytes(high - low)
+        self.live -= count
+        self.deleted += count
 
     # -- changing form -------------------------------------------------------------------------
 

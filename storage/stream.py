@@ -193,8 +193,9 @@ class Stream:
         if node.live == 0:
             self._nodes.remove(node)
             self._find_tail()
-        else:
-            self._thaw_if_sparse(node)
+        elif isinstance(node, FrozenNode) and node.is_sparse:
+            self._nodes.replace(node.thaw())
+            self._find_tail()
         return True
 
     def trim_to_length(self, max_length: int, *, approximate: bool = False, limit: int = 0) -> int:
@@ -269,18 +270,12 @@ class Stream:
     def _drop_first_entries(self, node: Node, count: int) -> int:
         node.drop_first(count)
         self.length -= count
-        self._thaw_if_sparse(node)
         return count
 
     def _find_tail(self) -> None:
         """After the last node may have been removed or replaced."""
         last = self._nodes.last()
         self._tail = last if isinstance(last, OpenNode) else None
-
-    def _thaw_if_sparse(self, node: Node) -> None:
-        if isinstance(node, FrozenNode) and node.is_sparse:
-            self._nodes.replace(node.thaw())
-            self._find_tail()
 
     # -- groups --------------------------------------------------------------------------------
 

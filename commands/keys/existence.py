@@ -51,9 +51,9 @@ def unlink(client: Client, argv: Argv) -> bytes:
 
 
 def delete(client: Client, key: bytes) -> bool:
-    """Remove a key and tell everybody, except whom the command's request is propagated to.
+    """Remove a key and tell everybody; False if it was not there or had expired.
 
-    False if it was not there or had expired.
+    What is propagated is up to the command.
     """
     if find(client.instance, client.db, key) is None:
         return False

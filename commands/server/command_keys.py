@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from commands.client import Client
 from commands.registry import COMMANDS, LOADING, STALE, Argv, Command, KeySpec, command
-from commands.server.command_table import status_set
+from commands.server.command_table import shown_key_flag, status_set
 from protocol import replies
 from protocol.errors import ReplyError
 
 _NOT_A_KEY = b"not_key"  # a place that is routed like a key: the channel of SPUBLISH
+_VARIABLE = b"variable_flags"  # the flags depend on options; of our commands only those of SET
 
 
 @command(
@@ -50,12 +51,12 @@ def command_getkeysandflags(client: Client, argv: Argv) -> bytes:
     )
 
 
-def _keys(request: Argv) -> list[tuple[int, tuple[bytes, ...]]]:
+def _keys(request: Argv) -> list[tuple[int, list[bytes]]]:
     """Positions of the keys with their flags. Raises ReplyError."""
     declared = _lookup(request)
     if declared is None:
         raise ReplyError(b"ERR Invalid command specified")
-    specs = [spec for spec in declared.keys if _NOT_A_KEY not in spec.flags]
+    specs = [spec for spec in declared.keys if _NOT_A_KEY not in _shown(spec)]
     if not specs:
         raise ReplyError(b"ERR The command has no key arguments")
     if not declared.accepts(len(request)):
@@ -75,10 +76,15 @@ def _lookup(request: Argv) -> Command | None:
     return declared.subcommands.get(request[1].lower())
 
 
-def _flags(spec: KeySpec, request: Argv) -> tuple[bytes, ...]:
+def _flags(spec: KeySpec, request: Argv) -> list[bytes]:
     """What the request does with its key: SET without GET only overwrites it."""
-    if b"variable_flags" not in spec.flags:
-        return spec.flags
+    flags = _shown(spec)
+    if _VARIABLE not in flags:
+        return flags
     if any(word.upper() == b"GET" for word in request[3:]):
-        return (b"RW", b"access", b"update")
-    return (b"OW", b"update")
+        return [flag for flag in flags if flag != _VARIABLE]
+    return [b"OW", b"update"]
+
+
+def _shown(spec: KeySpec) -> list[bytes]:
+    return [shown_key_flag(flag) for flag in spec.flags]

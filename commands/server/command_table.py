@@ -219,6 +219,11 @@ def legacy_range(keys: tuple[KeySpec, ...]) -> tuple[int, int, int]:
     return first, last, plain[0].step
 
 
+def shown_key_flag(flag: bytes) -> bytes:
+    """RO, RW, OW and RM in upper case, the others (access, update, ...) in lower case."""
+    return flag.upper() if len(flag) == 2 else flag.lower()
+
+
 def _describe_keys(spec: KeySpec, resp: int) -> bytes:
     """A key specification: flags, where the search begins, how keys are found from there."""
     begin_type = b"index"
@@ -229,7 +234,7 @@ def _describe_keys(spec: KeySpec, resp: int) -> bytes:
     return replies.mapping(
         [
             replies.bulk(b"flags"),
-            status_set(spec.flags, resp),
+            status_set(map(shown_key_flag, spec.flags), resp),
             replies.bulk(b"begin_search"),
             _typed(begin_type, begin, resp),
             replies.bulk(b"find_keys"),

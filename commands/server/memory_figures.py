@@ -38,6 +38,11 @@ class MemoryFigures:
         return percentage(self.dataset, self.used - self.startup)
 
     @property
+    def bytes_per_key(self) -> int:
+        """What was added since the start, for each key."""
+        return max(0, self.used - self.startup) // self.keys if self.keys else 0
+
+    @property
     def peak_percentage(self) -> float:
         """How much of the peak is in use."""
         return percentage(self.used, self.peak)

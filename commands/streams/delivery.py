@@ -20,10 +20,10 @@ from storage.group import Consumer, Group, PendingEntry
 
 def group_changed(client: Client, key: bytes, changes: int = 1) -> None:
     """Count changes of a group of the stream at `key`; see the module for what that means."""
-    instance = client.instance
-    instance.dirty += changes
-    if instance.tracking.active:
-        instance.tracking.invalidate(key, client)
+    client.changed(changes)
+    tracking = client.instance.tracking
+    if tracking.active:
+        tracking.invalidate(key, client)
 
 
 def new_consumer(client: Client, key: bytes, group: Group, name: bytes) -> Consumer:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from commands import notifications
 from commands.arguments import Arguments
 from commands.client import Client
+from commands.help import help_reply
 from commands.registry import DENYOOM, LOADING, STALE, WRITE, Argv, command, container, one_key
 from commands.streams.delivery import group_changed, new_consumer
 from commands.streams.ids import parse_open, parse_strict
@@ -18,7 +19,6 @@ from storage.group import UNKNOWN, Group
 from storage.stream import Stream
 
 HELP = (
-    b"XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     b"CREATE <key> <groupname> <id|$> [option]",
     b"    Add a group that is given the entries behind <id>; $: those to come. Options:",
     b"    * MKSTREAM",
@@ -33,8 +33,6 @@ HELP = (
     b"    Remove a group.",
     b"SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
     b"    Let a group go on behind another <id>.",
-    b"HELP",
-    b"    Print this help.",
 )
 
 container("XGROUP", group="stream", since="5.0.0", summary="Manages the groups of a stream.")
@@ -213,4 +211,4 @@ def xgroup_delconsumer(client: Client, argv: Argv) -> bytes:
 )
 def xgroup_help(client: Client, argv: Argv) -> bytes:
     """Array of simple strings."""
-    return replies.array([replies.simple(line) for line in HELP])
+    return help_reply(b"XGROUP", *HELP)

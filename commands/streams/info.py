@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from commands.arguments import parse_int
 from commands.client import Client
+from commands.help import help_reply
 from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
 from commands.streams.ids import id_bulk
 from commands.streams.lookup import group_of
@@ -24,15 +25,12 @@ T = TypeVar("T")
 DEFAULT_FULL_COUNT = 10
 
 HELP = (
-    b"XINFO <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     b"CONSUMERS <key> <groupname>",
     b"    List the consumers of a group.",
     b"GROUPS <key>",
     b"    List the groups of a stream.",
     b"STREAM <key> [FULL [COUNT <count>]]",
     b"    Describe a stream; FULL: with up to <count> entries, its groups and consumers.",
-    b"HELP",
-    b"    Print this help.",
 )
 
 container("XINFO", group="stream", since="5.0.0", summary="Describes a stream and its groups.")
@@ -244,4 +242,4 @@ def xinfo_consumers(client: Client, argv: Argv) -> bytes:
 )
 def xinfo_help(client: Client, argv: Argv) -> bytes:
     """Array of simple strings."""
-    return replies.array([replies.simple(line) for line in HELP])
+    return help_reply(b"XINFO", *HELP)

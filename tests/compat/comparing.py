@@ -20,6 +20,7 @@ Argv: TypeAlias = list[bytes]
 TOLERANCE_MS = 2_000
 TOLERANCE_SECONDS = 2
 GENERATED_ID = re.compile(rb"(1[6-9]\d{11})-\d+")
+QUEUED = b"+QUEUED\r\n"
 NULLS = (b"_\r\n", b"$-1\r\n", b"*-1\r\n")
 
 
@@ -239,7 +240,10 @@ class Exchange:
 
 @dataclass
 class History:
-    """What has happened in the sequence so far, for the differences that depend on it."""
+    """What has happened in the sequence so far, for the differences that depend on it.
+
+    A queued command has not happened yet; EXEC's reply says what it did.
+    """
 
     exchanges: list[Exchange] = field(default_factory=list)
 
@@ -266,7 +270,8 @@ def first_mismatch(
         wanted = adjust(history, exchange, expected(exchange.argv, exchange.theirs))
         if not wanted.matches(exchange.ours):
             return Mismatch(exchange, wanted)
-        history.exchanges.append(exchange)
+        if exchange.theirs.head != QUEUED:
+            history.exchanges.append(exchange)
     return None
 
 
@@ -284,7 +289,7 @@ def exchanges(commands: list[Argv], ours: list[Reply], theirs: list[Reply]) -> I
     queued: list[Argv] = []
     answers = zip(commands, ours, theirs, strict=True)
     for position, (argv, our_reply, their_reply) in enumerate(answers):
-        if their_reply.head == b"+QUEUED\r\n":
+        if their_reply.head == QUEUED:
             queued.append(argv)
         elif _ends_transaction(argv, their_reply):
             transaction, queued = queued, []

@@ -394,7 +394,7 @@ GROUPS = {
         c: XADD s 1-1 f 1
         c: XPENDING s g
         c: XADD s 2-1 f 1
-        c: XINFO GROUPS s
+        c: XPENDING s g - + 10
     """,
     "a wait in a group ends with nothing": """
         c: XGROUP CREATE s g $ MKSTREAM

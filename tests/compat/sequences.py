@@ -106,9 +106,10 @@ def _joined(steps: list[list[Draft]]) -> list[Draft]:
 def resolved(drafts: list[Draft]) -> list[Argv]:
     """The drafts as commands that two servers can run one after the other.
 
-    IDs are filled in; no command waits longer than LONGEST_BLOCK_MS; and every command that may
-    create a consumer has an XGROUP CREATECONSUMER beside it, because Redis 7.2 creates consumers
-    where 7.0 did not ("consumers" in differences.py): so the servers agree again at once.
+    IDs are filled in, and no command waits longer than LONGEST_BLOCK_MS. Two differences between
+    Redis 7.0 and later ones need company (differences.py): a command that may create a consumer
+    has an XGROUP CREATECONSUMER beside it, after which the servers agree again ("consumers"), and
+    XINFO GROUPS an XINFO STREAM before it, which shows what the lag should be ("lag").
     """
     commands: list[Argv] = []
     next_ms = 0
@@ -120,6 +121,8 @@ def resolved(drafts: list[Draft]) -> list[Argv]:
         in_transaction = name == b"MULTI" or (in_transaction and name not in (b"EXEC", b"DISCARD"))
         watching = name == b"WATCH" or (watching and name not in (b"EXEC", b"DISCARD", b"UNWATCH"))
         argv = with_short_block(argv, may_wait=not in_transaction)
+        if name == b"XINFO" and len(argv) == 3 and argv[1].upper() == b"GROUPS":
+            commands.append([b"XINFO", b"STREAM", argv[2]])
         consumers = consumers_created_by(argv)
         # Creating a consumer touches a watched key: it must not come after, on one server only.
         commands += [*consumers, argv] if watching else [argv, *consumers]

@@ -13,7 +13,14 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
 
 # Modules without a test file of their own, and where their behaviour is tested instead.
-TESTED_ELSEWHERE: dict[str, str] = {}
+TESTED_ELSEWHERE: dict[str, str] = {
+    "commands/host.py": "an interface, without behaviour; its implementations are in server/",
+    "server/clock.py": "reads the clock; everything that takes the time is tested with its own",
+    "server/connection.py": "tests/integration/test_connections.py, over real sockets",
+    "server/inprocess.py": "every test of a command runs on it",
+    "server/main.py": "tests/integration/test_connections.py and tests/packaging/test_wheel.py",
+    "server/service.py": "tests/integration/test_connections.py, over real sockets",
+}
 
 
 def has_code(path: Path) -> bool:

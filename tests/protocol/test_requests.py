@@ -92,6 +92,9 @@ class FastOnly(RequestReader):
             id="an argument that looks like requests",
         ),
         pytest.param(
+            encode(b"ECHO", PING[:-2]), [[b"ECHO", PING[:-2]]], id="one that ends like a request"
+        ),
+        pytest.param(
             PING + encode(b"SET", b"k", b"\r\n*1\r\n"),
             [[b"PING"], [b"SET", b"k", b"\r\n*1\r\n"]],
             id="an argument that looks like the last request",
@@ -285,6 +288,11 @@ def test_a_line_that_does_not_end_within_64_kib_breaks_the_stream(
 
 def test_a_line_may_end_right_at_the_limit() -> None:
     limits = Limits(max_inline_bytes=8)
+    for start, error in (
+        (b"*", "Protocol error: invalid multibulk length"),
+        (b"*1\r\n$", "Protocol error: invalid bulk length"),
+    ):
+        assert read_every_way(start + b"x" * 7 + b"\r\n", limits) == Outcome([], error)
     assert read_every_way(b"A" * 8 + b"\n", limits) == Outcome([[b"A" * 8]])
     assert read_every_way(b"A" * 7 + b"\r\n", limits) == Outcome([[b"A" * 7]])
     error = "Protocol error: too big inline request"
@@ -296,6 +304,14 @@ def test_nothing_is_read_after_an_error() -> None:
     assert reader.feed(PING + b"*x\r\n" + PING) == [[b"PING"]]
     assert reader.feed(PING) == []
     assert reader.error == "Protocol error: invalid multibulk length"
+
+
+def test_nothing_is_held_after_an_error() -> None:
+    reader = RequestReader(Limits())
+    reader.feed(b"*3\r\n$3\r\nSET\r\n$1000\r\n" + b"x" * 1000)
+    assert reader.buffered_bytes == 1020
+    reader.feed(b"\r\n:1\r\n")
+    assert reader.error == "Protocol error: expected '$', got ':'"
     assert reader.buffered_bytes == 0
 
 
@@ -332,6 +348,14 @@ def test_a_client_that_has_not_authenticated_has_lower_limits() -> None:
         )
 
 
+def test_short_bulk_strings_have_limits_too() -> None:
+    limits = Limits(max_bulk_bytes_unauthenticated=20)
+    assert read([encode(b"x" * 20)], limits, authenticated=False).error is None
+    assert read([encode(b"x" * 21)], limits, authenticated=False).error == (
+        "Protocol error: unauthenticated bulk length"
+    )
+
+
 def test_what_is_invalid_for_all_is_called_so_before_authentication_too() -> None:
     assert read([b"*1048577\r\n"], authenticated=False).error == (
         "Protocol error: invalid multibulk length"
@@ -363,7 +387,8 @@ def test_a_request_beyond_the_query_buffer_limit_overflows() -> None:
 
 def test_an_overflow_is_noticed_before_the_bytes_are_held() -> None:
     reader = RequestReader(Limits(max_buffer_bytes=1_048_576))
-    reader.feed(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2000000\r\n")
+    for chunk in (b"*3\r\n$3\r\nSET\r\n$1", b"\r\nk\r\n$2000000", b"\r\n"):
+        reader.feed(chunk)
     assert (reader.overflowed, reader.error, reader.buffered_bytes) == (True, None, 0)
     assert reader.feed(PING) == []
 
@@ -508,6 +533,35 @@ def test_the_scanner_reads_only_the_cut_requests_of_a_pipeline() -> None:
     assert Counting.scanned <= 2 * len(chunks)
 
 
+def test_what_the_fast_path_cannot_read_does_not_spoil_it() -> None:
+    # Each is left to the scanner: odd line ends, a lone header, an element that is no string.
+    for odd in (b"*1\rX$4\r\nPING\r\n", b"*1\r\n$1\r\naXX*1\r\n$1\r\nb\r\n", b"+PING\r\n"):
+        reader = RequestReader(Limits())
+        reader.feed(PING * 2 + odd + PING * 2)
+        assert reader.buffered_bytes == 0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RequestReader, "_scan", FastOnly._scan)
+            assert reader.feed(PING * 200) == [[b"PING"]] * 200
+
+
+def test_an_idle_reader_keeps_no_large_input_buffer() -> None:
+    reader = RequestReader(Limits())
+    parser = reader._hiredis
+    reader.feed(PING * 200)
+    assert reader._hiredis is parser
+    reader.feed(PING * 1_000)
+    assert reader._hiredis is not parser
+
+
+def test_long_arguments_are_not_read_twice() -> None:
+    class NoBatch(RequestReader):
+        def _parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
+            raise AssertionError("hiredis got long arguments, which it reads slower")
+
+    data = xadd(b"x" * 5_000) * 10
+    assert len(read([data], kind=NoBatch).requests) == 10
+
+
 WORDS = st.binary(max_size=12) | st.sampled_from(
     [b"", b"*", b">", b"$", b"\r\n", b"*1\r\n", b"\r\n$1\r\n", b"\r\n*1\r\n", b"a" * 200]
 )
@@ -551,6 +605,9 @@ FRAGMENTS = st.one_of(
 @example(None, [b"*1\r\n", b"$1\r\naXX", b"*5\r\n"]).via("a bad line end pays for a lone header")
 @example(None, [b"*2\r\n", b"$-1\r\n", b"$4\r\na\r\nb\r\n"]).via("a CR LF pays for a null")
 @example(None, [b"*2\r\n", b"+x\r\n", b"$4\r\na\r\nb\r\n"]).via("a CR LF pays for a status")
+@example(None, [b"*2\r\n", b"+x\r\n", b"$4\r\na\r\rb\r\n"]).via("two CR pay for a status")
+@example(None, [b"*2\r\n", b"+x\r\n", b"$4\r\na\n\nb\r\n"]).via("two LF pay for a status")
+@example(None, [PING, b"%1\r\n+a\r\n+b\r\n"]).via("a map whose key looks like an argument")
 @example(None, [b"*2\r\n", b"+x\r\n", b"$1\r\na\r\r", b"$1\r\na\n\n"]).via("odd line ends")
 @example(None, [b"*1\r\n", b"=5\r\ntxt:a\r\n"]).via("a verbatim string")
 @example(None, [b"*1\r\n", b"$2\r\n*5XX", b"*5\r\n"]).via("an argument like the rest")
@@ -560,8 +617,8 @@ def test_the_fast_path_and_the_scanner_agree(
     stream = b"".join(fragments)
     scanned = read(single_bytes(stream), kind=Scanner)
     assert read([stream]) == scanned
-    # Behind a pipeline, long enough not to be taken for a single request, and in pieces.
-    pipeline = [PING * 200 + stream + PING * 200]
-    assert read(pipeline) == read(pipeline, kind=Scanner)
+    # The fast path in front of it and behind it, and more to come.
+    for chunks in ([stream, PING * 200], [PING * 200 + stream + PING * 200]):
+        assert read(chunks) == read(chunks, kind=Scanner)
     if data is not None:
         assert read(data.draw(cuts(stream))) == scanned

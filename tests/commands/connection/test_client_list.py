@@ -7,10 +7,11 @@ import pytest
 from server.inprocess import InProcessClient, InProcessServer
 
 # Redis 7.4's fields, in its order.
-FIELDS = (
-    "id addr laddr fd name age idle flags db sub psub ssub multi watch qbuf qbuf-free argv-mem"
-    " multi-mem rbs rbp obl oll omem tot-mem events cmd user redir resp lib-name lib-ver"
-).split()
+FIELDS = [
+    "id", "addr", "laddr", "fd", "name", "age", "idle", "flags", "db", "sub", "psub", "ssub",
+    "multi", "watch", "qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl", "oll",
+    "omem", "tot-mem", "events", "cmd", "user", "redir", "resp", "lib-name", "lib-ver",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -24,8 +25,9 @@ def lines(reply: bytes) -> list[dict[str, str]]:
     assert end == b""
     assert text == b"" or text.endswith(b"\n")
     return [
-        dict(field.split("=", 1) for field in line.split(" ")) for line in text.decode().split("\n")
-    ][:-1] if text else []  # fmt: skip
+        dict(field.split("=", 1) for field in line.split(" "))
+        for line in text.decode().splitlines()
+    ]
 
 
 def info(client: InProcessClient) -> dict[str, str]:

@@ -104,8 +104,8 @@ def test_reset_ends_every_mode_of_the_connection(server: InProcessServer) -> Non
     assert state.queue is None
     assert not state.watched
     assert not server.instance.watchers
-    assert not (state.channels or state.patterns or state.shard_channels)
-    assert not len(server.instance.pubsub.channels)
+    pubsub = server.instance.pubsub
+    assert [len(pubsub.channels), len(pubsub.patterns), len(pubsub.shard_channels)] == [0, 0, 0]
     assert state.tracking is None
     assert not server.instance.tracking.active
     assert not state.no_evict

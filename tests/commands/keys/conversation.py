@@ -6,7 +6,7 @@ import shlex
 
 import hiredis
 
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess import InProcessServer
 
 NOW_MS = 1_700_000_000_000
 SYNTAX_ERROR = b"-ERR syntax error\r\n"
@@ -16,20 +16,30 @@ NIL = b"$-1\r\n"
 OK = b"+OK\r\n"
 
 
-class Conversation:
-    """A client of an in-process server, with a subscriber to its keyspace events beside it."""
+class Speaker:
+    """A client whose requests are written as in a shell."""
 
-    def __init__(self, **directives: str) -> None:
-        self.server = InProcessServer(
-            now_ms=NOW_MS, **{"notify-keyspace-events": "AEnm"}, **directives
-        )
-        self.client = self.server.connect()
-        self._subscriber = self.server.connect()
-        self._subscriber.execute("PSUBSCRIBE", "__keyevent@*")
+    def __init__(self, server: InProcessServer) -> None:
+        self.client = server.connect()
 
     def do(self, request: str) -> bytes:
-        """Send a request, written as in a shell; the reply as it came."""
+        """The reply as it came; b"" while the client is blocked."""
         return self.client.execute(*shlex.split(request))
+
+    def received(self) -> bytes:
+        """What came without a request of one's own."""
+        return self.client.received()
+
+
+class Conversation(Speaker):
+    """A client of a server of its own, with a subscriber to its keyspace events beside it."""
+
+    def __init__(self, **directives: str) -> None:
+        directives["notify-keyspace-events"] = "AEnm"
+        self.server = InProcessServer(now_ms=NOW_MS, seed=0, **directives)
+        super().__init__(self.server)
+        self._subscriber = Speaker(self.server)
+        self._subscriber.do("PSUBSCRIBE __keyevent@*")
 
     def all(self, *requests: str) -> None:
         """Several requests that must not fail; their events and propagation are forgotten."""
@@ -39,9 +49,9 @@ class Conversation:
         self.events()
         self.propagated()
 
-    def other(self) -> InProcessClient:
+    def other(self) -> Speaker:
         """Another client."""
-        return self.server.connect()
+        return Speaker(self.server)
 
     def events(self) -> list[str]:
         """The events since the last look, each as `event key`."""

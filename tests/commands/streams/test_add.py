@@ -11,12 +11,8 @@ from tests.commands.streams.talk import NOW_MS, Talk, entry
 MAX = "18446744073709551615"
 ARITY = "ERR wrong number of arguments for 'xadd' command"
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"
-TOO_SMALL = (
-    "ERR The ID specified in XADD is equal or smaller than the target stream top item"
-)
-EXHAUSTED = (
-    "ERR The stream has exhausted the last possible ID, unable to add more items"
-)
+TOO_SMALL = "ERR The ID specified in XADD is equal or smaller than the target stream top item"
+EXHAUSTED = "ERR The stream has exhausted the last possible ID, unable to add more items"
 
 
 # -- the ID ------------------------------------------------------------------------------------
@@ -32,9 +28,7 @@ def test_within_one_millisecond_the_sequence_goes_up(client: Talk) -> None:
     assert client.ids("s") == [f"{NOW_MS}-0", f"{NOW_MS}-1", f"{NOW_MS}-2"]
 
 
-def test_ids_go_on_upwards_when_the_clock_steps_back(
-    client: Talk, server: InProcessServer
-) -> None:
+def test_ids_go_on_upwards_when_the_clock_steps_back(client: Talk, server: InProcessServer) -> None:
     client.do("XADD s * f v")
     server.now_ms -= 60_000
     assert client.do("XADD s * f v") == f"{NOW_MS}-1".encode()
@@ -274,9 +268,7 @@ def test_options_are_propagated_and_an_approximate_trim_as_an_exact_one(
     assert propagated[2:] == ["XADD s MAXLEN = 4 1900000000000-0 f v"]
 
 
-def test_a_request_that_adds_nothing_is_not_propagated(
-    client: Talk, propagated: list[str]
-) -> None:
+def test_a_request_that_adds_nothing_is_not_propagated(client: Talk, propagated: list[str]) -> None:
     client.do("XADD s NOMKSTREAM * f v")
     client.error("XADD s 0-0 f v")
     assert propagated == []

@@ -43,7 +43,7 @@ def test_without_a_key_the_ids_are_not_looked_at(client: Talk) -> None:
 
 def test_an_empty_stream_stays(client: Talk) -> None:
     client.do("XDEL s 1-1 2-1 3-1")
-    assert client.do("TYPE s") == "stream"
+    assert client.do("TYPE s") == b"stream"
     assert client.do("XADD s 3-* f v") == b"3-2"
 
 

@@ -11,7 +11,21 @@ from protocol.errors import INVALID_STREAM_ID, RANGE_INVALID_END, RANGE_INVALID_
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, make_id
 
 PARSERS = [ids.parse_strict, ids.parse_open, ids.parse_range_start, ids.parse_range_end]
-INVALID = [b"", b"a", b"1-", b"-1", b"1-a", b"1-1-1", b"1.5", b"*", b"$", b">", b"6-*", b"((1", b"("]
+INVALID = [
+    b"",
+    b"a",
+    b"1-",
+    b"-1",
+    b"1-a",
+    b"1-1-1",
+    b"1.5",
+    b"*",
+    b"$",
+    b">",
+    b"6-*",
+    b"((1",
+    b"(",
+]
 
 
 @pytest.mark.parametrize("parse", PARSERS)
@@ -85,6 +99,25 @@ def test_several_ids_are_valid_together_or_not_at_all() -> None:
     with pytest.raises(ReplyError) as refusal:
         ids.parse_all([b"1", b"bad"])
     assert refusal.value.text == INVALID_STREAM_ID
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"1700000000000-0", b"007-7", b"+7-7", b" 7-7", b"7", b"0-0", b"9-9999999999999999999",
+        b"18446744073709551615-1", b"1-18446744073709551615", b"1-18446744073709551616",
+        b"18446744073709551616-1", b"99999999999999999999-", b"1-99999999999999999999", b"1_0-1",
+        b"9999999999999999999-0", b"0-9999999999999999999", "١-١".encode(),
+    ],
+)  # fmt: skip
+def test_an_id_means_the_same_alone_and_among_others(text: bytes) -> None:
+    try:
+        expected = [ids.parse_strict(text)]
+    except ReplyError:
+        with pytest.raises(ReplyError):
+            ids.parse_all([text])
+    else:
+        assert ids.parse_all([text]) == expected
 
 
 def test_an_id_as_a_reply_is_a_bulk_string() -> None:

@@ -9,9 +9,7 @@ from tests.commands.streams.talk import Talk
 
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"
 BELOW_TOP = "ERR The ID specified in XSETID is smaller than the target stream top item"
-BELOW_DELETED = (
-    "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
-)
+BELOW_DELETED = "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
 
 
 @pytest.fixture

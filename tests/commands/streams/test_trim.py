@@ -11,13 +11,24 @@ from tests.commands.streams.talk import Talk
 
 SYNTAX = "ERR syntax error"
 NOT_AN_INTEGER = "ERR value is not an integer or out of range"
+BOTH = "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"
+NEGATIVE = "ERR The MAXLEN argument must be >= 0."
+NEGATIVE_LIMIT = "ERR The LIMIT argument must be >= 0."
+LIMIT_ALONE = "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
+LIMIT_EXACT = "ERR syntax error, LIMIT cannot be used without the special ~ option"
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"
+
+
+def nodes_of(entries: int) -> InProcessServer:
+    server = InProcessServer()
+    server.instance.config.stream_node_max_entries = entries
+    return server
 
 
 @pytest.fixture
 def server() -> InProcessServer:
     """Nodes of three entries."""
-    return InProcessServer(**{"stream-node-max-entries": "3"})
+    return nodes_of(3)
 
 
 @pytest.fixture
@@ -51,7 +62,7 @@ def test_an_exact_trim_by_id_removes_all_smaller_ids(client: Talk) -> None:
 def test_trimming_everything_leaves_an_empty_stream(client: Talk) -> None:
     assert client.do("XTRIM s MAXLEN 0") == 10
     assert client.do("XLEN s") == 0
-    assert client.do("TYPE s") == "stream"
+    assert client.do("TYPE s") == b"stream"
 
 
 def test_trimming_nothing_answers_zero(client: Talk) -> None:
@@ -89,8 +100,7 @@ def test_a_limit_of_zero_is_none(client: Talk) -> None:
 
 
 def test_an_approximate_trim_without_a_limit_has_one_of_a_hundred_nodes() -> None:
-    server = InProcessServer(**{"stream-node-max-entries": "1"})
-    client = Talk(server)
+    client = Talk(nodes_of(1))
     client.all(*(f"XADD s {i}-1 f v" for i in range(1, 151)))
     assert client.do("XTRIM s MAXLEN ~ 0") == 100
     assert client.do("XTRIM s MAXLEN ~ 0") == 50
@@ -111,11 +121,11 @@ def test_the_default_limit_follows_the_size_of_a_node(node_entries: int, limit: 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ("MAXLEN 5 MINID 5", "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"),
-        ("MINID 5 MAXLEN ~ 5", "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"),
-        ("MAXLEN 5 MAXLEN 5", "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"),
-        ("MAXLEN -1", "ERR The MAXLEN argument must be >= 0."),
-        ("MAXLEN ~ -1", "ERR The MAXLEN argument must be >= 0."),
+        ("MAXLEN 5 MINID 5", BOTH),
+        ("MINID 5 MAXLEN ~ 5", BOTH),
+        ("MAXLEN 5 MAXLEN 5", BOTH),
+        ("MAXLEN -1", NEGATIVE),
+        ("MAXLEN ~ -1", NEGATIVE),
         ("MAXLEN x", NOT_AN_INTEGER),
         ("MAXLEN ~", NOT_AN_INTEGER),
         ("MAXLEN ~ ~ 5", NOT_AN_INTEGER),
@@ -125,11 +135,11 @@ def test_the_default_limit_follows_the_size_of_a_node(node_entries: int, limit: 
         ("MINID -", INVALID_ID),
         ("MINID +", INVALID_ID),
         ("MINID ~ (5", INVALID_ID),
-        ("MAXLEN ~ 5 LIMIT -1", "ERR The LIMIT argument must be >= 0."),
+        ("MAXLEN ~ 5 LIMIT -1", NEGATIVE_LIMIT),
         ("MAXLEN ~ 5 LIMIT x", NOT_AN_INTEGER),
-        ("MAXLEN 5 LIMIT 5", "ERR syntax error, LIMIT cannot be used without the special ~ option"),
-        ("MAXLEN = 5 LIMIT 0", "ERR syntax error, LIMIT cannot be used without the special ~ option"),
-        ("LIMIT 5", "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"),
+        ("MAXLEN 5 LIMIT 5", LIMIT_EXACT),
+        ("MAXLEN = 5 LIMIT 0", LIMIT_EXACT),
+        ("LIMIT 5", LIMIT_ALONE),
         ("LIMIT 0", "ERR syntax error, XTRIM must be called with a trimming strategy"),
         ("MAXLEN 5 LIMIT", SYNTAX),
         ("MAXLEN 5 MINID", SYNTAX),
@@ -138,7 +148,7 @@ def test_the_default_limit_follows_the_size_of_a_node(node_entries: int, limit: 
         ("NOMKSTREAM MAXLEN 5", SYNTAX),
         ("MAXLEN ~ 5 KEEPREF", SYNTAX),
     ],
-)  # fmt: skip
+)
 def test_options_that_do_not_fit_are_refused(client: Talk, options: str, text: str) -> None:
     assert client.error(f"XTRIM s {options}") == text
     assert client.ids("s") == remaining(1)
@@ -147,16 +157,16 @@ def test_options_that_do_not_fit_are_refused(client: Talk, options: str, text: s
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ("MAXLEN 5 MINID 5 *", "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"),
-        ("MAXLEN -1 *", "ERR The MAXLEN argument must be >= 0."),
+        ("MAXLEN 5 MINID 5 *", BOTH),
+        ("MAXLEN -1 *", NEGATIVE),
         ("MAXLEN ~ *", NOT_AN_INTEGER),
         ("MINID x *", INVALID_ID),
-        ("LIMIT -1 *", "ERR The LIMIT argument must be >= 0."),
-        ("LIMIT 1 *", "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"),
-        ("LIMIT 0 *", "ERR syntax error, LIMIT cannot be used without the special ~ option"),
-        ("MAXLEN 5 LIMIT 0 *", "ERR syntax error, LIMIT cannot be used without the special ~ option"),
+        ("LIMIT -1 *", NEGATIVE_LIMIT),
+        ("LIMIT 1 *", LIMIT_ALONE),
+        ("LIMIT 0 *", LIMIT_EXACT),
+        ("MAXLEN 5 LIMIT 0 *", LIMIT_EXACT),
     ],
-)  # fmt: skip
+)
 def test_xadd_refuses_the_same(client: Talk, options: str, text: str) -> None:
     assert client.error(f"XADD s {options} f v") == text
     assert client.ids("s") == remaining(1)
@@ -181,8 +191,7 @@ def test_only_a_trim_that_removes_something_is_told(
     client: Talk, events: list[tuple[str, str]], propagated: list[str]
 ) -> None:
     client.all("XTRIM s MAXLEN 10", "XTRIM s MAXLEN ~ 9", "XTRIM missing MAXLEN 1")
-    assert (events, propagated) == ([("keymiss", "missing")], []) or not events
-    events.clear()
+    assert (events, propagated) == ([], [])
     client.do("XTRIM s MAXLEN 9")
     assert events == [("xtrim", "s")]
     assert propagated == ["XTRIM s MAXLEN 9"]

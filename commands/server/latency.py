@@ -1,0 +1,285 @@
+"""LATENCY LATEST, HISTORY, RESET, GRAPH, DOCTOR, HISTOGRAM, HELP.
+
+The first five read the latency monitor (commands/latency.py), which samples slow events while
+latency-monitor-threshold is set. HISTOGRAM reads what is counted for every command
+(commands/histogram.py).
+"""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.help import help_reply
+from commands.instance import Instance
+from commands.latency import LatencyEvent
+from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, Command, command, container
+from commands.server.command_table import find_command
+from protocol import replies
+from protocol.errors import ReplyError
+
+FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
+TIPS = (b"nondeterministic_output", b"request_policy:all_nodes", b"response_policy:special")
+
+GRAPH_WIDTH = 80
+GRAPH_ROWS = 4
+
+container(
+    "LATENCY",
+    group="server",
+    since="2.8.13",
+    summary="Shows how long commands and other events took.",
+)
+
+
+@command(
+    "LATENCY LATEST",
+    arity=2,
+    flags=FLAGS,
+    group="server",
+    since="2.8.13",
+    summary="Returns the latest sample of every event.",
+    tips=TIPS,
+)
+def latency_latest(client: Client, argv: Argv) -> bytes:
+    """Name, Unix time, milliseconds, milliseconds of the worst one since the event is known."""
+    rows = [
+        replies.array(
+            [
+                replies.bulk(name),
+                replies.integer(event.samples[-1][0]),
+                replies.integer(event.samples[-1][1]),
+                replies.integer(event.max_ms),
+            ]
+        )
+        for name, event in client.instance.latency.events.items()
+    ]
+    return replies.array(rows)
+
+
+@command(
+    "LATENCY HISTORY",
+    arity=3,
+    flags=FLAGS,
+    group="server",
+    since="2.8.13",
+    summary="Returns the samples of one event.",
+    syntax="event",
+    tips=TIPS,
+)
+def latency_history(client: Client, argv: Argv) -> bytes:
+    """Pairs of Unix time and milliseconds, the oldest first; empty for an unknown event."""
+    event = client.instance.latency.events.get(argv[2])
+    samples = event.samples if event is not None else ()
+    return replies.array(
+        [
+            replies.array([replies.integer(time_s), replies.integer(duration_ms)])
+            for time_s, duration_ms in samples
+        ]
+    )
+
+
+@command(
+    "LATENCY RESET",
+    arity=-2,
+    flags=FLAGS,
+    group="server",
+    since="2.8.13",
+    summary="Forgets the samples of the named events, or of all.",
+    syntax="[event [event ...]]",
+    tips=(b"request_policy:all_nodes", b"response_policy:all_succeeded"),
+)
+def latency_reset(client: Client, argv: Argv) -> bytes:
+    """How many events were forgotten."""
+    return replies.integer(client.instance.latency.reset(argv[2:]))
+
+
+# -- pictures and words --------------------------------------------------------------------------
+
+
+@command(
+    "LATENCY GRAPH",
+    arity=3,
+    flags=FLAGS,
+    group="server",
+    since="2.8.13",
+    summary="Draws the samples of one event.",
+    syntax="event",
+    tips=TIPS,
+)
+def latency_graph(client: Client, argv: Argv) -> bytes:
+    """A column for each sample, the latest at the right; below it how long ago it was taken."""
+    event = client.instance.latency.events.get(argv[2])
+    if event is None:
+        raise ReplyError(b"ERR No samples available for event '%b'" % argv[2])
+    text = graph(argv[2].decode("latin-1"), event, client.instance.now_ms // 1000)
+    return replies.verbatim(text.encode("latin-1"), client.resp)
+
+
+def graph(name: str, event: LatencyEvent, now_s: int) -> str:
+    """The drawing: a heading, a rule, the columns, and the ages, read from top to bottom."""
+    samples = list(event.samples)[-GRAPH_WIDTH:]
+    durations = [duration_ms for _, duration_ms in samples]
+    high, low = max(durations), min(durations)
+    span = max(1, high - low)
+    levels = [1 + (duration - low) * (GRAPH_ROWS - 1) // span for duration in durations]
+    rows = [
+        "".join("#" if level >= row else " " for level in levels)
+        for row in range(GRAPH_ROWS, 0, -1)
+    ]
+    ages = [_age(max(0, now_s - time_s)) for time_s, _ in samples]
+    depth = max(map(len, ages))
+    labels = ["".join(age.ljust(depth)[row] for age in ages) for row in range(depth)]
+    heading = f"{name} - high {high} ms, low {low} ms (all time high {event.max_ms} ms)"
+    return "\n".join([heading, "-" * GRAPH_WIDTH, *rows, "", *labels]) + "\n"
+
+
+def _age(seconds: int) -> str:
+    """8s, 5m, 3h, 2d."""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+@command(
+    "LATENCY DOCTOR",
+    arity=2,
+    flags=FLAGS,
+    group="server",
+    since="2.8.13",
+    summary="Reports on latency in words.",
+    tips=TIPS,
+)
+def latency_doctor(client: Client, argv: Argv) -> bytes:
+    """A text for people."""
+    return replies.verbatim(report(client.instance).encode("latin-1"), client.resp)
+
+
+def report(instance: Instance) -> str:
+    """What the samples show, and what to look at."""
+    threshold_ms = instance.config.latency_monitor_threshold
+    events = instance.latency.events
+    if not events and not threshold_ms:
+        return (
+            "Nothing is being measured: latency-monitor-threshold is 0. Set it to the number of\n"
+            "milliseconds that an event may take, for example\n"
+            "CONFIG SET latency-monitor-threshold 100, and ask again later.\n"
+        )
+    if not events:
+        return f"No event has taken {threshold_ms} ms or longer. All is well.\n"
+    lines = ["These events took longer than they should have:", ""]
+    lines += [_diagnosis(name.decode("latin-1"), event) for name, event in events.items()]
+    return "\n".join([*lines, "", *_advice(instance)]) + "\n"
+
+
+def _diagnosis(name: str, event: LatencyEvent) -> str:
+    samples = list(event.samples)
+    durations = [duration_ms for _, duration_ms in samples]
+    mean = sum(durations) / len(durations)
+    deviation = sum(abs(duration - mean) for duration in durations) / len(durations)
+    text = (
+        f"- {name}: {len(samples)} spikes, {mean:.0f} ms on average"
+        f" (mean deviation {deviation:.0f} ms), the worst of all {event.max_ms} ms"
+    )
+    if len(samples) > 1:
+        period_s = (samples[-1][0] - samples[0][0]) / (len(samples) - 1)
+        text += f"; one every {period_s:.1f} s"
+    return text
+
+
+def _advice(instance: Instance) -> list[str]:
+    config, names = instance.config, instance.latency.events.keys()
+    slow_us, threshold_ms = config.slowlog_log_slower_than, config.latency_monitor_threshold
+    lines = []
+    if names & {b"command", b"fast-command"}:
+        lines.append("SLOWLOG GET lists the requests that took longest, with their arguments.")
+        if slow_us < 0:
+            lines.append("The slow log is off: CONFIG SET slowlog-log-slower-than turns it on.")
+        elif threshold_ms and slow_us > threshold_ms * 1000:
+            lines.append(
+                "The slow log skips some of them: CONFIG SET slowlog-log-slower-than"
+                f" {threshold_ms * 1000} makes it keep all."
+            )
+        lines.append("A command over a great many entries or keys is one reason: ask for less at")
+        lines.append("a time with COUNT, and walk keys with SCAN instead of KEYS.")
+    if b"expire-cycle" in names:
+        lines.append("Many keys expire at the same time: spread their times to live.")
+    return lines
+
+
+# -- every command -------------------------------------------------------------------------------
+
+
+@command(
+    "LATENCY HISTOGRAM",
+    arity=-2,
+    flags=FLAGS,
+    group="server",
+    since="7.0.0",
+    summary="Returns how the latencies of commands are distributed.",
+    syntax="[command [command ...]]",
+    complexity="O(N) where N is the number of commands with latency information being retrieved.",
+    tips=TIPS,
+)
+def latency_histogram(client: Client, argv: Argv) -> bytes:
+    """By command: the calls, and how many of them took at most 1, 2, 4, ... microseconds.
+
+    A container stands for its sub-commands. Commands that never ran are left out.
+    """
+    stats = client.instance.stats.commands
+    wanted = _named_commands(argv[2:]) if len(argv) > 2 else list(stats)
+    items: list[bytes] = []
+    for declared in wanted:
+        counted = stats.get(declared)
+        if counted is None or not counted.histogram:
+            continue
+        rows = [replies.integer(n) for row in counted.histogram.cumulative_us() for n in row]
+        items.append(replies.bulk(declared.fullname))
+        items.append(
+            replies.mapping(
+                [
+                    replies.bulk(b"calls"),
+                    replies.integer(counted.histogram.calls),
+                    replies.bulk(b"histogram_usec"),
+                    replies.mapping(rows, client.resp),
+                ],
+                client.resp,
+            )
+        )
+    return replies.mapping(items, client.resp)
+
+
+def _named_commands(names: list[bytes]) -> list[Command]:
+    """The commands of these names, sub-commands in the place of containers, each once."""
+    found: dict[Command, None] = {}
+    for name in names:
+        declared = find_command(name)
+        if declared is not None:
+            found |= dict.fromkeys([declared, *declared.subcommands.values()])
+    return list(found)
+
+
+@command(
+    "LATENCY HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="server",
+    since="2.8.13",
+    summary="Lists the sub-commands.",
+)
+def latency_help(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2, for the shape."""
+    return help_reply(
+        b"LATENCY",
+        b"DOCTOR",
+        b"    What the samples show, in words.",
+        b"GRAPH <event>",
+        b"    The samples of an event as a drawing.",
+        b"HISTORY <event>",
+        b"    The samples of an event: time and milliseconds.",
+        b"LATEST",
+        b"    The latest sample of every event.",
+        b"RESET [<event> ...]",
+        b"    Forget the samples of some events, or of all.",
+        b"HISTOGRAM [<command> ...]",
+        b"    How the latencies of commands are distributed.",
+    )

@@ -1,0 +1,204 @@
+"""MEMORY USAGE, STATS, DOCTOR, PURGE, HELP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from sys import getsizeof
+from typing import TypeAlias
+
+from commands.arguments import Arguments
+from commands.client import Client
+from commands.help import help_reply
+from commands.instance import Instance
+from commands.keys.size import value_bytes
+from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
+from commands.server.memory_figures import MemoryFigures, human, memory_figures
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+Figure: TypeAlias = "int | float | dict[bytes, int]"
+
+DEFAULT_SAMPLES = 5
+MEBIBYTE = 1024 * 1024
+# Below this the figures are mostly those of the Python runtime.
+WORTH_A_LOOK_BYTES = 5 * MEBIBYTE
+TIPS = (b"nondeterministic_output", b"request_policy:all_shards", b"response_policy:special")
+
+container(
+    "MEMORY",
+    group="server",
+    since="4.0.0",
+    summary="Shows where the memory is.",
+)
+
+
+@command(
+    "MEMORY USAGE",
+    arity=-3,
+    flags=READONLY,
+    keys=one_key(b"RO", at=2),
+    group="server",
+    since="4.0.0",
+    summary="Estimates the memory that a key occupies.",
+    syntax="key [SAMPLES count]",
+    complexity="O(N) where N is the number of samples.",
+)
+def memory_usage(client: Client, argv: Argv) -> bytes:
+    """Bytes, or null. The key's access time stays as it is."""
+    samples = DEFAULT_SAMPLES
+    arguments = Arguments(argv, 3)
+    while arguments:
+        if not arguments.take(b"SAMPLES"):
+            arguments.finish()
+        samples = arguments.next_int()
+        if samples < 0:
+            raise ReplyError(errors.SYNTAX)
+    db, key = client.db, argv[2]
+    value = db.get(key)
+    if value is None or db.is_expired(key, client.instance.now_ms):
+        return replies.NIL[client.resp]
+    return replies.integer(value_bytes(key, value, samples))
+
+
+@command(
+    "MEMORY STATS",
+    arity=2,
+    group="server",
+    since="4.0.0",
+    summary="Returns where the memory is, in figures.",
+    tips=TIPS,
+)
+def memory_stats(client: Client, argv: Argv) -> bytes:
+    """A map; the databases that hold keys are maps in it."""
+    items: list[bytes] = []
+    for name, value in _figures(client.instance):
+        items += [replies.bulk(name), _encode(value, client.resp)]
+    return replies.mapping(items, client.resp)
+
+
+def _encode(figure: Figure, resp: int) -> bytes:
+    if isinstance(figure, float):
+        return replies.double(figure, resp)
+    if isinstance(figure, int):
+        return replies.integer(figure)
+    items: list[bytes] = []
+    for name, value in figure.items():
+        items += [replies.bulk(name), replies.integer(value)]
+    return replies.mapping(items, resp)
+
+
+def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
+    """Names of Redis 7.2, in its order."""
+    figures = memory_figures(instance)
+    yield b"peak.allocated", figures.peak
+    yield b"total.allocated", figures.used
+    yield b"startup.allocated", figures.startup
+    yield b"replication.backlog", 0
+    yield b"clients.slaves", 0
+    yield b"clients.normal", figures.clients
+    yield b"cluster.links", 0
+    yield b"aof.buffer", 0
+    yield b"lua.caches", 0
+    yield b"functions.caches", 0
+    for db in instance.databases:
+        if len(db):
+            main, expires = getsizeof(db.values), getsizeof(db.expires)
+            tables = {b"overhead.hashtable.main": main, b"overhead.hashtable.expires": expires}
+            yield b"db.%d" % db.index, tables
+    yield b"overhead.total", figures.overhead
+    yield b"keys.count", figures.keys
+    yield b"keys.bytes-per-key", figures.bytes_per_key
+    yield b"dataset.bytes", figures.dataset
+    yield b"dataset.percentage", figures.dataset_percentage
+    yield b"peak.percentage", figures.peak_percentage
+    yield b"allocator.allocated", figures.used
+    yield b"allocator.active", figures.used
+    yield b"allocator.resident", figures.used
+    yield b"allocator-fragmentation.ratio", 1.0
+    yield b"allocator-fragmentation.bytes", 0
+    yield b"allocator-rss.ratio", 1.0
+    yield b"allocator-rss.bytes", 0
+    yield b"rss-overhead.ratio", 1.0
+    yield b"rss-overhead.bytes", 0
+    yield b"fragmentation", 1.0
+    yield b"fragmentation.bytes", 0
+
+
+@command(
+    "MEMORY DOCTOR",
+    arity=2,
+    group="server",
+    since="4.0.0",
+    summary="Reports on memory in words.",
+    tips=TIPS,
+)
+def memory_doctor(client: Client, argv: Argv) -> bytes:
+    """A text for people."""
+    text = report(memory_figures(client.instance), len(client.instance.clients))
+    return replies.verbatim(text.encode(), client.resp)
+
+
+def report(figures: MemoryFigures, clients: int) -> str:
+    """What the figures show, and what to do about it."""
+    if figures.used - figures.startup < WORTH_A_LOOK_BYTES:
+        return (
+            "There is hardly any data: the figures are those of the empty server. Ask again when\n"
+            "there is more.\n"
+        )
+    findings = []
+    if figures.peak > 1.5 * figures.used:
+        findings.append(
+            f"- At its peak the process occupied {human(figures.peak)}, now {human(figures.used)}."
+            " It may need as much again."
+        )
+    if figures.used > 0.8 * figures.total_system:
+        findings.append(
+            f"- The process occupies {human(figures.used)} of the machine's"
+            f" {human(figures.total_system)}. Trim streams (XTRIM, XADD MAXLEN), or move."
+        )
+    if clients and figures.clients // clients > MEBIBYTE:
+        findings.append(
+            f"- Clients have {human(figures.clients)} in their buffers. Some read too slowly or"
+            " ask for too much at once: see CLIENT LIST, fields omem and qbuf."
+        )
+    if not findings:
+        return "Nothing stands out in the use of memory.\n"
+    return "\n".join(["This stands out in the use of memory:", "", *findings]) + "\n"
+
+
+@command(
+    "MEMORY PURGE",
+    arity=2,
+    group="server",
+    since="4.0.0",
+    summary="Gives unused memory back to the system.",
+    tips=(b"request_policy:all_shards", b"response_policy:all_succeeded"),
+)
+def memory_purge(client: Client, argv: Argv) -> bytes:
+    """As far as the allocator can."""
+    client.instance.host.purge_memory()
+    return replies.OK
+
+
+@command(
+    "MEMORY HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="server",
+    since="4.0.0",
+    summary="Lists the sub-commands.",
+)
+def memory_help(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2, for the shape."""
+    return help_reply(
+        b"MEMORY",
+        b"DOCTOR",
+        b"    What stands out in the use of memory, in words.",
+        b"PURGE",
+        b"    Give unused memory back to the operating system.",
+        b"STATS",
+        b"    Where the memory is, in figures.",
+        b"USAGE <key> [SAMPLES <count>]",
+        b"    An estimate of the bytes that a key occupies. Of a stream up to <count> nodes are",
+        b"    looked at (default: 5, 0: all).",
+    )

@@ -1,0 +1,60 @@
+"""commands/keys/lookup.py: finding without using."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.keys.lookup import find, parse_database, peek
+from protocol.errors import ReplyError
+from tests.commands.keys.conversation import Conversation
+
+
+def test_finding_removes_what_has_expired_in_any_database(talk: Conversation) -> None:
+    talk.all("SELECT 3", "SET k v PX 10")
+    talk.server.instance.now_ms += 11
+    db = talk.server.instance.databases[3]
+    assert find(talk.server.instance, db, b"k") is None
+    assert len(db) == 0
+    assert talk.propagated() == ["DEL k"]
+
+
+def test_finding_counts_as_no_use(talk: Conversation) -> None:
+    talk.all("SET k v")
+    stats = talk.server.instance.stats
+    before = (stats.keyspace_hits, stats.keyspace_misses)
+    db = talk.client.state.db
+    assert find(talk.server.instance, db, b"k") is not None
+    assert find(talk.server.instance, db, b"none") is None
+    assert (stats.keyspace_hits, stats.keyspace_misses) == before
+
+
+def test_peeking_counts_hits_and_misses_and_leaves_the_access_time(talk: Conversation) -> None:
+    talk.all("SET k v")
+    stats = talk.server.instance.stats
+    talk.server.instance.now_ms += 5000
+    value = peek(talk.client.state, b"k")
+    assert value is not None
+    assert value.access_ms == talk.server.instance.now_ms - 5000
+    assert peek(talk.client.state, b"none") is None
+    assert (stats.keyspace_hits, stats.keyspace_misses) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        (b"x", b"ERR value is not an integer or out of range"),
+        (b"16", b"ERR DB index is out of range"),
+        (b"-1", b"ERR DB index is out of range"),
+        (
+            b"2147483648",
+            b"ERR value is out of range, value must between -2147483648 and 2147483647",
+        ),
+    ],
+)
+def test_a_database_that_is_not_there_is_refused(
+    talk: Conversation, word: bytes, text: bytes
+) -> None:
+    assert parse_database(talk.client.state, b"15").index == 15
+    with pytest.raises(ReplyError) as refused:
+        parse_database(talk.client.state, word)
+    assert refused.value.text == text

@@ -1,0 +1,28 @@
+"""Replies as Python values, for tests that look at what a reply says rather than at its bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hiredis
+
+
+def decode(reply: bytes) -> Any:
+    """The one reply in `reply`; strings stay bytes."""
+    reader = hiredis.Reader()
+    reader.feed(reply)
+    value = reader.gets()
+    assert value is not False, "the reply is not whole"
+    assert reader.gets() is False, "more than one reply"
+    return value
+
+
+def pairs(flat: list[Any]) -> dict[Any, Any]:
+    """A RESP2 map: keys and values alternate."""
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def info_fields(reply: bytes) -> dict[str, str]:
+    """The fields of INFO, headings left out."""
+    lines = decode(reply).decode().split("\r\n")
+    return dict(line.split(":", 1) for line in lines if line and not line.startswith("#"))

@@ -1,0 +1,49 @@
+"""SHUTDOWN."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessServer
+
+
+@pytest.mark.parametrize("options", [(), ("NOSAVE",), ("now", "force"), ("NOSAVE", "NOW", "FORCE")])
+def test_shutdown_stops_the_server_without_a_reply(options: tuple[str, ...]) -> None:
+    server = InProcessServer()
+    client = server.connect()
+    assert client.pipeline(("SHUTDOWN", *options), ("SET", "k", "v")) == b""
+    assert server.shutdown_requested
+    assert client.closed
+    assert len(server.instance.databases[0]) == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("FOO",), ("SAVE", "NOSAVE"), ("ABORT", "NOW"), ("ABORT", "ABORT"), ("NOW", "FORCE", "x")],
+)
+def test_options_that_do_not_fit_are_a_syntax_error(options: tuple[str, ...]) -> None:
+    server = InProcessServer()
+    assert server.connect().execute("SHUTDOWN", *options) == b"-ERR syntax error\r\n"
+    assert not server.shutdown_requested
+
+
+def test_there_is_never_a_shutdown_to_abort() -> None:
+    server = InProcessServer()
+    reply = server.connect().execute("SHUTDOWN", "ABORT")
+    assert reply == b"-ERR No shutdown in progress.\r\n"
+
+
+def test_saving_at_the_end_is_refused_because_nothing_can_be_saved() -> None:
+    server = InProcessServer()
+    reply = server.connect().execute("SHUTDOWN", "SAVE")
+    assert reply.startswith(b"-ERR Rillway does not have snapshots yet")
+    assert not server.shutdown_requested
+
+
+def test_shutdown_is_not_queued_in_a_transaction() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("MULTI")
+    reply = client.execute("SHUTDOWN")
+    assert reply == b"-ERR Command not allowed inside a transaction\r\n"
+    assert not server.shutdown_requested

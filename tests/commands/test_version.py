@@ -1,0 +1,18 @@
+"""What the server says it is."""
+
+from __future__ import annotations
+
+import re
+
+import rillway
+from commands.version import REDIS_VERSION, RILLWAY_VERSION
+
+
+def test_the_server_and_the_package_have_one_version() -> None:
+    # The server may not import the package, nor may the package import the server.
+    assert rillway.__version__ == RILLWAY_VERSION
+
+
+def test_the_redis_version_is_one_that_clients_can_compare() -> None:
+    # Some clients compare it as numbers, others as text; 7.4 is what client-side caching asks for.
+    assert re.fullmatch(r"7\.4\.\d+", REDIS_VERSION)

@@ -1,0 +1,184 @@
+"""MULTI, EXEC, DISCARD."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessServer
+
+QUEUED = b"+QUEUED\r\n"
+EXECABORT = b"-EXECABORT Transaction discarded because of previous errors.\r\n"
+EXEC_WITHOUT_MULTI = b"-ERR EXEC without MULTI\r\n"
+
+
+@pytest.fixture
+def server() -> InProcessServer:
+    return InProcessServer()
+
+
+def test_exec_answers_each_request_in_order(server: InProcessServer) -> None:
+    client = server.connect()
+    assert client.execute("MULTI") == b"+OK\r\n"
+    assert client.execute("SET", "k", "v") == QUEUED
+    assert client.execute("GET", "k") == QUEUED
+    assert client.execute("EXEC") == b"*2\r\n+OK\r\n$1\r\nv\r\n"
+
+
+def test_queued_requests_do_not_run_before_exec(server: InProcessServer) -> None:
+    client, other = server.connect(), server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    assert other.execute("GET", "k") == b"$-1\r\n"
+    client.execute("EXEC")
+    assert other.execute("GET", "k") == b"$1\r\nv\r\n"
+
+
+def test_an_empty_transaction_answers_an_empty_array(server: InProcessServer) -> None:
+    client = server.connect()
+    client.execute("MULTI")
+    assert client.execute("EXEC") == b"*0\r\n"
+
+
+def test_a_request_that_fails_does_not_stop_the_others(server: InProcessServer) -> None:
+    client = server.connect()
+    client.execute("SET", "k", "v")
+    client.pipeline(("MULTI",), ("XLEN", "k"), ("SET", "j", "w"))
+    wrong_type = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
+    assert client.execute("EXEC") == b"*2\r\n" + wrong_type + b"+OK\r\n"
+    assert client.execute("GET", "j") == b"$1\r\nw\r\n"
+
+
+def test_transactions_do_not_nest(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    assert client.execute("MULTI") == b"-ERR MULTI calls can not be nested\r\n"
+    # Redis goes on with the transaction that is open.
+    assert client.execute("EXEC") == b"*1\r\n+OK\r\n"
+
+
+def test_exec_and_discard_want_a_transaction(server: InProcessServer) -> None:
+    client = server.connect()
+    assert client.execute("EXEC") == EXEC_WITHOUT_MULTI
+    assert client.execute("DISCARD") == b"-ERR DISCARD without MULTI\r\n"
+
+
+def test_discard_drops_the_queue(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    assert client.execute("DISCARD") == b"+OK\r\n"
+    assert client.execute("GET", "k") == b"$-1\r\n"
+    assert client.execute("EXEC") == EXEC_WITHOUT_MULTI
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (("NOPE",), b"-ERR unknown command 'NOPE', with args beginning with: \r\n"),
+        (("GET",), b"-ERR wrong number of arguments for 'get' command\r\n"),
+        (("CLIENT", "NOPE"), b"-ERR unknown subcommand 'NOPE'. Try CLIENT HELP.\r\n"),
+        (("DISCARD", "x"), b"-ERR wrong number of arguments for 'discard' command\r\n"),
+        (("WATCH",), b"-ERR wrong number of arguments for 'watch' command\r\n"),
+    ],
+)
+def test_a_request_that_is_refused_at_once_spoils_the_transaction(
+    server: InProcessServer, request_: tuple[str, ...], error: bytes
+) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    assert client.execute(*request_) == error
+    assert client.execute("EXEC") == EXECABORT
+    assert client.execute("GET", "k") == b"$-1\r\n"
+    assert client.execute("EXEC") == EXEC_WITHOUT_MULTI
+
+
+def test_a_spoiled_transaction_does_not_spoil_the_next(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("NOPE",), ("EXEC",))
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    assert client.execute("EXEC") == b"*1\r\n+OK\r\n"
+
+
+def test_discard_ends_a_spoiled_transaction(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("NOPE",))
+    assert client.execute("DISCARD") == b"+OK\r\n"
+    client.pipeline(("MULTI",), ("PING",))
+    assert client.execute("EXEC") == b"*1\r\n+PONG\r\n"
+
+
+def test_an_exec_that_is_refused_itself_loses_the_transaction(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    assert client.execute("EXEC", "x") == (
+        b"-EXECABORT Transaction discarded because of:"
+        b" wrong number of arguments for 'exec' command\r\n"
+    )
+    assert client.execute("EXEC") == EXEC_WITHOUT_MULTI
+    assert client.execute("GET", "k") == b"$-1\r\n"
+
+
+def test_nothing_blocks_inside_a_transaction(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("XREAD", "BLOCK", "0", "STREAMS", "s", "$"), ("PING",))
+    assert client.execute("EXEC") == b"*2\r\n*-1\r\n+PONG\r\n"
+    # Outside of it, the same request waits again.
+    assert client.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$") == b""
+
+
+def test_waiters_see_only_what_the_transaction_leaves(server: InProcessServer) -> None:
+    client, waiter = server.connect(), server.connect()
+    waiter.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    client.pipeline(("MULTI",), ("XADD", "s", "1-1", "f", "v"), ("XDEL", "s", "1-1"))
+    client.pipeline(("XADD", "s", "1-2", "f", "w"), ("EXEC",))
+    received = waiter.received()
+    assert b"$3\r\n1-2\r\n" in received
+    assert b"$3\r\n1-1\r\n" not in received
+
+
+def test_the_protocol_may_change_between_two_replies(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("GET", "k"), ("HELLO", "3"), ("GET", "k"))
+    reply = client.execute("EXEC")
+    assert reply.startswith(b"*3\r\n$-1\r\n%7\r\n")
+    assert reply.endswith(b"_\r\n")
+
+
+def test_a_subscription_inside_a_transaction_is_one_of_its_replies(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SUBSCRIBE", "q"), ("PING",), ("UNSUBSCRIBE",))
+    assert client.execute("EXEC") == (
+        b"*3\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nq\r\n:1\r\n"
+        b"*2\r\n$4\r\npong\r\n$0\r\n\r\n"
+        b"*3\r\n$11\r\nunsubscribe\r\n$1\r\nq\r\n:0\r\n"
+    )
+
+
+def test_a_message_to_oneself_comes_behind_the_replies_of_the_transaction(
+    server: InProcessServer,
+) -> None:
+    client = server.connect()
+    client.execute("HELLO", 3)
+    client.execute("SUBSCRIBE", "q")
+    client.pipeline(("MULTI",), ("PUBLISH", "q", "m"), ("PING",))
+    assert client.execute("EXEC") == (
+        b"*2\r\n:1\r\n+PONG\r\n>3\r\n$7\r\nmessage\r\n$1\r\nq\r\n$1\r\nm\r\n"
+    )
+
+
+def test_a_transaction_is_propagated_as_one(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "a", "1"), ("GET", "a"), ("SET", "b", "2"), ("EXEC",))
+    (unit,) = [requests for _, requests in server.propagated]
+    assert unit == [[b"MULTI"], [b"SET", b"a", b"1"], [b"SET", b"b", b"2"], [b"EXEC"]]
+
+
+def test_a_transaction_that_changes_nothing_is_not_propagated(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("GET", "a"), ("PING",), ("EXEC",))
+    assert server.propagated == []
+
+
+def test_a_client_that_leaves_takes_its_queue_with_it(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    client.disconnect()
+    assert server.connect().execute("GET", "k") == b"$-1\r\n"

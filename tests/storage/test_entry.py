@@ -1,0 +1,47 @@
+"""The wire form of an entry."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.entry import Shape, decode_fields
+
+ID_BULK = b"$3\r\n7-1\r\n"
+
+FIELDS = st.lists(st.binary(max_size=12) | st.sampled_from([b"%d", b"\r\n", b"%%", b"$1\r\n"]))
+
+
+def pairs(fields: list[bytes]) -> list[bytes]:
+    return fields[: len(fields) // 2 * 2]
+
+
+def plainly_encoded(fields: list[bytes]) -> bytes:
+    entry = b"*2\r\n" + ID_BULK + b"*%d\r\n" % len(fields)
+    for part in fields:
+        entry += b"$%d\r\n" % len(part) + part + b"\r\n"
+    return entry
+
+
+def test_an_entry_is_an_array_of_its_id_and_its_fields() -> None:
+    entry = Shape([b"f", b"name"]).encode(ID_BULK, [b"f", b"v", b"name", b""])
+    assert entry == b"*2\r\n$3\r\n7-1\r\n*4\r\n$1\r\nf\r\n$1\r\nv\r\n$4\r\nname\r\n$0\r\n\r\n"
+
+
+@given(FIELDS)
+def test_encoding_by_shape_is_the_same_as_encoding_each_field(fields: list[bytes]) -> None:
+    fields = pairs(fields)
+    assert Shape(fields[::2]).encode(ID_BULK, fields) == plainly_encoded(fields)
+
+
+@given(FIELDS)
+def test_decoding_gives_back_the_fields(fields: list[bytes]) -> None:
+    fields = pairs(fields)
+    assert decode_fields(plainly_encoded(fields)) == fields
+
+
+def test_a_shape_serves_other_values_of_the_same_names() -> None:
+    shape = Shape([b"temperature"])
+    for value in (b"21.5", b"", b"x" * 1000):
+        fields = [b"temperature", value]
+        assert shape.encode(ID_BULK, fields) == plainly_encoded(fields)

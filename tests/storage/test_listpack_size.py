@@ -1,0 +1,81 @@
+"""Sizes of Redis's listpack elements."""
+
+from __future__ import annotations
+
+import pytest
+
+from storage.listpack_size import element_bytes, entry_bytes, header_bytes, integer_bytes
+
+
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [
+        (0, 2),
+        (127, 2),
+        (128, 3),
+        (-1, 3),
+        (4095, 3),
+        (-4096, 3),
+        (4096, 4),
+        (-4097, 4),
+        (32767, 4),
+        (32768, 5),
+        (-32769, 5),
+        (8388607, 5),
+        (8388608, 6),
+        (-8388609, 6),
+        (2**31 - 1, 6),
+        (2**31, 10),
+        (-(2**31) - 1, 10),
+        (2**63 - 1, 10),
+        (-(2**63), 10),
+    ],
+)
+def test_an_integer_takes_as_few_bytes_as_will_do(number: int, size: int) -> None:
+    assert integer_bytes(number) == size
+    assert element_bytes(b"%d" % number) == size
+
+
+def test_a_difference_wraps_around_as_in_c() -> None:
+    assert integer_bytes(1 - 2**64) == integer_bytes(1)
+    assert integer_bytes(2**64 - 1) == integer_bytes(-1)
+
+
+@pytest.mark.parametrize(
+    "text", [b"007", b"-0", b"+1", b"1.5", b" 1", b"-", b"-01", b"1_0", b"%d" % 2**63]
+)
+def test_what_is_no_canonical_integer_is_kept_as_a_string(text: bytes) -> None:
+    assert element_bytes(text) == len(text) + 2
+
+
+@pytest.mark.parametrize(
+    ("length", "overhead"),
+    [
+        (0, 2),
+        (63, 2),
+        (64, 3),
+        (125, 3),
+        (126, 4),
+        (4095, 4),
+        (4096, 7),
+        (16377, 7),
+        (16378, 8),
+        (2097145, 8),
+        (2097146, 9),
+    ],
+)
+def test_a_string_takes_a_longer_frame_the_longer_it_is(length: int, overhead: int) -> None:
+    assert element_bytes(b"x" * length) == length + overhead
+
+
+def test_the_names_of_the_node_are_left_out_of_an_entry() -> None:
+    key = 5 << 64
+    same = entry_bytes(key, [b"f"], key + 1, [b"f", b"v"])
+    assert same == 2 + 2 + 2 + 3 + 2  # flags, two differences, the value, the element count
+    other = entry_bytes(key, [b"g"], key + 1, [b"f", b"v"])
+    assert other == same + 2 + 3  # the number of fields, and the name
+
+
+def test_an_empty_node_holds_its_counts_and_names() -> None:
+    assert header_bytes(1, 0, [b"f"]) == 7 + 2 + 2 + 2 + 3 + 2
+    assert header_bytes(128, 128, [b"f"]) == header_bytes(1, 0, [b"f"]) + 2
