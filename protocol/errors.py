@@ -164,9 +164,13 @@ def client_attribute_characters(option: bytes) -> ReplyError:
     return ReplyError(b"ERR %b cannot contain spaces, newlines or special characters." % option)
 
 
+# -- messages ----------------------------------------------------------------------------------
+
+SSUBSCRIBE_DENIED = b"ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"
+
 # -- client-side caching -----------------------------------------------------------------------
 
-CACHING_WITHOUT_MODE = (
+CACHING_WITHOUT_TRACKING = (
     b"ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or"
     b" OPTOUT mode enabled"
 )

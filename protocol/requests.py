@@ -5,8 +5,7 @@ knows every rule, every limit and every error text. The *fast path* hands whole 
 hiredis or to `bytes.split`, and what they make of them counts only where it is proven to be what
 the scanner would have said; otherwise the scanner reads the same bytes again. hiredis parses
 replies, so it accepts much that is no request, and it allocates a list for an array header before
-the elements are there: nothing is fed to it that could make it allocate more than a few times
-the bytes received.
+the elements are there: it is never fed headers that announce more than the bytes could hold.
 
 Guaranteed: the same requests and the same error however the bytes are cut; memory in proportion
 to the bytes received, whatever they announce; time linear in them.
@@ -34,7 +33,7 @@ import hiredis
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one connection may send."""
+    """What one connection may send; the defaults are Redis's, but for `max_arguments`."""
 
     max_arguments: int = 1_048_576
     max_bulk_bytes: int = 512 * 1024 * 1024  # proto-max-bulk-len

@@ -180,7 +180,8 @@ def quote(word: str) -> str:
 def rewrite_configuration(path: str, config: Configuration) -> None:
     """Bring the file in line with the values in force. Raises OSError; the file stays whole."""
     path = os.path.realpath(path)  # a symbolic link goes on pointing to the file
-    lines = _text(path).splitlines() if os.path.exists(path) else []
+    # Not splitlines: it takes more characters for line breaks than redis.conf does.
+    lines = _text(path).removesuffix("\n").split("\n") if os.path.exists(path) else []
     _replace(path, "".join(f"{line}\n" for line in rewritten(lines, config)))
 
 

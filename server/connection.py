@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, cast
 
 from commands.client import GATE_AUTH, Client
 from protocol import replies
-from protocol.requests import Limits
 from server import clock
 from server.session import Session
 
@@ -51,14 +50,10 @@ class Connection(asyncio.Protocol):
         self.client = client
         self._identify()
         client.transport = self
-        limits = Limits(
-            max_bulk_bytes=instance.config.proto_max_bulk_len,
-            max_buffer_bytes=instance.config.client_query_buffer_limit,
-        )
         if instance.config.requirepass:
             client.authenticated = False
             client.gates |= GATE_AUTH
-        self.session = Session(client, self.service.dispatcher, limits)
+        self.session = Session(client, self.service.dispatcher)
         self.service.cycle.sessions[client] = self.session
         refusal = self._refusal()
         if refusal:

@@ -51,6 +51,7 @@ from protocol.errors import ReplyError
 from storage.stream import Stream
 
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
+_HTTP_WORDS = {b"post", b"host:"}
 _WHILE_SUBSCRIBED = {
     b"ping", b"subscribe", b"psubscribe", b"ssubscribe",
     b"unsubscribe", b"punsubscribe", b"sunsubscribe", b"quit", b"reset",
@@ -141,6 +142,11 @@ class Dispatcher:
     def _find(self, client: Client, argv: Argv) -> Command | None:
         """The command or sub-command in any spelling; answers an error and None if unknown."""
         command = COMMANDS.get(argv[0].lower())
+        if command is None and argv[0].lower() in _HTTP_WORDS:
+            # Somebody makes a browser send commands to us: what follows must not run.
+            self.instance.host.log("warning", f"HTTP request from {client.address!r}: closed")
+            self.instance.host.close(client)
+            return None
         if command is None:
             self._reject(client, None, errors.unknown_command(argv))
             return None

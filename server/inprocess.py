@@ -19,7 +19,6 @@ from commands.host import ProcessFacts
 from commands.instance import Instance
 from commands.registry import Argv
 from protocol import replies
-from protocol.requests import Limits
 from server.cron import expire_keys
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
@@ -162,12 +161,7 @@ class InProcessClient:
         if server.instance.config.requirepass:
             self.state.authenticated = False
             self.state.gates |= GATE_AUTH
-        config = server.instance.config
-        limits = Limits(
-            max_bulk_bytes=config.proto_max_bulk_len,
-            max_buffer_bytes=config.client_query_buffer_limit,
-        )
-        self.session = Session(self.state, server.dispatcher, limits)
+        self.session = Session(self.state, server.dispatcher)
         server.cycle.sessions[self.state] = self.session
 
     def execute(self, *words: Word) -> bytes:

@@ -32,6 +32,7 @@ from server.connection import Connection
 from server.cron import close_idle_clients, expire_keys
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
+from server.session import request_limits
 
 LEVELS = {
     "debug": logging.DEBUG,
@@ -286,6 +287,9 @@ class Service:
                 os.chdir(config.dir)
             except OSError as error:
                 raise ValueError(error.strerror) from None
+        if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
+            for session in self.cycle.sessions.values():
+                session.reader.limits = request_limits(config)
         if "loglevel" in names:
             self.logger.setLevel(LEVELS[config.loglevel])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 
 from commands.client import Client
+from commands.configuration import Configuration
 from commands.registry import Argv
 from protocol import replies
 from protocol.requests import Limits, RequestReader
@@ -19,10 +20,12 @@ from server.dispatch import Dispatcher
 class Session:
     """Feeds one client's requests to the dispatcher."""
 
-    def __init__(self, client: Client, dispatcher: Dispatcher, limits: Limits) -> None:
+    def __init__(self, client: Client, dispatcher: Dispatcher) -> None:
         self.client = client
         self.dispatcher = dispatcher
-        self.reader = RequestReader(limits, authenticated=client.authenticated)
+        self.reader = RequestReader(
+            request_limits(client.instance.config), authenticated=client.authenticated
+        )
         self.backlog: deque[Argv] = deque()
 
     def receive(self, data: bytes) -> None:
@@ -69,3 +72,11 @@ class Session:
             if not execute(client, argv) or client.closed:
                 self.backlog.extend(requests[position + 1 :])
                 return
+
+
+def request_limits(config: Configuration) -> Limits:
+    """What the configuration lets a connection send."""
+    return Limits(
+        max_bulk_bytes=config.proto_max_bulk_len,
+        max_buffer_bytes=config.client_query_buffer_limit,
+    )

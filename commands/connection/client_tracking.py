@@ -118,8 +118,8 @@ def _overlap(one: bytes, other: bytes) -> bool:
 def client_caching(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     state = client.tracking
-    if state is None or not (state.optin or state.optout):
-        raise ReplyError(errors.CACHING_WITHOUT_MODE)
+    if state is None:
+        raise ReplyError(errors.CACHING_WITHOUT_TRACKING)
     word = argv[2].upper()
     if word == b"YES":
         if not state.optin:

@@ -11,7 +11,7 @@ is not subscribed when one is published never sees it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from commands.client import GATE_SUBSCRIBED
@@ -57,14 +57,38 @@ class Subscriptions:
         return len(self.by_name.get(name, ()))
 
 
+class Patterns(Subscriptions):
+    """The subscriptions to patterns, and which of them fit a channel."""
+
+    def __init__(self, names_of: Callable[[Client], Names]) -> None:
+        super().__init__(names_of)
+        # Kept here because many patterns would push each other out of a shared cache.
+        self._matchers: dict[bytes, Matcher] = {}
+
+    def add(self, client: Client, name: bytes) -> None:
+        """Subscribe; nothing if it is subscribed already."""
+        super().add(client, name)
+        if name not in self._matchers:
+            self._matchers[name] = matcher(name)
+
+    def remove(self, client: Client, name: bytes) -> None:
+        """Unsubscribe; nothing if it is not subscribed."""
+        super().remove(client, name)
+        if name not in self.by_name:
+            self._matchers.pop(name, None)
+
+    def fitting(self, channel: bytes) -> Iterator[bytes]:
+        """The patterns that match `channel`, the oldest first."""
+        return (pattern for pattern, matches in self._matchers.items() if matches(channel))
+
+
 class PubSub:
     """The subscriptions of all clients."""
 
     def __init__(self) -> None:
         self.channels = Subscriptions(lambda client: client.channels)
-        self.patterns = Subscriptions(lambda client: client.patterns)
+        self.patterns = Patterns(lambda client: client.patterns)
         self.shard_channels = Subscriptions(lambda client: client.shard_channels)
-        self._matchers: dict[bytes, Matcher] = {}  # of the patterns that have subscribers
 
     def publish(self, channel: bytes, message: bytes) -> int:
         """Send to the subscribers of the channel and of the patterns; how many got it."""
@@ -73,10 +97,9 @@ class PubSub:
         subscribers = self.channels.by_name.get(channel)
         if subscribers:
             receivers += _deliver(subscribers, [replies.bulk(b"message"), *named])
-        for pattern, subscribers in self.patterns.by_name.items():
-            if self._matches(pattern, channel):
-                head = [replies.bulk(b"pmessage"), replies.bulk(pattern)]
-                receivers += _deliver(subscribers, head + named)
+        for pattern in self.patterns.fitting(channel):
+            head = [replies.bulk(b"pmessage"), replies.bulk(pattern)]
+            receivers += _deliver(self.patterns.by_name[pattern], head + named)
         return receivers
 
     def publish_to_shard(self, channel: bytes, message: bytes) -> int:
@@ -90,15 +113,6 @@ class PubSub:
         for kind in (self.channels, self.patterns, self.shard_channels):
             for name in list(kind.names_of(client)):
                 kind.remove(client, name)
-
-    def _matches(self, pattern: bytes, channel: bytes) -> bool:
-        # Kept here because a few hundred patterns would push each other out of a shared cache.
-        if len(self._matchers) > 2 * len(self.patterns) + 64:
-            self._matchers.clear()
-        matches = self._matchers.get(pattern)
-        if matches is None:
-            matches = self._matchers[pattern] = matcher(pattern)
-        return matches(channel)
 
 
 def is_subscribed(client: Client) -> bool:

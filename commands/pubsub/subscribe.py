@@ -8,12 +8,14 @@ Source: Redis 7.2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from commands.client import GATE_SILENT, Client
 from commands.pubsub.registry import PubSub, Subscriptions
 from commands.registry import LOADING, NOSCRIPT, PUBSUB, STALE, Argv, KeySpec, command
-from protocol import replies
+from protocol import errors, replies
+from protocol.errors import ReplyError
 
 _FLAGS = PUBSUB | NOSCRIPT | LOADING | STALE
 # Redis declares shard channels as keys, so that a cluster can route them.
@@ -25,27 +27,21 @@ class _Kind:
     """What differs between the three pairs of commands."""
 
     prefix: bytes  # of "subscribe" and "unsubscribe" in the messages
-    attribute: str  # of PubSub
-
-    def table(self, client: Client) -> Subscriptions:
-        pubsub: PubSub = client.instance.pubsub
-        table: Subscriptions = getattr(pubsub, self.attribute)
-        return table
-
-    def count(self, client: Client) -> int:
-        """The number at the end of each message."""
-        if self is _SHARD:
-            return len(client.shard_channels)
-        return len(client.channels) + len(client.patterns)
+    table_of: Callable[[PubSub], Subscriptions]
+    count_of: Callable[[Client], int]  # the number at the end of each message
 
 
-_CHANNEL = _Kind(b"", "channels")
-_PATTERN = _Kind(b"p", "patterns")
-_SHARD = _Kind(b"s", "shard_channels")
+def _count_channels_and_patterns(client: Client) -> int:
+    return len(client.channels) + len(client.patterns)
+
+
+_CHANNEL = _Kind(b"", lambda pubsub: pubsub.channels, _count_channels_and_patterns)
+_PATTERN = _Kind(b"p", lambda pubsub: pubsub.patterns, _count_channels_and_patterns)
+_SHARD = _Kind(b"s", lambda pubsub: pubsub.shard_channels, lambda c: len(c.shard_channels))
 
 
 def _subscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
-    table = kind.table(client)
+    table = kind.table_of(client.instance.pubsub)
     messages = []
     for name in names:
         table.add(client, name)
@@ -55,7 +51,7 @@ def _subscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
 
 def _unsubscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
     """Without names: from all of the kind; if there are none, one message with a null name."""
-    table = kind.table(client)
+    table = kind.table_of(client.instance.pubsub)
     messages = []
     for name in names or list(table.names_of(client)):
         table.remove(client, name)
@@ -70,7 +66,7 @@ def _message(client: Client, kind: _Kind, word: bytes, name: bytes | None) -> by
         replies.push_header(3, client.resp)
         + replies.bulk(kind.prefix + word)
         + replies.bulk_or_nil(name, client.resp)
-        + replies.integer(kind.count(client))
+        + replies.integer(kind.count_of(client))
     )
 
 
@@ -155,7 +151,9 @@ def punsubscribe(client: Client, argv: Argv) -> bytes:
     complexity="O(N) where N is the number of shard channels.",
 )
 def ssubscribe(client: Client, argv: Argv) -> bytes:
-    """Source: Redis 7.2."""
+    """Unlike SUBSCRIBE, refused inside a transaction, where nothing may wait. Source: Redis 7.2."""
+    if client.deny_blocking:
+        raise ReplyError(errors.SSUBSCRIBE_DENIED)
     return _subscribe(client, _SHARD, argv[1:])
 
 

@@ -24,13 +24,14 @@ T = TypeVar("T")
 
 DEFAULT_FULL_COUNT = 10
 
+# The tutorials on streams print these lines: their transcripts hold to the letter.
 HELP = (
     b"CONSUMERS <key> <groupname>",
-    b"    List the consumers of a group.",
+    b"    Show consumers of <groupname>.",
     b"GROUPS <key>",
-    b"    List the groups of a stream.",
-    b"STREAM <key> [FULL [COUNT <count>]]",
-    b"    Describe a stream; FULL: with up to <count> entries, its groups and consumers.",
+    b"    Show the stream consumer groups.",
+    b"STREAM <key> [FULL [COUNT <count>]",
+    b"    Show information about the stream.",
 )
 
 container("XINFO", group="stream", since="5.0.0", summary="Describes a stream and its groups.")

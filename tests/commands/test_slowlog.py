@@ -6,12 +6,12 @@ import pytest
 
 from commands.client import Client
 from commands.slowlog import SlowLog, shortened
-from server.inprocess import InProcessServer
+from tests.commands.server.decoding import server_with
 
 
 @pytest.fixture
 def client() -> Client:
-    return InProcessServer(**{"slowlog-max-len": "3"}).connect().state
+    return server_with(slowlog_max_len="3").connect().state
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from tests.compat.drawing import Argument, Draft, Drafts, NextID, mostly, one_of
+from tests.compat.drawing import Argument, Draft, Drafts, Rising, mostly, one_of
 
 MAX_ID = b"18446744073709551615-18446744073709551615"
 
-stream_key = mostly(one_of(b"s", b"s", b"s", b"t"), one_of(b"text", b"missing", b""))
+stream_key = mostly(one_of(b"s", b"s", b"s", b"s", b"t"), one_of(b"text", b"missing", b""))
 string_key = mostly(one_of(b"text", b"count"), one_of(b"s", b"missing", b""))
 any_key = one_of(b"s", b"t", b"text", b"count", b"missing")
 group = mostly(one_of(b"g", b"g", b"h"), one_of(b"", b"nogroup"))
@@ -38,8 +38,8 @@ fields: Drafts = st.lists(st.tuples(field, value), min_size=1, max_size=3).map(
 
 plain_id = st.builds(
     lambda ms, sequence: b"%d%b" % (ms, sequence),
-    st.integers(0, 14),
-    one_of(b"", b"-0", b"-0", b"-1", b"-2"),
+    st.integers(0, 10),
+    one_of(b"", b"-0", b"-0", b"-0", b"-1"),
 )
 odd_id = one_of(
     b"-", b"+", b"$", b">", b"*", b"0-*", b"3-*", b"(", b"(-", b"(+", b"((1-0", MAX_ID,
@@ -49,12 +49,12 @@ odd_id = one_of(
     b"1-" + b"0" * 130,
 )  # fmt: skip
 stored_id = mostly(plain_id, odd_id)
-stored_ids: Drafts = st.lists(stored_id, min_size=1, max_size=4)
+stored_ids: Drafts = st.lists(stored_id, min_size=1, max_size=6)
 exclusive_id = plain_id.map(lambda one: b"(" + one)
 interval_start = st.one_of(one_of(b"-", b"-", b"0"), stored_id, exclusive_id)
 interval_end = st.one_of(one_of(b"+", b"+", b"9"), stored_id, exclusive_id)
 next_id: SearchStrategy[Argument] = st.sampled_from(
-    [NextID(b"%d-*"), NextID(b"%d-*"), NextID(b"%d-1"), NextID(b"%d"), NextID(b"%d-0")]
+    [Rising(b"%d-*"), Rising(b"%d-*"), Rising(b"%d"), Rising(b"%d-0"), Rising(b"%d-1")]
 )
 new_id: SearchStrategy[Argument] = mostly(next_id, stored_id)
 
@@ -64,6 +64,9 @@ idle_ms = mostly(one_of(b"0", b"50000", b"200000"), odd_number)
 past_ms = mostly(one_of(b"1700000000000", b"1"), odd_number)
 block_ms = mostly(one_of(b"1", b"0"), odd_number)
 
+# What is compared with the time left (GT, LT) must be no other command's, or a ms would decide.
+new_seconds_to_live: SearchStrategy[Argument] = st.just(Rising(b"%d50000"))
+new_ms_to_live: SearchStrategy[Argument] = st.just(Rising(b"%d50000000"))
 seconds_to_live = mostly(one_of(b"100000", b"200000"), odd_number)
 ms_to_live = mostly(one_of(b"100000000", b"200000000"), odd_number)
 unix_seconds = mostly(one_of(b"4102444800", b"4202444800"), odd_number)

@@ -165,8 +165,10 @@ key_command: Drafts = weighted(
         ),
     ),
     (1, command(b"MOVE", arg.any_key, _database)),
-    (2, command(b"EXPIRE", arg.any_key, arg.seconds_to_live, _expiry_condition)),
-    (2, command(b"PEXPIRE", arg.any_key, arg.ms_to_live, _expiry_condition)),
+    (1, command(b"EXPIRE", arg.any_key, arg.seconds_to_live)),
+    (1, command(b"PEXPIRE", arg.any_key, arg.ms_to_live)),
+    (2, command(b"EXPIRE", arg.any_key, arg.new_seconds_to_live, _expiry_condition)),
+    (2, command(b"PEXPIRE", arg.any_key, arg.new_ms_to_live, _expiry_condition)),
     (2, command(b"EXPIREAT", arg.any_key, arg.unix_seconds, _expiry_condition)),
     (2, command(b"PEXPIREAT", arg.any_key, arg.unix_ms, _expiry_condition)),
     (1, command(b"TTL", arg.any_key)),
@@ -254,17 +256,22 @@ transaction_command: Drafts = weighted(
 
 @st.composite
 def misspelt(draw: st.DrawFn, commands: Drafts) -> Draft:
-    """A command with an argument dropped, doubled, in lower case, or not of its own."""
+    """A command that is unknown, in lower case, or has an argument dropped, doubled or foreign.
+
+    The name is never dropped: the argument after it might be a command too (`FLUSHDB SYNC`).
+    """
     draft = list(draw(commands))
-    position = draw(st.integers(0, len(draft) - 1))
+    way = draw(st.sampled_from(["drop", "double", "lower", "foreign", "unknown"]))
+    if way == "unknown":
+        return [draw(one_of(b"XNOSUCH", b"xadd ", b"")), *draft[1:]]
+    position = draw(st.integers(0 if way == "lower" else 1, len(draft) - 1)) if draft[1:] else 0
     chosen = draft[position]
-    way = draw(st.sampled_from(["drop", "double", "lower", "foreign"]))
-    if way == "drop" and len(draft) > 1:
+    if way == "lower":
+        draft[position] = chosen.lower() if isinstance(chosen, bytes) else chosen
+    elif way == "drop" and position:
         del draft[position]
     elif way == "double":
         draft.insert(position, chosen)
-    elif way == "foreign":
+    else:
         draft.insert(position + 1, draw(one_of(b"FOO", b"COUNT", b"1", b"")))
-    elif isinstance(chosen, bytes):
-        draft[position] = chosen.lower()
     return draft

@@ -12,19 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tests.compat import difference_rules as rules
 from tests.compat.comparing import (
-    AnyOf,
-    Either,
-    Exactly,
     Exchange,
     Expected,
     History,
-    changed_field,
-    changed_items,
-    with_field_after,
 )
-from tests.support.resp import Reply
-from tests.compat.sequences import consumers_created_by
 
 Rule: TypeAlias = Callable[[History, Exchange, Expected], Expected]
 
@@ -53,22 +46,6 @@ class Difference:
     rule: Rule | None = None
 
 
-INVALID_ID = b"-ERR Invalid stream ID specified as stream command argument\r\n"
-PLUS_IS_MEANINGLESS = (
-    b"-ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of "
-    b"this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would "
-    b"just return an empty result set.\r\n"
-)
-UNBALANCED = (
-    b"-ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' "
-    b"must be specified.\r\n"
-)
-UNBALANCED_NEWER = {
-    b"XREAD": b"-ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' "
-    b"must be specified.\r\n",
-    b"XREADGROUP": b"-ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID "
-    b"or '>' must be specified.\r\n",
-}
 STREAM_WITH_CONSUMER = """\
  1) "length"
  2) (integer) 1
@@ -115,133 +92,6 @@ GROUP_LAG = """\
    10) {}
    11) "lag"
    12) {}"""
-NO_CONSUMER_CREATED = Exactly(b":0\r\n")
-
-
-def name_of(exchange: Exchange) -> bytes:
-    return exchange.argv[0].upper()
-
-
-def _about(exchange: Exchange) -> bytes:
-    """XINFO's and XGROUP's sub-command."""
-    return exchange.argv[1].upper() if len(exchange.argv) > 1 else b""
-
-
-def _inactive(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    if name_of(exchange) != b"XINFO" or _about(exchange) != b"CONSUMERS":
-        return wanted
-    return changed_items(
-        wanted, lambda consumer: with_field_after(consumer, b"idle", b"inactive", AnyOf((b":",)))
-    )
-
-
-def _active_time(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    if name_of(exchange) != b"XINFO" or _about(exchange) != b"STREAM":
-        return wanted
-    return changed_field(wanted, b"groups", lambda groups: changed_items(groups, _with_active_time))
-
-
-def _with_active_time(group: Expected) -> Expected:
-    return changed_field(
-        group,
-        b"consumers",
-        lambda consumers: changed_items(
-            consumers,
-            lambda one: with_field_after(one, b"seen-time", b"active-time", AnyOf((b":",))),
-        ),
-    )
-
-
-def _last_entry(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    refused = exchange.theirs.head == INVALID_ID and b"+" in exchange.argv
-    if name_of(exchange) == b"XREAD" and refused:
-        return AnyOf((b"*", b"%", b"_", b"-"))
-    if name_of(exchange) == b"XREADGROUP" and refused:
-        return Either((wanted, Exactly(PLUS_IS_MEANINGLESS)))
-    return wanted
-
-
-def _unbalanced(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    if exchange.theirs.head == UNBALANCED:
-        return Exactly(UNBALANCED_NEWER[name_of(exchange)])
-    return wanted
-
-
-def _consumers(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    if exchange.theirs.head != b":1\r\n" or _about(exchange) != b"CREATECONSUMER":
-        return wanted
-    for earlier in reversed(history.exchanges):
-        if _about(earlier) != b"CREATECONSUMER":
-            created = exchange.argv in consumers_created_by(earlier.argv)
-            return NO_CONSUMER_CREATED if created and earlier.theirs.kind != b"-" else wanted
-    return wanted
-
-
-def _lag(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    """Redis 7.4's two short cuts; what they need to know is in the same reply, or just before."""
-    if name_of(exchange) != b"XINFO" or exchange.theirs.kind == b"-":
-        return wanted
-    if _about(exchange) == b"STREAM":
-        return changed_field(
-            wanted, b"groups", lambda groups: changed_items(groups, _group_lag(exchange.theirs))
-        )
-    if _about(exchange) == b"GROUPS":
-        before = history.exchanges[-1] if history.exchanges else exchange
-        if before.argv == [b"XINFO", b"STREAM", *exchange.argv[2:]]:
-            return changed_items(wanted, _group_lag(before.theirs))
-        return changed_items(
-            wanted, lambda group: changed_field(group, b"lag", lambda lag: AnyOf((b":", b"_")))
-        )
-    return wanted
-
-
-def _group_lag(stream: Reply) -> Callable[[Expected], Expected]:
-    """Changes a group's lag where Redis 7.4 knows it without counting."""
-    length = field_of(stream, b"length").number
-    first_id = id_of(field_of(stream, b"recorded-first-entry-id"))
-    deletions_are_before = id_of(field_of(stream, b"max-deleted-entry-id")) < first_id
-
-    def change(group: Expected) -> Expected:
-        last_delivered = value_of(group, b"last-delivered-id")
-        known = (
-            field_of(stream, b"entries-added").number == 0
-            or length == 0
-            or (
-                deletions_are_before
-                and isinstance(last_delivered, Exactly)
-                and id_of(Reply(last_delivered.head)) < first_id
-            )
-        )
-        lag = Exactly(b":%d\r\n" % length)
-        return changed_field(group, b"lag", lambda older: lag if known else older)
-
-    return change
-
-
-def field_of(reply: Reply, name: bytes) -> Reply:
-    """The value of a field of a map, flat or not."""
-    return next(
-        value
-        for key, value in zip(reply.items[::2], reply.items[1::2], strict=True)
-        if key.text == name
-    )
-
-
-def value_of(reply: Expected, name: bytes) -> Expected:
-    """The same for what is expected."""
-    assert isinstance(reply, Exactly)
-    return next(
-        value
-        for key, value in zip(reply.items[::2], reply.items[1::2], strict=True)
-        if isinstance(key, Exactly) and key.head.endswith(b"\r\n%b\r\n" % name)
-    )
-
-
-def id_of(reply: Reply) -> tuple[int, int]:
-    """An entry ID as a pair that compares as IDs do."""
-    ms, _, sequence = reply.text.partition(b"-")
-    return int(ms), int(sequence)
-
 
 DIFFERENCES = [
     Difference(
@@ -256,7 +106,7 @@ DIFFERENCES = [
             rillway='1) 1) "name"\n   2) "a"\n   3) "pending"\n   4) (integer) 0\n'
             '   5) "idle"\n   6) (integer) <ms>\n   7) "inactive"\n   8) (integer) -1',
         ),
-        rule=_inactive,
+        rule=rules.inactive,
     ),
     Difference(
         "active-time",
@@ -292,7 +142,7 @@ DIFFERENCES = [
                9) "pending"
               10) (empty array)""",
         ),
-        rule=_active_time,
+        rule=rules.active_time,
     ),
     Difference(
         "last entry",
@@ -303,7 +153,7 @@ DIFFERENCES = [
             redis="(error) ERR Invalid stream ID specified as stream command argument",
             rillway='1) 1) "s"\n   2) 1) 1) "2-1"\n         2) 1) "f"\n            2) "2"',
         ),
-        rule=_last_entry,
+        rule=rules.last_entry,
     ),
     Difference(
         "last entry, group",
@@ -312,7 +162,7 @@ DIFFERENCES = [
         shown=Shown(
             ("XGROUP CREATE s g 0 MKSTREAM", "XREADGROUP GROUP g a STREAMS s +"),
             redis="(error) ERR Invalid stream ID specified as stream command argument",
-            rillway=f"(error) {PLUS_IS_MEANINGLESS[1:-2].decode()}",
+            rillway=f"(error) {rules.PLUS_IS_MEANINGLESS[1:-2].decode()}",
         ),
     ),
     Difference(
@@ -321,10 +171,10 @@ DIFFERENCES = [
         reason="The text names the command that was sent, and knows +.",
         shown=Shown(
             ("XREAD STREAMS a b 0",),
-            redis=f"(error) {UNBALANCED[1:-2].decode()}",
-            rillway=f"(error) {UNBALANCED_NEWER[b'XREAD'][1:-2].decode()}",
+            redis=f"(error) {rules.UNBALANCED[1:-2].decode()}",
+            rillway=f"(error) {rules.UNBALANCED_NEWER[b'XREAD'][1:-2].decode()}",
         ),
-        rule=_unbalanced,
+        rule=rules.unbalanced,
     ),
     Difference(
         "unbalanced XREADGROUP",
@@ -332,8 +182,8 @@ DIFFERENCES = [
         reason="As for XREAD.",
         shown=Shown(
             ("XREADGROUP GROUP g a STREAMS a b >",),
-            redis=f"(error) {UNBALANCED[1:-2].decode()}",
-            rillway=f"(error) {UNBALANCED_NEWER[b'XREADGROUP'][1:-2].decode()}",
+            redis=f"(error) {rules.UNBALANCED[1:-2].decode()}",
+            rillway=f"(error) {rules.UNBALANCED_NEWER[b'XREADGROUP'][1:-2].decode()}",
         ),
     ),
     Difference(
@@ -353,7 +203,7 @@ DIFFERENCES = [
             redis="(integer) 1",
             rillway="(integer) 0",
         ),
-        rule=_consumers,
+        rule=rules.consumers,
     ),
     Difference(
         "lag of an empty stream",
@@ -371,7 +221,7 @@ DIFFERENCES = [
             redis=GROUP_LAG.format("3-0", "(nil)", "(nil)"),
             rillway=GROUP_LAG.format("3-0", "(nil)", "(integer) 0"),
         ),
-        rule=_lag,
+        rule=rules.lag,
     ),
     Difference(
         "lag behind the first entry",
@@ -501,73 +351,7 @@ _ENTRIES = [
     ),
 ]
 
-BLOCKING_def _lag(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    """Redis 7.4's two short cuts; what they need to know is in the same reply, or just before."""
-    if name_of(exchange) != b"XINFO" or exchange.theirs.kind == b"-":
-        return wanted
-    if _about(exchange) == b"STREAM":
-        return changed_field(
-            wanted, b"groups", lambda groups: changed_items(groups, _group_lag(exchange.theirs))
-        )
-    if _about(exchange) == b"GROUPS":
-        before = history.exchanges[-1] if history.exchanges else exchange
-        if before.argv == [b"XINFO", b"STREAM", *exchange.argv[2:]]:
-            return changed_items(wanted, _group_lag(before.theirs))
-        return changed_items(
-            wanted, lambda group: changed_field(group, b"lag", lambda lag: AnyOf((b":", b"_")))
-        )
-    return wanted
-
-
-def _group_lag(stream: Reply) -> Callable[[Expected], Expected]:
-    """Changes a group's lag where Redis 7.4 knows it without counting."""
-    length = field_of(stream, b"length").number
-    first_id = id_of(field_of(stream, b"recorded-first-entry-id"))
-    deletions_are_before = id_of(field_of(stream, b"max-deleted-entry-id")) < first_id
-
-    def change(group: Expected) -> Expected:
-        last_delivered = value_of(group, b"last-delivered-id")
-        known = (
-            field_of(stream, b"entries-added").number == 0
-            or length == 0
-            or (
-                deletions_are_before
-                and isinstance(last_delivered, Exactly)
-                and id_of(Reply(last_delivered.head)) < first_id
-            )
-        )
-        lag = Exactly(b":%d\r\n" % length)
-        return changed_field(group, b"lag", lambda older: lag if known else older)
-
-    return change
-
-
-def field_of(reply: Reply, name: bytes) -> Reply:
-    """The value of a field of a map, flat or not."""
-    return next(
-        value
-        for key, value in zip(reply.items[::2], reply.items[1::2], strict=True)
-        if key.text == name
-    )
-
-
-def value_of(reply: Expected, name: bytes) -> Expected:
-    """The same for what is expected."""
-    assert isinstance(reply, Exactly)
-    return next(
-        value
-        for key, value in zip(reply.items[::2], reply.items[1::2], strict=True)
-        if isinstance(key, Exactly) and key.head.endswith(b"\r\n%b\r\n" % name)
-    )
-
-
-def id_of(reply: Reply) -> tuple[int, int]:
-    """An entry ID as a pair that compares as IDs do."""
-    ms, _, sequence = reply.text.partition(b"-")
-    return int(ms), int(sequence)
-
-
-DIFFERENCES = [
+BLOCKING_DIFFERENCES = [
     BlockingDifference(scenario, line, client, "7.2", RUN_AGAIN, (redis,), (rillway,))
     for scenario, line, client, redis, rillway in _ERRORS
 ] + [

@@ -1,6 +1,6 @@
 """How commands are drawn: small strategies for arguments, put in a row to make a command.
 
-A drawn command is a `Draft`: its arguments, where one may be a `NextID`, to be filled in when the
+A drawn command is a `Draft`: its arguments, where one may be `Rising`, to be filled in when the
 sequence that it belongs to is known.
 """
 
@@ -14,13 +14,16 @@ from hypothesis.strategies import SearchStrategy
 
 
 @dataclass(frozen=True)
-class NextID:
-    """Stands for an ID above all that the sequence added before; `form` has `%d` for its ms."""
+class Rising:
+    """Stands for a number above all that stood here before: the `%d` of `form`.
+
+    An entry ID made of it is new, and a time to live made of it is no other command's.
+    """
 
     form: bytes
 
 
-Argument: TypeAlias = bytes | NextID
+Argument: TypeAlias = bytes | Rising
 Draft: TypeAlias = list[Argument]
 Drafts: TypeAlias = SearchStrategy[Draft]
 # A literal, a strategy of one argument, or a strategy of several.
@@ -51,8 +54,8 @@ def one_of(*choices: bytes) -> SearchStrategy[bytes]:
 
 
 def mostly(common: SearchStrategy[Any], rare: SearchStrategy[Any]) -> SearchStrategy[Any]:
-    """The rare one in about one draw of eight."""
-    return st.integers(0, 7).flatmap(lambda number: rare if number == 7 else common)
+    """The rare one in one draw of twenty: commands have several arguments."""
+    return st.integers(1, 20).flatmap(lambda number: rare if number == 20 else common)
 
 
 def weighted(*choices: tuple[int, Drafts]) -> Drafts:

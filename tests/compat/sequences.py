@@ -21,7 +21,7 @@ from tests.compat.commands import (
     string_command,
     transaction_command,
 )
-from tests.compat.drawing import Argument, Draft, Drafts, NextID, mostly, weighted
+from tests.compat.drawing import Argument, Draft, Drafts, Rising, mostly, weighted
 
 Argv: TypeAlias = list[bytes]
 
@@ -39,17 +39,25 @@ class Sequence:
     commands: list[Argv]
 
 
-# Half of the sequences start with something to work on.
+# Most of the sequences start with something to work on.
 NOTHING: list[Draft] = []
 ENTRIES_AND_GROUPS: list[Draft] = [
-    [b"XADD", b"s", NextID(b"%d-1"), b"f", b"1"],
-    [b"XADD", b"s", NextID(b"%d-1"), b"f", b"2"],
-    [b"XADD", b"s", NextID(b"%d-1"), b"g", b"3"],
+    [b"XADD", b"s", Rising(b"%d-0"), b"f", b"1"],
+    [b"XADD", b"s", Rising(b"%d-0"), b"f", b"2"],
+    [b"XADD", b"s", Rising(b"%d-0"), b"g", b"3"],
+    [b"XADD", b"s", Rising(b"%d-0"), b"f", b"4"],
     [b"XGROUP", b"CREATE", b"s", b"g", b"0"],
-    [b"XGROUP", b"CREATE", b"s", b"h", b"$"],
+    [b"XGROUP", b"CREATE", b"s", b"h", b"0"],
     [b"XGROUP", b"CREATE", b"t", b"g", b"0", b"MKSTREAM"],
+    [b"XGROUP", b"CREATE", b"t", b"h", b"$"],
     [b"SET", b"text", b"hello"],
     [b"SET", b"count", b"10"],
+]
+DELIVERIES: list[Draft] = [
+    *ENTRIES_AND_GROUPS,
+    [b"XREADGROUP", b"GROUP", b"g", b"alice", b"COUNT", b"2", b"STREAMS", b"s", b">"],
+    [b"XREADGROUP", b"GROUP", b"g", b"bob", b"COUNT", b"1", b"STREAMS", b"s", b">"],
+    [b"XREADGROUP", b"GROUP", b"h", b"bob", b"STREAMS", b"s", b">"],
 ]
 
 CLOSING: list[Argv] = [
@@ -76,7 +84,7 @@ def sequences() -> SearchStrategy[Sequence]:
     return st.builds(
         lambda size, opening, steps: Sequence(size, resolved(opening + _joined(steps))),
         st.sampled_from([100, 1, 2, 3, 10]),
-        st.sampled_from([NOTHING, ENTRIES_AND_GROUPS]),
+        st.sampled_from([NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES]),
         st.one_of(_steps_of(_streams_mostly), _steps_of(_streams_mostly), _steps_of(_keys_mostly)),
     )
 
@@ -86,13 +94,15 @@ _keys_mostly = weighted((1, stream_command), (2, key_command), (3, string_comman
 
 
 def _steps_of(commands: Drafts) -> SearchStrategy[list[list[Draft]]]:
-    single = mostly(commands, st.one_of(misspelt(commands), transaction_command))
+    unusual = st.one_of(misspelt(commands), transaction_command)
+    single = st.integers(1, 10).flatmap(lambda number: unusual if number == 10 else commands)
     transaction = st.builds(
         lambda inner, end: [[b"MULTI"], *inner, [end]],
-        st.lists(mostly(commands, misspelt(commands)), max_size=4),
+        st.lists(mostly(commands, misspelt(commands)), min_size=1, max_size=4),
         st.sampled_from([b"EXEC", b"EXEC", b"EXEC", b"DISCARD"]),
     )
-    step = mostly(single.map(lambda draft: [draft]), transaction)
+    alone = single.map(lambda draft: [draft])
+    step = st.integers(1, 10).flatmap(lambda number: transaction if number == 10 else alone)
     # Lists of lists, because a single list is rarely drawn longer than ten.
     return st.lists(st.lists(step, max_size=10), min_size=1, max_size=8).map(
         lambda parts: [one for part in parts for one in part]
@@ -106,17 +116,17 @@ def _joined(steps: list[list[Draft]]) -> list[Draft]:
 def resolved(drafts: list[Draft]) -> list[Argv]:
     """The drafts as commands that two servers can run one after the other.
 
-    IDs are filled in, and no command waits longer than LONGEST_BLOCK_MS. Two differences between
-    Redis 7.0 and later ones need company (differences.py): a command that may create a consumer
-    has an XGROUP CREATECONSUMER beside it, after which the servers agree again ("consumers"), and
-    XINFO GROUPS an XINFO STREAM before it, which shows what the lag should be ("lag").
+    Numbers are filled in, and no command waits longer than LONGEST_BLOCK_MS. Two differences
+    between Redis 7.0 and later ones (differences.py) need company: a command that may create a
+    consumer has an XGROUP CREATECONSUMER beside it, after which the servers agree again, and XINFO
+    GROUPS has an XINFO STREAM before it, which shows what the lag should be.
     """
     commands: list[Argv] = []
-    next_ms = 0
+    number = 0
     in_transaction = watching = False
     for draft in drafts:
-        next_ms += any(isinstance(argument, NextID) for argument in draft)
-        argv = [_filled_in(argument, next_ms) for argument in draft]
+        number += any(isinstance(argument, Rising) for argument in draft)
+        argv = [_filled_in(argument, number) for argument in draft]
         name = argv[0].upper()
         in_transaction = name == b"MULTI" or (in_transaction and name not in (b"EXEC", b"DISCARD"))
         watching = name == b"WATCH" or (watching and name not in (b"EXEC", b"DISCARD", b"UNWATCH"))
@@ -129,8 +139,8 @@ def resolved(drafts: list[Draft]) -> list[Argv]:
     return commands
 
 
-def _filled_in(argument: Argument, next_ms: int) -> bytes:
-    return argument.form % next_ms if isinstance(argument, NextID) else argument
+def _filled_in(argument: Argument, number: int) -> bytes:
+    return argument.form % number if isinstance(argument, Rising) else argument
 
 
 def with_short_block(argv: Argv, *, may_wait: bool) -> Argv:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.compat import differences
 from tests.compat.comparing import Exchange, Expected, History, expected, first_mismatch
-from tests.compat.drawing import Draft, NextID
+from tests.compat.drawing import Draft, Rising
 from tests.compat.sequences import consumers_created_by, resolved, with_short_block
 from tests.support.resp import Reply, encode_command, parse
 
@@ -141,9 +141,9 @@ def test_every_reply_that_redis_sends_matches_itself() -> None:
 
 def test_ids_are_filled_in_in_ascending_order() -> None:
     drafts: list[Draft] = [
-        [b"XADD", b"s", NextID(b"%d-*"), b"f", b"v"],
+        [b"XADD", b"s", Rising(b"%d-*"), b"f", b"v"],
         [b"XLEN", b"s"],
-        [b"XADD", b"s", NextID(b"%d-1"), b"f", b"v"],
+        [b"XADD", b"s", Rising(b"%d-1"), b"f", b"v"],
     ]
     assert [argv[2] for argv in resolved(drafts) if argv[0] == b"XADD"] == [b"1-*", b"2-1"]
 

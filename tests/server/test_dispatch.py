@@ -26,6 +26,14 @@ def test_an_unknown_subcommand_names_its_container() -> None:
     assert reply == b"-ERR unknown subcommand 'NOPE'. Try XGROUP HELP.\r\n"
 
 
+def test_an_http_request_closes_the_connection_before_its_body_can_run() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    assert client.feed(b"POST / HTTP/1.1\r\nHost: x\r\n\r\nSET k v\r\n") == b""
+    assert client.closed
+    assert server.connect().execute("EXISTS", "k") == b":0\r\n"
+
+
 def test_wrong_arity_is_refused_before_the_handler_runs() -> None:
     client = InProcessServer().connect()
     assert client.execute("GET") == b"-ERR wrong number of arguments for 'get' command\r\n"

@@ -313,7 +313,8 @@ def test_an_exact_trim_leaves_exactly_so_many(node_entries: int) -> None:
         (10, 50, 0, 50),
         (10, 41, 0, 50),
         (10, 40, 0, 40),
-        (100, 45, 0, 50),  # 50 of the 100 in the second node: see the stream below
+        (100, 45, 0, 50),
+        (100, 51, 0, 150),
         (1, 45, 0, 45),
         (2, 45, 0, 46),
         (10, 0, 0, 0),

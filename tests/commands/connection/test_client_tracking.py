@@ -90,27 +90,23 @@ def test_caching_shows_until_it_is_used(client: InProcessClient) -> None:
     assert info(client)[0] == ["on", "optout", "caching-no"]
 
 
-CACHING_WITHOUT_MODE = (
+CACHING_OFF = (
     b"-ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or"
     b" OPTOUT mode enabled\r\n"
+)
+CACHING_OF_OTHER_MODE = (
+    b"-ERR CLIENT CACHING %b is only valid when tracking is enabled in %b mode.\r\n"
 )
 
 
 @pytest.mark.parametrize(
     ("mode", "word", "error"),
     [
-        (None, "YES", CACHING_WITHOUT_MODE),
-        ("NOLOOP", "NO", CACHING_WITHOUT_MODE),
-        (
-            "OPTIN",
-            "NO",
-            b"-ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.\r\n",
-        ),
-        (
-            "OPTOUT",
-            "YES",
-            b"-ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.\r\n",
-        ),
+        (None, "YES", CACHING_OFF),
+        ("NOLOOP", "NO", CACHING_OF_OTHER_MODE % (b"NO", b"OPTOUT")),
+        ("BCAST", "YES", CACHING_OF_OTHER_MODE % (b"YES", b"OPTIN")),
+        ("OPTIN", "NO", CACHING_OF_OTHER_MODE % (b"NO", b"OPTOUT")),
+        ("OPTOUT", "YES", CACHING_OF_OTHER_MODE % (b"YES", b"OPTIN")),
         ("OPTIN", "MAYBE", b"-ERR syntax error\r\n"),
     ],
 )

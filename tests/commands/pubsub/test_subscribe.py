@@ -118,6 +118,14 @@ def test_reply_skip_is_used_up_by_a_subscription(client: InProcessClient) -> Non
     assert client.execute("PING") == b"+PONG\r\n"
 
 
+def test_ssubscribe_is_refused_inside_a_transaction(client: InProcessClient) -> None:
+    client.pipeline(("MULTI",), ("SSUBSCRIBE", "s"))
+    assert client.execute("EXEC") == (
+        b"*1\r\n-ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client\r\n"
+    )
+    assert client.execute("SSUBSCRIBE", "s") == message("*", "ssubscribe", "s", 1)
+
+
 def test_shard_channels_are_declared_as_keys() -> None:
     from commands.registry import COMMANDS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessClient, InProcessServer
-from tests.commands.server.decoding import decode, info_fields, pairs
+from tests.commands.server.decoding import decode, info_fields, pairs, server_with
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_the_off_value_of_a_missing_feature_can_be_set(client: InProcessClient) 
 
 
 def test_a_protected_directive_can_be_set_by_whom_the_configuration_lets() -> None:
-    server = InProcessServer(**{"enable-protected-configs": "local"})
+    server = server_with(enable_protected_configs="local")
     near, far = server.connect(), server.connect()
     far.state.address = b"10.0.0.1:4711"
     assert near.execute("CONFIG", "SET", "dir", "/") == b"+OK\r\n"

@@ -6,6 +6,7 @@ import pytest
 
 from commands.server.monitor import quoted
 from server.inprocess import InProcessClient, InProcessServer
+from tests.commands.server.decoding import server_with
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_requests_that_administer_the_server_are_not_shown(
 
 
 def test_a_unix_socket_is_named_by_its_path() -> None:
-    server = InProcessServer(unixsocket="/run/rillway.sock")
+    server = server_with(unixsocket="/run/rillway.sock")
     watcher, client = server.connect(), server.connect()
     client.state.unix_socket = True
     watcher.execute("MONITOR")

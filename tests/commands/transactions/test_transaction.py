@@ -171,6 +171,20 @@ def test_a_transaction_is_propagated_as_one(server: InProcessServer) -> None:
     assert unit == [[b"MULTI"], [b"SET", b"a", b"1"], [b"SET", b"b", b"2"], [b"EXEC"]]
 
 
+def test_a_transaction_over_two_databases_is_propagated_with_both(server: InProcessServer) -> None:
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "a", "1"), ("SELECT", "1"), ("SET", "b", "2"), ("EXEC",))
+    ((db_index, unit),) = server.propagated
+    assert db_index == 0
+    assert unit == [
+        [b"MULTI"],
+        [b"SET", b"a", b"1"],
+        [b"SELECT", b"1"],
+        [b"SET", b"b", b"2"],
+        [b"EXEC"],
+    ]
+
+
 def test_a_transaction_that_changes_nothing_is_not_propagated(server: InProcessServer) -> None:
     client = server.connect()
     client.pipeline(("MULTI",), ("GET", "a"), ("PING",), ("EXEC",))

@@ -1,0 +1,66 @@
+"""COMMAND GETKEYS and GETKEYSANDFLAGS. The replies are those of redis-server 7.0.15."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessClient, InProcessServer
+from tests.commands.server.decoding import decode
+
+
+@pytest.fixture
+def client() -> InProcessClient:
+    return InProcessServer().connect()
+
+
+@pytest.mark.parametrize(
+    ("request_text", "keys"),
+    [
+        ("GET a", [b"a"]),
+        ("mset a 1 b 2", [b"a", b"b"]),
+        ("RENAME a b", [b"a", b"b"]),
+        ("XREAD COUNT 1 STREAMS a b 0 0", [b"a", b"b"]),
+        ("XREAD streams a b c", [b"a"]),
+        ("XREADGROUP GROUP streams c STREAMS k1 k2 > >", [b"k1", b"k2"]),
+        ("xgroup CREATE k g $", [b"k"]),
+    ],
+)
+def test_the_keys_of_a_request_are_told(
+    client: InProcessClient, request_text: str, keys: list[bytes]
+) -> None:
+    assert decode(client.execute("COMMAND", "GETKEYS", *request_text.split())) == keys
+
+
+@pytest.mark.parametrize(
+    ("request_text", "error"),
+    [
+        ("nope", b"-ERR Invalid command specified\r\n"),
+        ("xgroup nope k", b"-ERR Invalid command specified\r\n"),
+        ("PING", b"-ERR The command has no key arguments\r\n"),
+        ("config get x", b"-ERR The command has no key arguments\r\n"),
+        ("SPUBLISH channel message", b"-ERR The command has no key arguments\r\n"),
+        ("GET a b", b"-ERR Invalid number of arguments specified for command\r\n"),
+        ("XREAD a b c", b"-ERR Invalid arguments specified for command\r\n"),
+    ],
+)
+def test_a_request_without_keys_is_refused(
+    client: InProcessClient, request_text: str, error: bytes
+) -> None:
+    assert client.execute("COMMAND", "GETKEYS", *request_text.split()) == error
+    assert client.execute("COMMAND", "GETKEYSANDFLAGS", *request_text.split()) == error
+
+
+def test_what_happens_to_a_key_is_told_with_it(client: InProcessClient) -> None:
+    reply = client.execute("COMMAND", "GETKEYSANDFLAGS", "RENAME", "a", "b")
+    assert decode(reply) == [
+        [b"a", [b"RW", b"access", b"delete"]],
+        [b"b", [b"OW", b"update"]],
+    ]
+
+
+def test_set_reads_its_key_only_with_get(client: InProcessClient) -> None:
+    client.execute("HELLO", "3")
+    plain = client.execute("COMMAND", "GETKEYSANDFLAGS", "SET", "k", "GET")
+    assert plain == b"*1\r\n*2\r\n$1\r\nk\r\n~2\r\n+OW\r\n+update\r\n"
+    with_get = client.execute("COMMAND", "GETKEYSANDFLAGS", "SET", "k", "v", "get")
+    assert with_get == b"*1\r\n*2\r\n$1\r\nk\r\n~3\r\n+RW\r\n+access\r\n+update\r\n"

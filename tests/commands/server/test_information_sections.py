@@ -1,0 +1,189 @@
+"""INFO as content: every field tells the truth."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.server.information_sections import SECTIONS
+from server.inprocess import InProcessClient, InProcessServer
+from tests.commands.server.decoding import info_fields, server_with
+
+
+@pytest.fixture
+def server() -> InProcessServer:
+    return InProcessServer(now_ms=1_700_000_000_000)
+
+
+@pytest.fixture
+def client(server: InProcessServer) -> InProcessClient:
+    return server.connect()
+
+
+def fields(client: InProcessClient, section: str) -> dict[str, str]:
+    return info_fields(client.execute("INFO", section))
+
+
+def test_every_field_is_there_once(server: InProcessServer) -> None:
+    names = [name for section in SECTIONS.values() for name, _ in section(server.instance)]
+    assert len(names) == len(set(names)) > 150
+
+
+def test_what_clients_steer_by(client: InProcessClient) -> None:
+    found = fields(client, "everything")
+    assert found["redis_version"].startswith("7.4.")
+    assert found["rillway_version"]
+    assert found["redis_mode"] == "standalone"
+    assert found["arch_bits"] == "64"
+    assert found["cluster_enabled"] == "0"
+    assert found["loading"] == "0"
+    assert found["role"] == "master"
+    assert found["maxmemory_policy"] == "noeviction"
+    assert found["rdb_bgsave_in_progress"] == found["aof_rewrite_in_progress"] == "0"
+
+
+def test_the_server_tells_its_time_and_listeners(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    server.advance(90_000_000)
+    found = fields(client, "server")
+    assert found["tcp_port"] == "6379"
+    assert found["uptime_in_seconds"] == "90000"
+    assert found["uptime_in_days"] == "1"
+    assert found["server_time_usec"] == "1700090000000000"
+    assert found["listener0"] == "name=tcp,bind=127.0.0.1,port=6379"
+    assert len(found["run_id"]) == 40
+
+
+def test_clients_are_counted_by_what_they_do(server: InProcessServer) -> None:
+    client, waiter, reader, watcher = (server.connect() for _ in range(4))
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("XGROUP", "CREATE", "s", "g", "$")
+    waiter.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "t", "$", "$")
+    reader.execute("XREADGROUP", "GROUP", "g", "c", "BLOCK", "5000", "STREAMS", "s", ">")
+    watcher.execute("WATCH", "s")
+    watcher.execute("SUBSCRIBE", "news")
+    found = fields(client, "clients")
+    assert found["connected_clients"] == "4"
+    assert found["blocked_clients"] == "2"
+    assert found["clients_in_timeout_table"] == "1"
+    assert found["total_blocking_keys"] == "2"
+    assert found["total_blocking_keys_on_nokey"] == "1"
+    assert found["pubsub_clients"] == "1"
+    assert found["watching_clients"] == found["total_watched_keys"] == "1"
+
+
+def test_memory_tells_what_the_process_occupies(client: InProcessClient) -> None:
+    found = fields(client, "memory")
+    assert found["used_memory"] == found["used_memory_rss"] == str(10 * 1024 * 1024)
+    assert found["used_memory_human"] == "10.00M"
+    assert found["used_memory_peak_perc"] == "50.00%"
+    assert found["total_system_memory_human"] == "1.00G"
+
+
+def test_persistence_counts_changes_that_are_on_no_disk(client: InProcessClient) -> None:
+    client.execute("SET", "a", "1")
+    client.execute("XADD", "s", "*", "f", "v")
+    found = fields(client, "persistence")
+    assert found["rdb_changes_since_last_save"] == "2"
+    assert found["rdb_last_save_time"] == "1700000000"
+    assert found["aof_enabled"] == "0"
+
+
+def test_stats_count_what_was_done(client: InProcessClient) -> None:
+    client.execute("SET", "a", "1")
+    client.execute("GET", "a")
+    client.execute("GET", "missing")
+    client.execute("NONSENSE")
+    client.execute("SUBSCRIBE", "x", "y")
+    client.execute("PSUBSCRIBE", "z*")
+    client.execute("RESET")
+    found = fields(client, "stats")
+    assert found["total_commands_processed"] == "6"
+    assert (found["keyspace_hits"], found["keyspace_misses"]) == ("1", "1")
+    assert found["total_error_replies"] == "1"
+    assert (found["pubsub_channels"], found["pubsub_patterns"]) == ("0", "0")
+
+
+def test_stats_count_subscriptions_and_expired_keys(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    listener = server.connect()
+    listener.execute("SUBSCRIBE", "x", "y")
+    listener.execute("PSUBSCRIBE", "z*")
+    client.execute("SET", "a", "1", "PX", "10")
+    server.advance(1000)
+    found = fields(client, "stats")
+    assert (found["pubsub_channels"], found["pubsub_patterns"]) == ("2", "1")
+    assert found["expired_keys"] == "1"
+
+
+def test_rates_come_from_samples(server: InProcessServer, client: InProcessClient) -> None:
+    stats = server.instance.stats
+    stats.sample(now_ms=1000)
+    stats.commands_processed += 320
+    stats.net_input_bytes += 160 * 1024
+    stats.sample(now_ms=1100)
+    found = fields(client, "stats")
+    assert found["instantaneous_ops_per_sec"] == "200"
+    assert found["instantaneous_input_kbps"] == "100.00"
+
+
+def test_commandstats_count_calls_failures_and_refusals(client: InProcessClient) -> None:
+    client.execute("GET", "a")
+    client.execute("GET", "a")
+    client.execute("GET")
+    client.execute("XADD", "s", "*", "f", "v")
+    client.execute("GET", "s")
+    found = fields(client, "commandstats")
+    get = dict(pair.split("=") for pair in found["cmdstat_get"].split(","))
+    assert (get["calls"], get["failed_calls"], get["rejected_calls"]) == ("3", "1", "1")
+    assert list(get) == ["calls", "usec", "usec_per_call", "rejected_calls", "failed_calls"]
+    assert "cmdstat_set" not in found
+
+
+def test_commandstats_name_subcommands_with_their_container(client: InProcessClient) -> None:
+    client.execute("CONFIG", "GET", "port")
+    assert "cmdstat_config|get" in fields(client, "commandstats")
+
+
+def test_errorstats_count_by_the_first_word(client: InProcessClient) -> None:
+    client.execute("XADD", "s", "*", "f", "v")
+    client.execute("GET", "s")
+    client.execute("NONSENSE")
+    assert fields(client, "errorstats") == {
+        "errorstat_WRONGTYPE": "count=1",
+        "errorstat_ERR": "count=1",
+    }
+
+
+def test_latencystats_show_the_percentiles_of_the_configuration() -> None:
+    server = server_with(latency_tracking_info_percentiles="50 99.99 100")
+    client = server.connect()
+    client.execute("PING")
+    (histogram,) = [stats.histogram for stats in server.instance.stats.commands.values()]
+    histogram.clear()
+    for _ in range(3):
+        histogram[7] += 1
+    histogram[552] += 1
+    assert fields(client, "latencystats") == {
+        "latency_percentiles_usec_ping": "p50=7.007,p99.99=552.959,p100=552.959"
+    }
+
+
+def test_keyspace_tells_databases_that_hold_keys(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("SET", "a", "1")
+    client.execute("SET", "b", "1", "PX", "1000")
+    client.execute("SET", "c", "1", "PX", "3000")
+    client.execute("SELECT", "3")
+    client.execute("SET", "a", "1")
+    assert fields(client, "keyspace") == {
+        "db0": "keys=3,expires=2,avg_ttl=2000",
+        "db3": "keys=1,expires=0,avg_ttl=0",
+    }
+
+
+def test_cpu_time_is_told_in_seconds(client: InProcessClient) -> None:
+    found = fields(client, "cpu")
+    assert (found["used_cpu_user"], found["used_cpu_sys"]) == ("1.000000", "0.500000")

@@ -1,0 +1,246 @@
+"""What must hold on a server whatever clients send: replies, data, tables, propagation.
+
+Each rule is a function that raises `Broken` with a text that says what is wrong. They look at the
+data structures themselves, so that a fault shows in the step that made it and not only when a
+reply comes to depend on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeVar
+
+from commands.client import GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING, Client
+from commands.instance import Instance
+from commands.pubsub.registry import Subscriptions, is_subscribed
+from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
+from storage.group import Group
+from storage.keyspace import Database
+from storage.ordered_index import OrderedIndex
+from storage.stream import Stream
+from storage.values import StringValue, Value
+from tests.support.resp import BrokenReply, Reply, ReplyReader, parse
+
+T = TypeVar("T")
+ERROR_LINE = re.compile(rb"-[A-Z][A-Z0-9]* [^\r\n]*\r\n|-[A-Z]+\r\n")
+RESP2_KINDS = frozenset((b"+", b"-", b":", b"$", b"*"))
+RESP2_NULLS = (b"$-1\r\n", b"*-1\r\n")
+
+
+class Broken(Exception):
+    """A rule does not hold."""
+
+
+def require(condition: object, text: str) -> None:
+    if not condition:
+        raise Broken(text)
+
+
+# -- replies -------------------------------------------------------------------------------------
+
+
+def check_reply(raw: bytes, protocols: set[int]) -> None:
+    """One whole reply or push; `protocols` are those that the client spoke in the meantime."""
+    try:
+        reply = parse(raw)
+    except (BrokenReply, ValueError) as problem:
+        raise Broken(f"no RESP: {problem}: {raw[:200]!r}") from None
+    require(b"internal error" not in raw[:40], f"{raw[:200]!r}")
+    for part in _parts(reply):
+        if part.kind == b"-":
+            require(ERROR_LINE.fullmatch(part.head), f"an odd error: {part.head[:200]!r}")
+        if part.kind in b"+:,#(":
+            require(b"\n" not in part.head[:-2], f"a line in a line: {part.head[:200]!r}")
+        if protocols == {2}:
+            require(part.kind in RESP2_KINDS, f"not RESP2: {part.head[:100]!r} in {raw[:200]!r}")
+        if protocols == {3}:
+            require(part.head not in RESP2_NULLS, f"not RESP3: {part.head!r} in {raw[:200]!r}")
+
+
+def _parts(reply: Reply) -> Iterable[Reply]:
+    yield reply
+    for item in reply.items:
+        yield from _parts(item)
+
+
+# -- data ----------------------------------------------------------------------------------------
+
+
+def check_database(db: Database) -> None:
+    """Keys, their lifetimes and SCAN's order agree; every stream is whole."""
+    require(set(db.expires) <= set(db.values), "a time to live without a key")
+    scanned = [key for _, key in _items(db._order, "SCAN's order")]
+    require(sorted(scanned) == sorted(db.values), "SCAN's order and the keys differ")
+    deadlines = {key: at >> 64 for at, key in _items(db._deadlines, "deadlines")}
+    require(deadlines == db.expires, "deadlines and times to live differ")
+    for key, value in db.values.items():
+        require(db._order.get(value.serial) == key, f"{key!r} has another's place")
+        if isinstance(value, Stream):
+            check_stream(value)
+
+
+def check_stream(stream: Stream) -> None:
+    """Length, order and counters are those of the entries; every group is whole."""
+    ids = stream.ids(MIN_ID, MAX_ID)
+    require(ids == sorted(set(ids)), "IDs do not ascend")
+    require(stream.length == len(ids), f"length {stream.length}, but {len(ids)} IDs")
+    require(stream.length == sum(node.live for node in stream.iter_nodes()), "nodes' lengths")
+    found, chunks = stream.range(MIN_ID, MAX_ID)
+    require(found == len(ids), f"a range of {found} entries, but {len(ids)} IDs")
+    entries = _entries(chunks)
+    require([entry.items[0].text for entry in entries] == [*map(format_id, ids)], "IDs of entries")
+    reverse, parts = stream.reverse_range(MAX_ID, MIN_ID)
+    require(reverse == found, f"{found} entries forwards, {reverse} backwards")
+    require(_entries(parts)[::-1] == entries, "other entries backwards")
+    if ids:
+        require(stream.last_id >= ids[-1], "an ID above the last")
+        require((stream.first_id, stream.last_live_id) == (ids[0], ids[-1]), "first or last ID")
+        middle = len(ids) // 2
+        require(stream.get(ids[middle]) == entries[middle].raw(), "another's entry")
+    require(stream.entries_added >= stream.length, "fewer added than there are")
+    for name, group in stream.groups.items():
+        require(group.name == name, "a group under another's name")
+        check_group(group)
+
+
+def _entries(chunks: list[bytes]) -> tuple[Reply, ...]:
+    """The entries of a range in wire form."""
+    body = b"".join(chunks)
+    count = 0
+    found: list[Reply] = []
+    reader = ReplyReader()
+    reader.feed(body)
+    while (entry := reader.next_reply()) is not None:
+        found.append(parse(entry))
+        count += len(entry)
+    require(count == len(body), "an unfinished entry")
+    return tuple(found)
+
+
+def check_group(group: Group) -> None:
+    """The group's pending entries are its consumers', each once."""
+    pending = _items(group.pending, "a group's PEL")
+    of_consumers = []
+    for name, consumer in group.consumers.items():
+        require(consumer.name == name, "a consumer under another's name")
+        mine = _items(consumer.pending, "a consumer's PEL")
+        require(all(entry.consumer is consumer for _, entry in mine), "another's pending entry")
+        of_consumers += mine
+    of_consumers.sort(key=lambda item: item[0])
+    require(of_consumers == pending, "the group's PEL is not the union of its consumers'")
+    for entry_id, entry in pending:
+        require(entry.entry_id == entry_id, "a pending entry under another's ID")
+        require(entry.delivery_count >= 0, f"delivered {entry.delivery_count} times")
+        require(-(2**63) <= entry.delivery_ms < 2**63, f"delivered at {entry.delivery_ms}")
+    require(group.entries_read >= -1, f"entries-read {group.entries_read}")
+
+
+def _items(index: OrderedIndex[T], what: str) -> list[tuple[int, T]]:
+    items = list(index.items())
+    keys = [key for key, _ in items]
+    require(keys == sorted(set(keys)), f"{what} does not ascend")
+    require(len(index) == len(items), f"{what} counts {len(index)}, but holds {len(items)}")
+    return items
+
+
+# -- tables --------------------------------------------------------------------------------------
+
+
+def check_tables(instance: Instance) -> None:
+    """What the instance knows of its clients is what they know of themselves."""
+    clients = list(instance.clients.values())
+    blocked = instance.blocked
+    require(not blocked.ready_keys, f"ready keys are left: {list(blocked.ready_keys)}")
+    require(set(blocked.clients) == {c for c in clients if c.waiting}, "blocked clients")
+    queues = {(key, c) for c in clients if c.waiting for key in c.waiting.watched}
+    require(queues == _pairs(blocked.waiters), "queues of blocked clients")
+    watched = {(key, c) for c in clients for key in c.watched}
+    require(watched == _pairs(instance.watchers), "watched keys")
+    for kind in (
+        instance.pubsub.channels,
+        instance.pubsub.patterns,
+        instance.pubsub.shard_channels,
+    ):
+        check_subscriptions(kind, clients)
+    require(set(instance.monitors) == {c for c in clients if c.monitoring}, "monitors")
+    check_tracking(instance, clients)
+    for client in clients:
+        check_client(client)
+
+
+def _pairs(table: dict[T, dict[Client, None]]) -> set[tuple[T, Client]]:
+    require(all(table.values()), "an empty row is left in a table")
+    return {(key, client) for key, clients in table.items() for client in clients}
+
+
+def check_subscriptions(kind: Subscriptions, clients: list[Client]) -> None:
+    """A client's names and the names' clients agree."""
+    wanted = {(name, client) for client in clients for name in kind.names_of(client)}
+    require(wanted == _pairs(kind.by_name), "subscriptions")
+
+
+def check_tracking(instance: Instance, clients: list[Client]) -> None:
+    """The table of client-side caching counts right and keeps its limit."""
+    tracking, limit = instance.tracking, instance.config.tracking_table_max_keys
+    require(set(tracking.clients) == {c for c in clients if c.tracking}, "tracking clients")
+    require(tracking.active == bool(tracking.clients), "tracking is active without a client")
+    require(tracking.total_items == sum(map(len, tracking.readers.values())), "tracking items")
+    wanted = {(p, c) for c in clients if c.tracking for p in c.tracking.prefixes}
+    require(wanted == _pairs(tracking.listeners), "prefixes of tracking clients")
+    require(not tracking.changes, "changes that no tracking client was told of")
+    # A lower limit from CONFIG SET counts from the next read on.
+    require(not limit or len(tracking.readers) <= max(limit, 1000), "the tracking table's limit")
+
+
+def check_client(client: Client) -> None:
+    """A client's gates are those of its modes."""
+    gates = client.gates
+    require(bool(gates & GATE_MULTI) == (client.queue is not None), "the gate of MULTI")
+    require(bool(gates & GATE_TRACKING) == (client.tracking is not None), "the gate of tracking")
+    restricted = client.resp == 2 and is_subscribed(client)
+    require(bool(gates & GATE_SUBSCRIBED) == restricted, "the gate of subscribers")
+    require(not client.output, "output that did not leave")
+    require(not client.deny_blocking, "still as inside EXEC")
+
+
+# -- propagation ---------------------------------------------------------------------------------
+
+
+def check_copy(original: Instance, copy: Instance) -> None:
+    """An instance that ran what another one propagated holds the same data."""
+    for ours, theirs in zip(original.databases, copy.databases, strict=True):
+        require(
+            ours.values.keys() == theirs.values.keys(),
+            f"propagation: database {ours.index} has {sorted(ours.values)}, "
+            f"its copy {sorted(theirs.values)}",
+        )
+        require(
+            ours.expires == theirs.expires,
+            f"propagation: times to live {ours.expires}, in the copy {theirs.expires}",
+        )
+        for key, value in ours.values.items():
+            mine, copied = snapshot(value), snapshot(theirs.values[key])
+            require(mine == copied, f"propagation: {key!r} is\n{mine}, in the copy\n{copied}")
+
+
+def snapshot(value: Value) -> object:
+    """What of a value must be the same in a copy, as plain data."""
+    if isinstance(value, StringValue):
+        return value.to_bytes()
+    return {
+        "ids": [format_id(entry_id) for entry_id in value.ids(MIN_ID, MAX_ID)],
+        "entries": b"".join(value.range(MIN_ID, MAX_ID)[1]),
+        "last_id": value.last_id,
+        "max_deleted_id": value.max_deleted_id,
+        "entries_added": value.entries_added,
+        "groups": {name: _group_snapshot(group) for name, group in value.groups.items()},
+    }
+
+
+def _group_snapshot(group: Group) -> object:
+    pending: dict[EntryID, tuple[bytes, int, int]] = {
+        entry_id: (entry.consumer.name, entry.delivery_ms, entry.delivery_count)
+        for entry_id, entry in group.pending.items()
+    }
+    return group.last_delivered_id, group.entries_read, sorted(group.consumers), pending

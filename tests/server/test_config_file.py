@@ -1,0 +1,329 @@
+"""The configuration file and the command line."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from commands.configuration import NAMES, Configuration
+from server.config_file import (
+    REWRITE_MARK,
+    ConfigurationError,
+    load_configuration,
+    quote,
+    rewrite_configuration,
+    rewritten,
+    split_words,
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "rillway.conf"
+
+
+def load(file: Path, text: str, *argv: str) -> Configuration:
+    file.write_text(text)
+    config, path = load_configuration([str(file), *argv])
+    assert path == str(file)
+    return config
+
+
+def refusal(argv: list[str]) -> str:
+    with pytest.raises(ConfigurationError) as refused:
+        load_configuration(argv)
+    return str(refused.value)
+
+
+# -- reading a file ------------------------------------------------------------------------------
+
+
+def test_a_file_has_comments_blank_lines_and_directives(file: Path) -> None:
+    config = load(file, "# comment\n\n  PORT 7000  \r\n\ttimeout\t5\n#hz 20\n")
+    assert (config.port, config.timeout, config.hz) == (7000, 5, 10)
+
+
+def test_words_may_be_quoted(file: Path) -> None:
+    config = load(file, 'requirepass "a b\\x41\\""\nlogfile \'\'\nnotify-keyspace-events ""\n')
+    assert config.requirepass == 'a bA"'
+    assert config.logfile == ""
+
+
+def test_a_later_line_wins_and_the_command_line_wins_over_the_file(file: Path) -> None:
+    config = load(file, "hz 20\nhz 30\ntimeout 1\n", "--timeout", "2")
+    assert (config.hz, config.timeout) == (30, 2)
+
+
+def test_output_limits_add_up_line_by_line(file: Path) -> None:
+    config = load(
+        file,
+        "client-output-buffer-limit normal 1 2 3\nclient-output-buffer-limit pubsub 4 5 6\n",
+    )
+    assert config.get("client-output-buffer-limit") == (
+        "normal 1 2 3 slave 268435456 67108864 60 pubsub 4 5 6"
+    )
+
+
+def test_bytes_that_are_no_utf8_survive(file: Path) -> None:
+    file.write_bytes(b"requirepass p\xff\xc3\xa9\n")
+    config, _ = load_configuration([str(file)])
+    assert config.requirepass.encode("utf-8", "surrogateescape") == b"p\xff\xc3\xa9"
+
+
+def test_a_file_may_end_without_a_line_break(file: Path) -> None:
+    assert load(file, "hz 20").hz == 20
+
+
+def test_the_folder_becomes_absolute(file: Path) -> None:
+    assert load(file, "dir .\n").dir == os.getcwd()
+
+
+def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("hz 20\ntimeout x\n"))
+    assert refusal(["-"]).startswith("rillway: standard input, line 2:\n    timeout x\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("hz 20\n"))
+    config, path = load_configuration(["-", "--timeout", "3"])
+    assert (config.hz, config.timeout, path) == (20, 3, None)
+
+
+def test_without_arguments_everything_is_at_its_default() -> None:
+    config, path = load_configuration([])
+    assert path is None
+    assert {n: config.get(n) for n in NAMES if n != "dir"} == {
+        n: Configuration().get(n) for n in NAMES if n != "dir"
+    }
+
+
+# -- include -------------------------------------------------------------------------------------
+
+
+def test_an_included_file_is_read_in_its_place(file: Path) -> None:
+    other = file.with_name("other.conf")
+    other.write_text("hz 30\ntimeout 7\n")
+    config = load(file, f"hz 20\ntimeout 5\ninclude {other}\ntimeout 6\n")
+    assert (config.hz, config.timeout) == (30, 6)
+
+
+def test_a_pattern_includes_its_matches_in_order_or_none(file: Path) -> None:
+    for name, hz in (("2.conf", 40), ("1.conf", 30)):
+        (file.parent / "d").mkdir(exist_ok=True)
+        (file.parent / "d" / name).write_text(f"hz {hz}\n")
+    assert load(file, f"include {file.parent}/d/*.conf\n").hz == 40
+    assert load(file, f"include {file.parent}/none/*.conf\n").hz == 10
+
+
+def test_a_file_that_includes_itself_is_refused(file: Path) -> None:
+    other = file.with_name("other.conf")
+    other.write_text(f"hz 20\ninclude {file}\n")
+    file.write_text(f"include {other}\n")
+    assert refusal([str(file)]) == (
+        f"rillway: {other}, line 2:\n    include {file}\nthe file includes itself"
+    )
+
+
+def test_an_error_in_an_included_file_names_that_file(file: Path) -> None:
+    other = file.with_name("other.conf")
+    other.write_text("\nhz x\n")
+    file.write_text(f"include {other}\n")
+    assert refusal([str(file)]).startswith(f"rillway: {other}, line 2:\n    hz x\n")
+
+
+# -- what stops the start ------------------------------------------------------------------------
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "missing.conf"
+    assert refusal([str(path)]) == f"rillway: cannot read {path}: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("maxclient 5", "unknown directive 'maxclient'; did you mean 'maxclients'?"),
+        ("qqqqqqqq 5", "unknown directive 'qqqqqqqq'"),
+        ("hz", "'hz': its value is missing; expected an integer between 1 and 500"),
+        ("port 1 2", "'port': wrong number of arguments; expected an integer between 0 and 65535"),
+        (
+            "port 70000",
+            "'port': argument must be between 0 and 65535 inclusive;"
+            " expected an integer between 0 and 65535",
+        ),
+        (
+            "appendonly yes",
+            "'appendonly': Rillway does not have an append-only file yet, only 'no' is accepted",
+        ),
+        ('requirepass "a', "the quotes do not balance, or a word follows one without a blank"),
+        ("include", "'include': wrong number of arguments; expected one file or pattern"),
+    ],
+)
+def test_a_bad_line_is_named_with_what_was_expected(file: Path, line: str, reason: str) -> None:
+    file.write_text(f"hz 10\n\n  {line}\n")
+    assert refusal([str(file)]) == f"rillway: {file}, line 3:\n    {line}\n{reason}"
+
+
+# -- the command line ----------------------------------------------------------------------------
+
+
+def test_a_word_with_two_hyphens_opens_a_directive() -> None:
+    argv = ["--bind", "127.0.0.1", "-::1", "--port", "0", "--save", "", "--requirepass", "a b"]
+    config, _ = load_configuration(argv)
+    assert config.bind == ["127.0.0.1", "-::1"]
+    assert config.port == 0
+    assert config.requirepass == "a b"
+
+
+def test_name_and_value_may_come_in_one_word() -> None:
+    assert load_configuration(["--hz 20"])[0].hz == 20
+
+
+def test_save_alone_means_no_save_points() -> None:
+    assert load_configuration(["--save", "--hz", "20"])[0].hz == 20
+
+
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (["--hz", "x"], "rillway: the command line:\n    --hz x\n'hz': argument couldn't be"),
+        (["--nonsense"], "rillway: the command line:\n    --nonsense\nunknown directive"),
+        (["--"], "rillway: the command line:\n    --\nunknown directive ''"),
+        (["--logfile", "a b", "c"], 'rillway: the command line:\n    --logfile "a b" c\n'),
+    ],
+)
+def test_a_bad_option_is_shown(argv: list[str], text: str) -> None:
+    assert refusal(argv).startswith(text)
+
+
+def test_a_second_plain_word_is_refused(file: Path) -> None:
+    file.write_text("")
+    assert "'other.conf' is neither the first word" in refusal([str(file), "other.conf"])
+
+
+# -- words ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "word", ["plain", "", "two words", 'a"b', "a'b", "a\\b", "\n\x00\x7f", "é", "\udcff", "#x"]
+)
+def test_a_quoted_word_is_read_back(word: str) -> None:
+    assert split_words(f"name {quote(word)} 1") == ["name", word, "1"]
+
+
+def test_words_that_need_no_quotes_get_none() -> None:
+    assert quote("/var/log/x.log") == "/var/log/x.log"
+    assert quote("") == '""'
+
+
+# -- rewriting -----------------------------------------------------------------------------------
+
+
+def configured(**values: str) -> Configuration:
+    config = Configuration()
+    for name, text in values.items():
+        config.set(name.replace("_", "-"), [text])
+    return config
+
+
+def test_nothing_changes_where_nothing_has_changed() -> None:
+    lines = ["# mine", "", "port   6379 ", "HZ 20", "appendonly no", "include more.conf"]
+    assert rewritten(lines, configured(hz="20")) == lines
+
+
+def test_a_changed_directive_is_replaced_in_its_place() -> None:
+    lines = ["# mine", "hz 20", "timeout 5"]
+    assert rewritten(lines, configured(hz="30", timeout="5")) == ["# mine", "hz 30", "timeout 5"]
+
+
+def test_a_directive_that_went_back_to_its_default_keeps_its_line() -> None:
+    assert rewritten(["hz 20"], Configuration()) == ["hz 10"]
+
+
+def test_of_several_lines_the_last_one_stays() -> None:
+    assert rewritten(["hz 20", "timeout 5", "hz 30"], configured(hz="40", timeout="5")) == [
+        "timeout 5",
+        "hz 40",
+    ]
+
+
+def test_what_the_file_did_not_have_is_appended_below_a_mark_that_comes_once() -> None:
+    once = rewritten(["# mine"], configured(hz="20"))
+    assert once == ["# mine", REWRITE_MARK, "hz 20"]
+    twice = rewritten(once, configured(hz="20", timeout="5"))
+    assert twice == ["# mine", REWRITE_MARK, "hz 20", "timeout 5"]
+
+
+def test_an_alias_is_rewritten_under_the_name_of_the_directive() -> None:
+    assert rewritten(["lua-time-limit 7"], configured(busy_reply_threshold="7")) == [
+        "lua-time-limit 7"
+    ]
+    assert rewritten(["lua-time-limit 7"], configured(busy_reply_threshold="8")) == [
+        "busy-reply-threshold 8"
+    ]
+
+
+def test_a_line_that_was_spoilt_since_the_start_is_replaced() -> None:
+    assert rewritten(["hz nonsense"], configured(hz="20")) == ["hz 20"]
+
+
+def test_values_are_quoted_where_they_must_be() -> None:
+    config = configured(requirepass='a "b"', bind="127.0.0.1 ::1")
+    assert rewritten([], config) == [
+        REWRITE_MARK,
+        "bind 127.0.0.1 ::1",
+        'requirepass "a \\"b\\""',
+    ]
+
+
+def test_a_rewritten_file_gives_the_same_configuration(file: Path) -> None:
+    config = load(
+        file,
+        "hz 20\nclient-output-buffer-limit normal 1mb 1 2\n# end\n",
+        "--requirepass", "p \n q", "--notify-keyspace-events", "KEA", "--timeout", "9",
+    )  # fmt: skip
+    config.set("client-output-buffer-limit", ["pubsub 7 8 9"])
+    config.set("hz", ["33"])
+    rewrite_configuration(str(file), config)
+    assert load_configuration([str(file)])[0] == config
+    assert "# end\n" in file.read_text()
+
+
+def test_a_rewrite_keeps_permissions_and_follows_a_symbolic_link(file: Path) -> None:
+    file.write_text("hz 20\n")
+    file.chmod(0o640)
+    link = file.with_name("link.conf")
+    link.symlink_to(file)
+    rewrite_configuration(str(link), configured(hz="30"))
+    assert link.is_symlink()
+    assert file.read_text() == "hz 30\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert sorted(os.listdir(file.parent)) == ["link.conf", "rillway.conf"]
+
+
+def test_a_rewrite_that_fails_leaves_the_file_as_it_was(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("hz 20\n")
+
+    def refuse(source: str, target: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        rewrite_configuration(str(file), configured(hz="30"))
+    assert file.read_text() == "hz 20\n"
+    assert os.listdir(file.parent) == ["rillway.conf"]
+
+
+def test_only_line_feeds_end_lines(file: Path) -> None:
+    text = "# form\x0cfeed \x85 \u2028 \r\nhz 20\r\n"
+    file.write_bytes(text.encode())
+    rewrite_configuration(str(file), configured(hz="20"))
+    assert file.read_bytes() == text.encode()
+
+
+def test_a_rewrite_makes_a_file_that_has_vanished(file: Path) -> None:
+    rewrite_configuration(str(file), configured(hz="30"))
+    assert file.read_text() == f"{REWRITE_MARK}\nhz 30\n"

@@ -1,0 +1,285 @@
+"""A stream and its groups against the model: whatever is done to both, they look the same."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from storage.entry_id import MAX_ID, MIN_ID, format_id
+from storage.group import Consumer, Group
+from storage.node import FrozenNode
+from storage.stream import Stream
+from tests.storage.stream_model import ModelEntry, ModelGroup, ModelPending, StreamModel
+
+GROUPS = st.sampled_from([b"one", b"two"])
+CONSUMERS = st.sampled_from([b"alice", b"bob", b"carol"])
+# Mostly the next ID or millisecond; sometimes far away.
+GAPS = st.sampled_from([1, 1, 1 << 64, 3 << 64, (1 << 64) - 1, 300 << 64, 1 << 100])
+FIELDS = st.lists(st.binary(max_size=6), min_size=2, max_size=6).map(
+    lambda parts: parts[: len(parts) // 2 * 2]
+)
+COUNTS = st.sampled_from([-1, 0, 1, 3, 10, 100])
+
+
+def wire(entries: list[ModelEntry]) -> bytes:
+    parts = []
+    for entry in entries:
+        id_text = format_id(entry.entry_id)
+        parts.append(b"*2\r\n$%d\r\n%b\r\n*%d\r\n" % (len(id_text), id_text, len(entry.fields)))
+        parts += [b"$%d\r\n%b\r\n" % (len(part), part) for part in entry.fields]
+    return b"".join(parts)
+
+
+class StreamMachine(RuleBasedStateMachine):
+    """Does the same to a Stream and to a StreamModel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stream = Stream()
+        self.model = StreamModel()
+        self.node_entries = 100
+        self.now_ms = 1000
+
+    @initialize(node_entries=st.sampled_from([1, 2, 10, 100]), start=st.sampled_from([0, 1 << 90]))
+    def choose(self, node_entries: int, start: int) -> None:
+        self.node_entries = node_entries
+        self.stream.last_id = self.model.last_id = start
+
+    def some_id(self, data: st.DataObject) -> int:
+        """An ID at, beside or far from one that is or was there."""
+        known = [entry.entry_id for node in self.model.nodes for entry in node]
+        near = st.sampled_from([MIN_ID, MAX_ID, self.model.last_id, *known])
+        moved = data.draw(near) + data.draw(st.sampled_from([0, 0, 0, -1, 1]))
+        return min(max(moved, MIN_ID), MAX_ID)
+
+    # -- entries -------------------------------------------------------------------------------
+
+    @rule(gap=GAPS, fields=FIELDS, repeats=st.sampled_from([1, 1, 5, 25]))
+    def append(self, gap: int, fields: list[bytes], repeats: int) -> None:
+        for _ in range(repeats):
+            entry_id = self.model.last_id + gap
+            if entry_id > MAX_ID:
+                return
+            reply = self.stream.append(entry_id, fields, self.node_entries, 0)
+            id_text = format_id(entry_id)
+            assert reply == b"$%d\r\n%b\r\n" % (len(id_text), id_text)
+            self.model.append(entry_id, fields, self.node_entries)
+
+    @rule(data=st.data(), count=st.sampled_from([1, 1, 2, 12]))
+    def delete(self, data: st.DataObject, count: int) -> None:
+        for _ in range(count):
+            entry_id = self.some_id(data)
+            assert self.stream.delete(entry_id) == self.model.delete(entry_id)
+
+    @rule(
+        spare=st.sampled_from([0, 1, 2, 5, 9, 10, 11, 50]),
+        approximate=st.booleans(),
+        limit=st.sampled_from([0, 0, 1, 2, 10, 15]),
+    )
+    def trim_to_length(self, spare: int, approximate: bool, limit: int) -> None:
+        limit = limit if approximate else 0
+        max_length = max(0, self.model.length - spare)
+        removed = self.stream.trim_to_length(max_length, approximate=approximate, limit=limit)
+        assert removed == self.model.trim_to_length(max_length, approximate, limit)
+
+    @rule(data=st.data(), approximate=st.booleans(), limit=st.sampled_from([0, 0, 1, 2, 10, 15]))
+    def trim_before(self, data: st.DataObject, approximate: bool, limit: int) -> None:
+        limit = limit if approximate else 0
+        min_id = self.some_id(data)
+        removed = self.stream.trim_before(min_id, approximate=approximate, limit=limit)
+        assert removed == self.model.trim_before(min_id, approximate, limit)
+
+    @rule(data=st.data(), count=COUNTS)
+    def read(self, data: st.DataObject, count: int) -> None:
+        start, end = self.some_id(data), self.some_id(data)
+        expected = self.model.range(start, end, count)
+        ids = [entry.entry_id for entry in expected]
+        found, chunks = self.stream.range(start, end, count)
+        assert (found, b"".join(chunks)) == (len(expected), wire(expected))
+        assert self.stream.ids(start, end, count) == ids
+        assert self.stream.range_with_ids(start, end, count) == (ids, chunks)
+        expected = self.model.reverse_range(end, start, count)
+        found, chunks = self.stream.reverse_range(end, start, count)
+        assert (found, b"".join(chunks)) == (len(expected), wire(expected))
+
+    @rule(data=st.data())
+    def look_up(self, data: st.DataObject) -> None:
+        entry_id = self.some_id(data)
+        expected = wire(self.model.range(entry_id, entry_id, -1)) or None
+        assert self.stream.get(entry_id) == expected
+        assert (entry_id in self.stream) == (expected is not None)
+
+    @rule(node_entries=st.sampled_from([1, 2, 10, 100]))
+    def configure(self, node_entries: int) -> None:
+        self.node_entries = node_entries
+
+    @rule()
+    def go_on_with_a_copy(self) -> None:
+        original, self.stream = self.stream, self.stream.copy()
+        # Whatever becomes of the original must not show in the copy.
+        original.trim_to_length(original.length // 2)
+        original.delete(original.first_id)
+        for group in original.groups.values():
+            for entry in group.pending.values():
+                entry.delivery_count += 100
+        original.release()
+
+    # -- groups --------------------------------------------------------------------------------
+
+    @rule(name=GROUPS, data=st.data(), known=st.booleans())
+    def create_group(self, name: bytes, data: st.DataObject, known: bool) -> None:
+        if name not in self.model.groups:
+            start = data.draw(st.just(MIN_ID)) if known else self.some_id(data)
+            entries_read = 0 if known else -1
+            self.stream.groups[name] = Group(name, start, entries_read)
+            self.model.groups[name] = ModelGroup(start, entries_read)
+
+    def groups(self, name: bytes) -> tuple[Group, ModelGroup] | None:
+        if name not in self.model.groups:
+            return None
+        return self.stream.groups[name], self.model.groups[name]
+
+    def consumer(self, group: Group, model: ModelGroup, name: bytes) -> Consumer:
+        """The consumer, made where it is missing."""
+        model.consumers.add(name)
+        known = group.consumers.get(name)
+        return known if known is not None else group.create_consumer(name, self.now_ms)
+
+    @rule(name=GROUPS, consumer=CONSUMERS, count=st.sampled_from([1, 2, 10, -1]))
+    def deliver(self, name: bytes, consumer: bytes, count: int) -> None:
+        pair = self.groups(name)
+        if pair is None:
+            return
+        group, model = pair
+        self.now_ms += 1
+        reader = self.consumer(group, model, consumer)
+        start = min(group.last_delivered_id + 1, MAX_ID)
+        if start == group.last_delivered_id:
+            return  # nothing can come after the greatest ID
+        ids = self.stream.ids(start, MAX_ID, count)
+        group.deliver(reader, ids, self.now_ms)
+        self.stream.advance_group(group, ids)
+        assert ids == self.model.deliver_new(name, consumer, count, self.now_ms)
+
+    @rule(name=GROUPS, data=st.data())
+    def set_group_id(self, name: bytes, data: st.DataObject) -> None:
+        if pair := self.groups(name):
+            entry_id = self.some_id(data)
+            for group in pair:
+                group.last_delivered_id = entry_id
+                group.entries_read = -1
+
+    def pending_id(self, data: st.DataObject, model: ModelGroup) -> int:
+        pending = sorted(model.pending)
+        return data.draw(st.sampled_from(pending)) if pending else self.some_id(data)
+
+    @rule(name=GROUPS, data=st.data(), count=st.integers(1, 8))
+    def acknowledge(self, name: bytes, data: st.DataObject, count: int) -> None:
+        if pair := self.groups(name):
+            group, model = pair
+            for _ in range(count):
+                entry_id = self.pending_id(data, model)
+                expected = model.pending.pop(entry_id, None) is not None
+                assert group.acknowledge(entry_id) == expected
+
+    @rule(name=GROUPS, consumer=CONSUMERS, data=st.data())
+    def claim(self, name: bytes, consumer: bytes, data: st.DataObject) -> None:
+        if pair := self.groups(name):
+            group, model = pair
+            entry_id = self.pending_id(data, model)
+            claimer = self.consumer(group, model, consumer)
+            entry = group.pending.get(entry_id)
+            if entry is not None:
+                group.assign(entry, claimer)
+                entry.delivery_count += 1
+                model.pending[entry_id].consumer = consumer
+                model.pending[entry_id].delivery_count += 1
+            else:
+                group.add(entry_id, claimer, 5, 3)
+                model.pending[entry_id] = ModelPending(consumer, 5, 3)
+
+    @rule(name=GROUPS, consumer=CONSUMERS)
+    def delete_consumer(self, name: bytes, consumer: bytes) -> None:
+        if pair := self.groups(name):
+            dropped = pair[0].delete_consumer(consumer)
+            assert dropped == self.model.delete_consumer(name, consumer)
+
+    # -- what must always hold -----------------------------------------------------------------
+
+    @invariant()
+    def counters_agree(self) -> None:
+        stream, model = self.stream, self.model
+        assert stream.length == model.length
+        assert (stream.first_id, stream.last_id) == (model.first_id, model.last_id)
+        assert stream.max_deleted_id == model.max_deleted_id
+        assert stream.entries_added == model.entries_added
+        entries = model.entries()
+        assert stream.last_live_id == (entries[-1].entry_id if entries else MIN_ID)
+
+    @invariant()
+    def nodes_agree(self) -> None:
+        expected = [
+            (node[0].entry_id, self.model.live(node), len(node)) for node in self.model.nodes
+        ]
+        nodes = [
+            (node.key, node.live, node.live + node.deleted) for node in self.stream.iter_nodes()
+        ]
+        assert nodes == expected
+        assert self.stream.node_count == len(expected)
+
+    @invariant()
+    def contents_agree(self) -> None:
+        entries = self.model.entries()
+        found, chunks = self.stream.range(MIN_ID, MAX_ID)
+        assert (found, b"".join(chunks)) == (len(entries), wire(entries))
+
+    @invariant()
+    def groups_agree(self) -> None:
+        assert self.stream.groups.keys() == self.model.groups.keys()
+        for name, model in self.model.groups.items():
+            group = self.stream.groups[name]
+            assert group.last_delivered_id == model.last_delivered_id
+            assert group.entries_read == model.entries_read
+            assert self.stream.lag(group) == self.model.lag(model)
+            assert group.consumers.keys() == model.consumers
+            pending = {
+                entry_id: (entry.consumer.name, entry.delivery_ms, entry.delivery_count)
+                for entry_id, entry in group.pending.items()
+            }
+            assert list(pending) == sorted(model.pending)
+            assert pending == {
+                entry_id: (entry.consumer, entry.delivery_ms, entry.delivery_count)
+                for entry_id, entry in model.pending.items()
+            }
+
+    @invariant()
+    def the_pel_of_a_group_is_the_union_of_its_consumers(self) -> None:
+        for group in self.stream.groups.values():
+            union = [entry for c in group.consumers.values() for entry in c.pending.values()]
+            assert len(union) == len(group.pending)
+            for consumer in group.consumers.values():
+                for entry_id, entry in consumer.pending.items():
+                    assert entry.consumer is consumer
+                    assert group.pending.get(entry_id) is entry
+
+    @precondition(lambda self: self.stream.node_count > 1)
+    @invariant()
+    def full_nodes_are_frozen_unless_little_is_left(self) -> None:
+        *full, _ = self.stream.iter_nodes()
+        for node in full:
+            size = node.live + node.deleted
+            assert isinstance(node, FrozenNode) or node.live < size / 10
+
+
+def test_a_stream_does_what_its_model_does() -> None:
+    run_state_machine_as_test(
+        StreamMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None)
+    )
