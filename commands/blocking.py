@@ -48,6 +48,7 @@ class Waiting:
     block: Block
     watched: list[WatchedKey]
     deadline_ms: int  # 0: none
+    argv: list[bytes]  # the request, for the slow log
 
 
 class BlockedClients:
@@ -62,11 +63,11 @@ class BlockedClients:
 
     # -- who waits -----------------------------------------------------------------------------
 
-    def block(self, client: Client, block: Block, deadline_ms: int) -> None:
+    def block(self, client: Client, block: Block, deadline_ms: int, argv: list[bytes]) -> None:
         """Queue `client` on all of the keys. `deadline_ms` 0: wait for ever."""
         assert client.waiting is None
         watched = list(dict.fromkeys((client.db.index, key) for key in block.keys))
-        waiting = Waiting(block, watched, deadline_ms)
+        waiting = Waiting(block, watched, deadline_ms, argv)
         client.waiting = waiting
         self.clients[client] = None
         for key in watched:

@@ -27,6 +27,7 @@ GATE_MULTI = 1 << 1  # is queueing a transaction
 GATE_SUBSCRIBED = 1 << 2  # RESP2 and subscribed: few commands are allowed
 GATE_SILENT = 1 << 3  # CLIENT REPLY OFF or SKIP
 GATE_TRACKING = 1 << 4  # keys it reads are remembered
+GATE_MONITOR = 1 << 5  # is in MONITOR mode: may not use the keyspace
 
 
 class Client:

@@ -105,7 +105,7 @@ class Configuration:
     latency_tracking_info_percentiles: list[float] = directive(  # noqa: RUF009
         Percentiles(), "50 99 99.9"
     )
-    tracking_table_max_keys: int = directive(Memory(0, INT64_MAX), "1000000")
+    tracking_table_max_keys: int = directive(Integer(0, INT64_MAX), "1000000")
 
     def set(self, name: str, words: list[str]) -> None:
         """Set the directive `name` from the words of a line. Raises ValueError, KeyError."""

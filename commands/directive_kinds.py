@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commands import notifications
+from storage.values import as_int64
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
@@ -72,11 +73,10 @@ class Integer(Kind):
         self.expected = f"an integer between {minimum} and {maximum}"
 
     def parse(self, words: list[str]) -> int:
-        word = one_word(words)
-        digits = word.removeprefix("-")
-        if not (digits.isascii() and digits.isdigit()):
+        number = as_int64(one_word(words).encode("utf-8", "surrogateescape"))
+        if number is None:
             raise ValueError("argument couldn't be parsed into an integer")
-        return self.check(int(word))
+        return self.check(number)
 
     def check(self, number: int) -> int:
         """`number` if it lies within the bounds."""
@@ -240,7 +240,7 @@ class OutputLimitTable(Kind):
 
     def parse(self, words: list[str]) -> OutputLimits:
         words = Words().parse(words)
-        if not words or len(words) % 4:
+        if len(words) % 4:
             raise ValueError("Wrong number of arguments in buffer limit configuration.")
         limits: OutputLimits = {}
         for i in range(0, len(words), 4):

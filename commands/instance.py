@@ -42,6 +42,7 @@ class Instance:
         self.now_ms = now_ms  # set by the server once per batch of input
         self.started_ms = now_ms
         self.run_id = host.random_hex(40)
+        self.replication_id = host.random_hex(40)
         self.databases = [Database(index) for index in range(config.databases)]
         # clients
         self.clients: dict[int, Client] = {}

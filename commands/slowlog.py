@@ -48,7 +48,12 @@ class SlowLog:
         return len(self._requests)
 
     def record(self, client: Client, argv: list[bytes], duration_us: int, now_ms: int) -> None:
-        """Remember a request that took `duration_us`."""
+        """Remember a request that took `duration_us`.
+
+        A blocked client's request comes back without its words: its name stands for them.
+        """
+        if not argv and client.last_command is not None:
+            argv = client.last_command.fullname.split(b"|")
         request = SlowRequest(
             self._next_id,
             now_ms // 1000,

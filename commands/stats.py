@@ -82,7 +82,6 @@ class Stats:
         self.expire_cycles_cut_short = 0  # passes of it that left expired keys behind
         self.cycles = 0  # of the event loop, those that had something to do
         self.cycles_us = 0  # spent in them
-        self.commands_us = 0  # of that in commands
         self.client_query_buffer_limit_disconnections = 0
         self.client_output_buffer_limit_disconnections = 0
         self.acl_access_denied_auth = 0
@@ -92,6 +91,11 @@ class Stats:
         self.output_bytes = Rate()
         self.cycle_rate = Rate()
         self.cycle_us_rate = Rate()
+
+    @property
+    def commands_us(self) -> int:
+        """Time spent in commands."""
+        return sum(stats.usec for stats in self.commands.values())
 
     def of(self, command: Command) -> CommandStats:
         """The statistics of `command`, made at first use."""

@@ -46,7 +46,13 @@ WRONGPASS = b"WRONGPASS invalid username-password pair or user is disabled."
 EXEC_ABORT = b"EXECABORT Transaction discarded because of previous errors."
 OUT_OF_MEMORY = b"OOM command not allowed when used memory > 'maxmemory'."
 NOT_IN_TRANSACTION = b"ERR Command not allowed inside a transaction"
+MONITOR_KEYSPACE = b"ERR Replica can't interact with the keyspace"
 UNBLOCKED = b"UNBLOCKED client unblocked via CLIENT UNBLOCK"
+
+
+def c_string(word: bytes) -> bytes:
+    """What a client sent, as Redis quotes it in an error: a C string ends at its first NUL."""
+    return word.partition(b"\0")[0]
 
 
 def wrong_arity(fullname: bytes) -> ReplyError:
@@ -60,22 +66,24 @@ def unknown_command(argv: list[bytes]) -> ReplyError:
     for arg in argv[1:]:
         if len(args) >= 128:
             break
-        args += b"'%b' " % arg[: 128 - len(args)]
+        args += b"'%b' " % c_string(arg[: 128 - len(args)])
     return ReplyError(
-        b"ERR unknown command '%b', with args beginning with: %b" % (argv[0][:128], args)
+        b"ERR unknown command '%b', with args beginning with: %b" % (c_string(argv[0][:128]), args)
     )
 
 
 def unknown_subcommand(container: bytes, sub: bytes) -> ReplyError:
     """`container` in any case; the hint names it in upper case."""
-    return ReplyError(b"ERR unknown subcommand '%b'. Try %b HELP." % (sub[:128], container.upper()))
+    return ReplyError(
+        b"ERR unknown subcommand '%b'. Try %b HELP." % (c_string(sub[:128]), container.upper())
+    )
 
 
 def subcommand_syntax(container: bytes, sub: bytes) -> ReplyError:
     """A known sub-command with options that do not fit."""
     return ReplyError(
         b"ERR unknown subcommand or wrong number of arguments for '%b'. Try %b HELP."
-        % (sub[:128], container.upper())
+        % (c_string(sub[:128]), container.upper())
     )
 
 
@@ -296,18 +304,22 @@ def no_group_for_read(key: bytes, group: bytes) -> ReplyError:
     """XREADGROUP without the key or the group."""
     return ReplyError(
         b"NOGROUP No such key '%b' or consumer group '%b' in XREADGROUP with GROUP option"
-        % (key, group)
+        % (c_string(key), c_string(group))
     )
 
 
 def no_key_or_group(key: bytes, group: bytes) -> ReplyError:
     """XPENDING, XCLAIM, XAUTOCLAIM without the key or the group."""
-    return ReplyError(b"NOGROUP No such key '%b' or consumer group '%b'" % (key, group))
+    return ReplyError(
+        b"NOGROUP No such key '%b' or consumer group '%b'" % (c_string(key), c_string(group))
+    )
 
 
 def no_group_for_key(key: bytes, group: bytes) -> ReplyError:
     """XGROUP and XINFO CONSUMERS without the group."""
-    return ReplyError(b"NOGROUP No such consumer group '%b' for key name '%b'" % (group, key))
+    return ReplyError(
+        b"NOGROUP No such consumer group '%b' for key name '%b'" % (c_string(group), c_string(key))
+    )
 
 
 def invalid_claim_argument(what: bytes, command: bytes) -> ReplyError:
@@ -317,4 +329,4 @@ def invalid_claim_argument(what: bytes, command: bytes) -> ReplyError:
 
 def unrecognized_xclaim_option(option: bytes) -> ReplyError:
     """A word of XCLAIM that is neither an ID nor an option."""
-    return ReplyError(b"ERR Unrecognized XCLAIM option '%b'" % option)
+    return ReplyError(b"ERR Unrecognized XCLAIM option '%b'" % c_string(option))

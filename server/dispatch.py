@@ -21,6 +21,7 @@ import commands.catalogue  # noqa: F401  (declares every command)
 from commands.blocking import Block
 from commands.client import (
     GATE_AUTH,
+    GATE_MONITOR,
     GATE_MULTI,
     GATE_SILENT,
     GATE_SUBSCRIBED,
@@ -73,6 +74,7 @@ class Dispatcher:
         self._table = {name: COMMANDS[name.lower()] for n in COMMANDS for name in (n, n.upper())}
         self._mark_ns = perf_counter_ns()  # when the last command ended: the next one's start
         self._cycle_start_ns = 0
+        self._tracks_latency = True
         self._notable_us = NEVER_US  # a command that takes so long goes to the slow path
         self._depth = 0
         # What the outermost command propagates, and the database that the last of it is for.
@@ -89,6 +91,7 @@ class Dispatcher:
         self._notable_us = min(
             slow_us if slow_us >= 0 else NEVER_US, spike_ms * 1000 if spike_ms else NEVER_US
         )
+        self._tracks_latency = config.latency_tracking
         self._mark_ns = perf_counter_ns()
         if not self._cycle_start_ns:
             self._cycle_start_ns = self._mark_ns
@@ -128,7 +131,7 @@ class Dispatcher:
             else:
                 client.output.append(reply)
         elif type(reply) is Block:
-            self._block(client, reply)
+            self._block(client, reply, argv)
             return False
         return not client.close_after_reply
 
@@ -193,6 +196,9 @@ class Dispatcher:
         if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
             self._reject(client, command, errors.not_while_subscribed(command.fullname))
             return False
+        if gates & GATE_MONITOR and command.flags & (READONLY | WRITE | MAY_REPLICATE):
+            self._reject(client, command, ReplyError(errors.MONITOR_KEYSPACE))
+            return False
         if gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
             self._enqueue(client, command, argv)
             return False
@@ -255,7 +261,11 @@ class Dispatcher:
             instance.stats.count_error(b"ERR")
             reply = b"-ERR internal error, see the server's log\r\n"
         self._depth -= 1
-        if instance.monitors and argv and not command.flags & (SKIP_MONITOR | ADMIN):
+        if (
+            instance.monitors
+            and handler is command.handler
+            and not command.flags & (SKIP_MONITOR | ADMIN)
+        ):
             feed_monitors(instance, client, argv)
         if client.gates & GATE_TRACKING:
             instance.tracking.command_ran(client, command, argv)
@@ -270,10 +280,9 @@ class Dispatcher:
         elapsed_us = (end_ns - start_ns) // 1000
         stats.calls += 1
         stats.usec += elapsed_us
-        stats.histogram[elapsed_us] += 1
-        totals = instance.stats
-        totals.commands_processed += 1
-        totals.commands_us += elapsed_us
+        if self._tracks_latency:
+            stats.histogram[elapsed_us] += 1
+        instance.stats.commands_processed += 1
         if elapsed_us >= self._notable_us:
             self._note_slow(client, command, argv, elapsed_us)
         return reply
@@ -309,10 +318,10 @@ class Dispatcher:
 
     # -- blocked clients -----------------------------------------------------------------------
 
-    def _block(self, client: Client, block: Block) -> None:
+    def _block(self, client: Client, block: Block, argv: Argv) -> None:
         now_ms = self.instance.now_ms
         deadline_ms = now_ms + block.timeout_ms if block.timeout_ms else 0
-        self.instance.blocked.block(client, block, deadline_ms)
+        self.instance.blocked.block(client, block, deadline_ms, argv)
 
     def serve_ready_keys(self) -> None:
         """Serve the waiters of every ready key, first come first served."""
@@ -326,8 +335,9 @@ class Dispatcher:
 
     def _retry(self, client: Client, db_index: int, key: bytes) -> None:
         """Run a waiter's command again because `key` is ready."""
-        assert client.waiting is not None
-        block = client.waiting.block
+        waiting = client.waiting
+        assert waiting is not None and client.last_command is not None
+        block = waiting.block
         value = self.instance.databases[db_index].values.get(key)
         if type(value) is not Stream and not block.on_missing_key:
             return  # XREAD waits on, whatever else the key holds now
@@ -335,8 +345,9 @@ class Dispatcher:
             # An entry of a group is never delivered to a client that has left.
             self.instance.host.close(client)
             return
-        assert client.last_command is not None
-        reply = self._account(client, client.last_command, [], lambda c, _: block.retry(c))
+        reply = self._account(
+            client, client.last_command, waiting.argv, lambda client, _: block.retry(client)
+        )
         if type(reply) is Block:
             self.instance.blocked.requeue(client, reply)
             return

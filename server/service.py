@@ -65,6 +65,7 @@ class Service:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
         self._rebinding: asyncio.Task[None] | None = None
+        self._startup_resident_bytes = 0
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -83,6 +84,7 @@ class Service:
         # What exists now lives as long as the process: collections need not look at it again.
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
+        self._startup_resident_bytes = resident_bytes()
 
     async def run(self) -> None:
         """Serve until somebody asks for the end; then close everything."""
@@ -141,7 +143,8 @@ class Service:
         try:
             sockets = bind_addresses(missing, config.port)
         except OSError as error:
-            raise ValueError(f"Unable to listen on this port: {error.strerror}") from None
+            self.log("warning", f"Could not listen: {error}")
+            raise ValueError("Unable to listen on this port. Check server logs.") from None
         for place in [place for place in self._servers if place not in wanted]:
             self._close_listener(place)
         self._rebinding = self.loop.create_task(self._listen(sockets))
@@ -252,24 +255,25 @@ class Service:
         """Ask the operating system."""
         mine = resource.getrusage(resource.RUSAGE_SELF)
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        page_bytes = os.sysconf("SC_PAGE_SIZE")
-        with open("/proc/self/statm") as statm:
-            resident_bytes = int(statm.read().split()[1]) * page_bytes
+        thread = resource.getrusage(resource.RUSAGE_THREAD)
         return ProcessFacts(
             pid=os.getpid(),
             executable=sys.executable,
             config_file=self.config_file,
             os=f"{platform.system()} {platform.release()} {platform.machine()}",
             started_ms=self.instance.started_ms,
-            resident_bytes=resident_bytes,
+            resident_bytes=resident_bytes(),
             peak_resident_bytes=mine.ru_maxrss * 1024,
-            total_system_bytes=os.sysconf("SC_PHYS_PAGES") * page_bytes,
+            total_system_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
             cpu_user_s=mine.ru_utime,
             cpu_system_s=mine.ru_stime,
             cpu_user_children_s=children.ru_utime,
             cpu_system_children_s=children.ru_stime,
             listeners=list(self.listeners),
             event_loop=type(self.loop).__module__.partition(".")[0],
+            startup_resident_bytes=self._startup_resident_bytes,
+            cpu_user_main_thread_s=thread.ru_utime,
+            cpu_system_main_thread_s=thread.ru_stime,
         )
 
     def purge_memory(self) -> None:
@@ -287,6 +291,7 @@ class Service:
                 os.chdir(config.dir)
             except OSError as error:
                 raise ValueError(error.strerror) from None
+            config.dir = os.getcwd()
         if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
             for session in self.cycle.sessions.values():
                 session.reader.limits = request_limits(config)
@@ -302,6 +307,12 @@ class Service:
     def log(self, level: str, message: str) -> None:
         """Write to the log."""
         self.logger.log(LEVELS[level], message)
+
+
+def resident_bytes() -> int:
+    """The memory that the process occupies."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def bind_addresses(addresses: list[str], port: int) -> list[tuple[str, socket.socket]]:

@@ -113,6 +113,8 @@ class OpenNode:
 
         `max_entries` and `max_bytes` are the limits of a node, as in Stream.append.
         """
+        if not 0 < max_bytes <= MAX_NODE_BYTES:
+            max_bytes = MAX_NODE_BYTES
         size = len(entry)
         if max_entries and len(self.ids) + self.deleted >= max_entries:
             return False
@@ -131,8 +133,6 @@ class OpenNode:
 
     def _has_bytes_for(self, fields: list[bytes], max_bytes: int) -> bool:
         # What Redis compares: the node as it is, and the new fields without their framing.
-        if not 0 < max_bytes <= MAX_NODE_BYTES:
-            max_bytes = MAX_NODE_BYTES
         is_new = not self.ids and not self.deleted
         return is_new or self.listpack_bytes() + sum(map(len, fields)) < max_bytes
 

@@ -6,7 +6,7 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.arguments import parse_int
-from commands.client import GATE_SILENT, GATE_SUBSCRIBED, Client
+from commands.client import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED, Client
 from commands.connection.authentication import require_authentication
 from commands.registry import (
     ALLOW_BUSY,
@@ -100,6 +100,7 @@ def reset(client: Client, argv: Argv) -> bytes:
     discard_transaction(client)
     instance.monitors.pop(client, None)
     client.monitoring = False
+    client.gates &= ~GATE_MONITOR
     client.resp = 2
     instance.pubsub.forget(client)
     instance.tracking.forget(client)

@@ -77,7 +77,7 @@ def command_info(client: Client, argv: Argv) -> bytes:
     found = [find_command(name) for name in argv[2:]]
     return replies.array(
         [
-            describe(declared, client.resp) if declared else replies.NIL_ARRAY[client.resp]
+            describe(declared, client.resp) if declared else replies.NIL[client.resp]
             for declared in found
         ]
     )
@@ -162,9 +162,9 @@ def all_commands() -> Iterator[Command]:
 
 def find_command(name: bytes) -> Command | None:
     """A command by its full name in any case, e.g. b"xadd" or b"XGROUP|CREATE"."""
-    container, _, sub = name.lower().partition(b"|")
+    container, bar, sub = name.lower().partition(b"|")
     declared = COMMANDS.get(container)
-    if declared is None or not sub:
+    if declared is None or not bar:
         return declared
     return declared.subcommands.get(sub)
 

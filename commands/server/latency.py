@@ -176,8 +176,9 @@ def _diagnosis(name: str, event: LatencyEvent) -> str:
     durations = [duration_ms for _, duration_ms in samples]
     mean = sum(durations) / len(durations)
     deviation = sum(abs(duration - mean) for duration in durations) / len(durations)
+    spikes = "1 spike" if len(samples) == 1 else f"{len(samples)} spikes"
     text = (
-        f"- {name}: {len(samples)} spikes, {mean:.0f} ms on average"
+        f"- {name}: {spikes}, {mean:.0f} ms on average"
         f" (mean deviation {deviation:.0f} ms), the worst of all {event.max_ms} ms"
     )
     if len(samples) > 1:

@@ -13,7 +13,7 @@ from protocol import replies
 Chance = Callable[[int], int]  # a number in [0, n)
 
 COLUMNS, ROWS = 64, 16
-MAX_SIDE = 1000
+MAX_SIDE = 150  # a picture takes some milliseconds at most
 # One in so many places of the water carries an entry; one in so many of the bank a tuft of grass.
 ENTRY_EVERY, GRASS_EVERY = 12, 9
 

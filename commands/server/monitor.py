@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from commands.client import GATE_MONITOR
 from commands.redaction import redacted
 from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import replies
@@ -42,6 +43,7 @@ def monitor(client: Client, argv: Argv) -> bytes | None:
     if client.monitoring:
         return None
     client.monitoring = True
+    client.gates |= GATE_MONITOR
     client.instance.monitors[client] = None
     return replies.OK
 

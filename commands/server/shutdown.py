@@ -30,12 +30,10 @@ def shutdown(client: Client, argv: Argv) -> None:
     fail. For the same reason a shutdown is over before ABORT could stop it.
     """
     options = {word.upper() for word in argv[1:]}
-    known = options <= {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
-    alone = b"ABORT" not in options or len(argv) == 2
-    if not known or not alone or {b"SAVE", b"NOSAVE"} <= options:
-        raise ReplyError(errors.SYNTAX)
-    if b"ABORT" in options:
+    if options == {b"ABORT"}:
         raise ReplyError(b"ERR No shutdown in progress.")
+    if not options <= {b"NOSAVE", b"SAVE", b"NOW", b"FORCE"} or {b"SAVE", b"NOSAVE"} <= options:
+        raise ReplyError(errors.SYNTAX)
     if b"SAVE" in options:
         raise ReplyError(_CANNOT_SAVE)
     client.instance.host.log("warning", "User requested shutdown...")

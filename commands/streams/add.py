@@ -15,7 +15,16 @@ from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_id, parse_partial_id
+from storage.entry_id import (
+    MAX_ID,
+    MAX_SEQ,
+    MIN_ID,
+    SEQ_BITS,
+    EntryID,
+    format_id,
+    make_id,
+    parse_partial_id,
+)
 from storage.stream import Stream
 
 # Redis refuses an entry whose fields and values are longer than this together.
@@ -82,15 +91,14 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     if stream is not None and trim is not None and trim.may_remove(stream):
         _serve_waiters_first(client, key)
     reply = _append(client, key, stream, entry_id, fields)
-    request = list(argv)
-    request[options.id_position] = format_id(entry_id)
-    if trim is not None:
-        longer = client.db.values[key]
-        assert isinstance(longer, Stream)
-        if trim.apply(longer):
-            client.notify(notifications.STREAM, b"xtrim", key)
-        request = trim.exact_form(request, longer)
-    client.propagate(*request)
+    longer = client.db.values[key]
+    assert isinstance(longer, Stream)
+    if trim is not None and trim.apply(longer):
+        client.notify(notifications.STREAM, b"xtrim", key)
+    if client.instance.sinks:
+        request = list(argv)
+        request[options.id_position] = format_id(entry_id)
+        client.propagate(*(request if trim is None else trim.exact_form(request, longer)))
     return reply
 
 
@@ -136,7 +144,7 @@ def _serve_waiters_first(client: Client, key: bytes) -> None:
 
 def _automatic_id(stream: Stream | None, now_ms: int) -> EntryID:
     """`*`: the present time, or the ID after the last one where the clock is behind that."""
-    entry_id = now_ms << 64
+    entry_id = now_ms << SEQ_BITS
     if stream is not None and entry_id <= stream.last_id:
         entry_id = stream.last_id + 1
         if entry_id > MAX_ID:
@@ -153,7 +161,7 @@ def _choose_id(stream: Stream | None, options: AddOptions, now_ms: int) -> Entry
         raise ReplyError(errors.XADD_EXHAUSTED)
     if options.seq is not None:
         entry_id = make_id(options.ms, options.seq)
-    elif options.ms == last_id >> 64 and last_id & MAX_SEQ < MAX_SEQ:
+    elif options.ms == last_id >> SEQ_BITS and last_id & MAX_SEQ < MAX_SEQ:
         entry_id = last_id + 1
     else:
         # Where the millisecond has no sequence number left, this is below the last ID.

@@ -26,7 +26,6 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import MIN_ID, EntryID, parse_id
 from storage.group import Consumer, Group, PendingEntry
-from storage.stream import Stream
 
 DEFAULT_COUNT = 100
 # XAUTOCLAIM looks at this many pending entries for each that it may claim.
@@ -37,12 +36,9 @@ MAX_COUNT = INT64_MAX // 16
 class Claim:
     """One consumer's claim on entries of a group: what both commands do with each of them."""
 
-    def __init__(
-        self, client: Client, key: bytes, stream: Stream, group: Group, consumer_name: bytes
-    ) -> None:
+    def __init__(self, client: Client, key: bytes, group: Group, consumer_name: bytes) -> None:
         self.client = client
         self.key = key
-        self.stream = stream
         self.group = group
         self.is_created = consumer_name not in group.consumers
         self.consumer: Consumer = seen_consumer(client, key, group, consumer_name)
@@ -79,6 +75,11 @@ class Claim:
             propagate_consumer(self.client, self.key, self.group, self.consumer)
         if moved:
             propagate_position(self.client, self.key, self.group)
+
+
+def _is_idle(pending: PendingEntry, min_idle_ms: int, now_ms: int) -> bool:
+    """Whether it was delivered long enough ago; 0 is always, even if the clock stepped back."""
+    return not min_idle_ms or now_ms - pending.delivery_ms >= min_idle_ms
 
 
 # -- XCLAIM ------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ def xclaim(client: Client, argv: Argv) -> bytes:
     moved = options.last_id > group.last_delivered_id
     if moved:
         group.last_delivered_id = options.last_id
-    claim = Claim(client, key, stream, group, argv[3])
+    claim = Claim(client, key, group, argv[3])
     claimed: list[bytes] = []
     for entry_id in options.ids:
         entry = stream.get(entry_id)
@@ -135,7 +136,7 @@ def xclaim(client: Client, argv: Argv) -> bytes:
             if not options.force:
                 continue
             pending = group.add(entry_id, claim.consumer, now_ms, 1)
-        elif now_ms - pending.delivery_ms < options.min_idle_ms:
+        elif not _is_idle(pending, options.min_idle_ms, now_ms):
             continue
         count = options.retry_count
         if count is None:
@@ -216,7 +217,7 @@ def xautoclaim(client: Client, argv: Argv) -> bytes:
     key = argv[1]
     stream, group = find_group(client, key, argv[2])
     now_ms = client.instance.now_ms
-    claim = Claim(client, key, stream, group, argv[3])
+    claim = Claim(client, key, group, argv[3])
     claimed: list[bytes] = []
     deleted: list[bytes] = []
     walk = group.pending.items_from(options.start)
@@ -225,7 +226,7 @@ def xautoclaim(client: Client, argv: Argv) -> bytes:
         if entry is None:
             claim.drop(pending)
             deleted.append(id_bulk(entry_id))
-        elif now_ms - pending.delivery_ms >= options.min_idle_ms:
+        elif _is_idle(pending, options.min_idle_ms, now_ms):
             claim.take(pending, now_ms, pending.delivery_count + (not options.just_id))
             claimed.append(id_bulk(entry_id) if options.just_id else entry)
         if len(claimed) + len(deleted) == options.count:

@@ -76,7 +76,7 @@ def _resolve(client: Client, group: bytes, key: bytes, text: bytes) -> EntryID:
 
 
 def _find(client: Client, key: bytes, name: bytes) -> tuple[Stream, Group]:
-    stream = client.lookup_stream_for_write(key)
+    stream = client.lookup_stream(key)  # a read, as far as hits and misses are concerned
     group = None if stream is None else stream.groups.get(name)
     if stream is None or group is None:
         raise errors.no_group_for_read(key, name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from commands.arguments import INT64_MAX, Arguments, parse_int
+from commands.arguments import INT64_MAX, parse_int
 from commands.blocking import Block
 from commands.client import Client
 from commands.registry import Argv
@@ -38,41 +38,49 @@ class ReadRequest:
 def parse_read_request(argv: Argv, now_ms: int, *, with_group: bool) -> ReadRequest:
     """Parse either command. The options come in any order, STREAMS last. Raises ReplyError."""
     count, block_ms, noack = ALL, None, False
-    group: tuple[bytes, bytes] | None = None
-    arguments = Arguments(argv, 1)
-    while True:
-        option = arguments.next_keyword()
-        if option == b"COUNT" and arguments:
-            # Other than in XRANGE, zero and less are no limit.
-            count = arguments.next_int()
-        elif option == b"BLOCK" and arguments:
-            block_ms = parse_block(arguments.next(), now_ms)
-        elif option == b"STREAMS" and arguments:
+    group = consumer = None
+    last = len(argv) - 1
+    position = 1
+    # Readers send this many times a second, so it goes without a cursor object.
+    while position <= last:
+        option = argv[position].upper()
+        if option == b"STREAMS" and position < last:
             break
-        elif option == b"GROUP" and arguments.remaining >= 2:
+        if option == b"COUNT" and position < last:
+            # Other than in XRANGE, zero and less are no limit.
+            count = parse_int(argv[position + 1])
+            position += 2
+        elif option == b"BLOCK" and position < last:
+            block_ms = parse_block(argv[position + 1], now_ms)
+            position += 2
+        elif option == b"GROUP" and position + 1 < last:
             if not with_group:
                 raise ReplyError(errors.XREAD_WITH_GROUP)
-            group = arguments.next(), arguments.next()
+            group, consumer = argv[position + 1], argv[position + 2]
+            position += 3
         elif option == b"NOACK":
             if not with_group:
                 raise ReplyError(errors.XREAD_WITH_NOACK)
             noack = True
+            position += 1
         else:
             raise ReplyError(errors.SYNTAX)
-    streams, odd = divmod(arguments.remaining, 2)
+    else:
+        raise ReplyError(errors.SYNTAX)  # without STREAMS
+    streams, odd = divmod(last - position, 2)
     if odd:
         raise ReplyError(errors.XREADGROUP_UNBALANCED if with_group else errors.XREAD_UNBALANCED)
     if with_group and group is None:
         raise ReplyError(errors.XREADGROUP_WITHOUT_GROUP)
-    first = arguments.position
+    first_id = position + 1 + streams
     return ReadRequest(
-        keys=argv[first : first + streams],
-        ids=argv[first + streams :],
-        count=count if count > 0 else ALL,
-        block_ms=block_ms,
-        group=group[0] if group else b"",
-        consumer=group[1] if group else b"",
-        noack=noack,
+        argv[position + 1 : first_id],
+        argv[first_id:],
+        count if count > 0 else ALL,
+        block_ms,
+        group or b"",
+        consumer or b"",
+        noack,
     )
 
 

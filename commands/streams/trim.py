@@ -21,7 +21,7 @@ from commands.registry import WRITE, Argv, command, one_key
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import format_id
+from storage.entry_id import MAX_ID, format_id
 from storage.stream import Stream
 
 # The limit of an approximate trim that names none, in nodes; and its bounds in entries.
@@ -65,7 +65,11 @@ class Trim:
         """The request, after it was run, with a trim that does the same on any server."""
         if not self.approximate:
             return argv
-        threshold = b"%d" % stream.length if self.by_length else format_id(stream.first_id)
+        if self.by_length:
+            threshold = b"%d" % stream.length
+        else:
+            # If nothing is left, the copy must not keep anything either.
+            threshold = format_id(stream.first_id if stream.length else MAX_ID)
         exact = list(argv)
         exact[self.threshold_position] = threshold
         exact[self.threshold_position - 1] = b"="

@@ -10,7 +10,7 @@ from server.inprocess import InProcessServer
 def waiter(server: InProcessServer, *keys: bytes, deadline_ms: int = 0) -> Client:
     client = server.connect().state
     block = Block(list(keys), 0, lambda _: b"", b"*-1\r\n")
-    server.instance.blocked.block(client, block, deadline_ms)
+    server.instance.blocked.block(client, block, deadline_ms, [b"XREAD"])
     return client
 
 
@@ -71,7 +71,7 @@ def test_deadlines_of_served_clients_do_not_pile_up() -> None:
     client = server.connect().state
     block = Block([b"k"], 1, lambda _: b"", b"")
     for deadline_ms in range(1, 1000):
-        blocked.block(client, block, deadline_ms)
+        blocked.block(client, block, deadline_ms, [b"XREAD"])
         blocked.unblock(client)
     assert len(blocked._deadlines) <= 66
 

@@ -59,6 +59,8 @@ def test_words_become_a_value_and_the_value_is_shown(
         (Integer(0, 5), ["1.5"], "argument couldn't be parsed into an integer"),
         (Integer(0, 5), [""], "argument couldn't be parsed into an integer"),
         (Integer(0, 5), ["1_0"], "argument couldn't be parsed into an integer"),
+        (Integer(0, 5), ["05"], "argument couldn't be parsed into an integer"),
+        (Integer(0, 5), ["9" * 20], "argument couldn't be parsed into an integer"),
         (Integer(0, 5), ["6"], "argument must be between 0 and 5 inclusive"),
         (ClampedInteger(1, 500), ["-1"], "argument must be between 0 and 2147483647 inclusive"),
         (Memory(0, 5), ["-1"], "argument must be a memory value"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.client import Client
+from commands.registry import COMMANDS
 from commands.slowlog import SlowLog, shortened
 from tests.commands.server.decoding import server_with
 
@@ -61,6 +62,12 @@ def test_ids_go_on_after_a_reset(client: Client, slowlog: SlowLog) -> None:
 def test_passwords_are_not_kept(client: Client, slowlog: SlowLog) -> None:
     slowlog.record(client, [b"AUTH", b"secret"], 1, 0)
     assert [request.argv for request in slowlog.latest(1)] == [[b"AUTH", b"(redacted)"]]
+
+
+def test_the_request_of_a_waiter_is_known_by_its_name(client: Client, slowlog: SlowLog) -> None:
+    client.last_command = COMMANDS[b"xread"]
+    slowlog.record(client, [], 1, 0)
+    assert [request.argv for request in slowlog.latest(1)] == [[b"xread"]]
 
 
 def test_thirty_two_arguments_are_kept_and_more_are_counted() -> None:

@@ -267,11 +267,12 @@ def first_mismatch(
     """The first command whose replies differ beyond `expected` and what `adjust` makes of it."""
     history = History()
     for exchange in exchanges(commands, ours, theirs):
-        wanted = adjust(history, exchange, expected(exchange.argv, exchange.theirs))
+        wanted = expected(exchange.argv, exchange.theirs)
+        if exchange.theirs.head != QUEUED:
+            wanted = adjust(history, exchange, wanted)
+            history.exchanges.append(exchange)
         if not wanted.matches(exchange.ours):
             return Mismatch(exchange, wanted)
-        if exchange.theirs.head != QUEUED:
-            history.exchanges.append(exchange)
     return None
 
 

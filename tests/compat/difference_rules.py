@@ -100,45 +100,69 @@ def consumers(history: History, exchange: Exchange, wanted: Expected) -> Expecte
     return wanted
 
 
-def lag(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    """Redis 7.4's two short cuts; what they need to know is in the same reply, or just before."""
+def counters(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    """A group's entries-read and lag. What they follow from is in the reply, or just before it."""
     if name_of(exchange) != b"XINFO" or exchange.theirs.kind == b"-":
         return wanted
-    if _about(exchange) == b"STREAM":
-        return changed_field(
-            wanted, b"groups", lambda groups: changed_items(groups, _group_lag(exchange.theirs))
-        )
+    count_differs = any(may_change_counting(earlier) for earlier in history.exchanges)
+    words = [argument.upper() for argument in exchange.argv]
+    if _about(exchange) == b"STREAM" and b"FULL" in words[3:]:
+        groups = field_of(exchange.theirs, b"groups").items
+        change = _each_group(groups, exchange.theirs, count_differs)
+        return changed_field(wanted, b"groups", change)
     if _about(exchange) == b"GROUPS":
         before = history.exchanges[-1] if history.exchanges else exchange
-        if before.argv == [b"XINFO", b"STREAM", *exchange.argv[2:]]:
-            return changed_items(wanted, _group_lag(before.theirs))
-        return changed_items(
-            wanted, lambda group: changed_field(group, b"lag", lambda lag: AnyOf((b":", b"_")))
-        )
+        shown_before = before.argv == [b"XINFO", b"STREAM", *exchange.argv[2:]]
+        stream = before.theirs if shown_before else None
+        return _each_group(exchange.theirs.items, stream, count_differs)(wanted)
     return wanted
 
 
-def _group_lag(stream: Reply) -> Callable[[Expected], Expected]:
-    """Changes a group's lag where Redis 7.4 knows it without counting."""
-    length = field_of(stream, b"length").number
-    first_id = id_of(field_of(stream, b"recorded-first-entry-id"))
-    deletions_are_before = id_of(field_of(stream, b"max-deleted-entry-id")) < first_id
+def may_change_counting(exchange: Exchange) -> bool:
+    """Whether later deliveries may be counted otherwise by Redis 7.4 than by 7.0: entries are gone
+    in front of the first or behind the last delivered one, or the count was set by hand."""
+    name, reply = name_of(exchange), exchange.theirs
+    words = [argument.upper() for argument in exchange.argv]
+    if reply.kind == b"-":
+        return False
+    if name in (b"XDEL", b"XTRIM"):
+        return reply.number > 0
+    if name == b"XADD":
+        return b"MAXLEN" in words or b"MINID" in words
+    return name == b"XSETID" or b"ENTRIESREAD" in words
 
-    def change(group: Expected) -> Expected:
-        last_delivered = value_of(group, b"last-delivered-id")
-        known = (
-            field_of(stream, b"entries-added").number == 0
-            or length == 0
-            or (
-                deletions_are_before
-                and isinstance(last_delivered, Exactly)
-                and id_of(Reply(last_delivered.head)) < first_id
-            )
-        )
-        lag = Exactly(b":%d\r\n" % length)
-        return changed_field(group, b"lag", lambda older: lag if known else older)
+
+def _each_group(
+    groups: tuple[Reply, ...], stream: Reply | None, count_differs: bool
+) -> Callable[[Expected], Expected]:
+    """Changes the counters in a list of what is wanted of groups, for these groups of Redis's."""
+    unknown = AnyOf((b":", b"_"))
+
+    def change(wanted: Expected) -> Expected:
+        remaining = iter(groups)
+        return changed_items(wanted, lambda group: change_one(group, next(remaining)))
+
+    def change_one(wanted: Expected, group: Reply) -> Expected:
+        if count_differs:
+            wanted = changed_field(wanted, b"entries-read", lambda older: unknown)
+        if stream is not None and lag_is_length(stream, group):
+            length = Exactly(field_of(stream, b"length").head)
+            return changed_field(wanted, b"lag", lambda older: length)
+        if stream is None or count_differs:
+            return changed_field(wanted, b"lag", lambda older: unknown)
+        return wanted
 
     return change
+
+
+def lag_is_length(stream: Reply, group: Reply) -> bool:
+    """Whether Redis 7.4 knows the lag without counting: the stream is empty, or the group is
+    behind its first entry and no entry after that was deleted."""
+    first_id = id_of(field_of(stream, b"recorded-first-entry-id"))
+    return field_of(stream, b"length").number == 0 or (
+        id_of(field_of(stream, b"max-deleted-entry-id")) < first_id
+        and id_of(field_of(group, b"last-delivered-id")) < first_id
+    )
 
 
 def field_of(reply: Reply, name: bytes) -> Reply:
@@ -147,16 +171,6 @@ def field_of(reply: Reply, name: bytes) -> Reply:
         value
         for key, value in zip(reply.items[::2], reply.items[1::2], strict=True)
         if key.text == name
-    )
-
-
-def value_of(reply: Expected, name: bytes) -> Expected:
-    """The same for what is expected."""
-    assert isinstance(reply, Exactly)
-    return next(
-        value
-        for key, value in zip(reply.items[::2], reply.items[1::2], strict=True)
-        if isinstance(key, Exactly) and key.head.endswith(b"\r\n%b\r\n" % name)
     )
 
 

@@ -82,7 +82,7 @@ CLOSING: list[Argv] = [
 def sequences() -> SearchStrategy[Sequence]:
     """Sequences of some tens of commands: streams above all, keys and strings among them."""
     return st.builds(
-        lambda size, opening, steps: Sequence(size, resolved(opening + _joined(steps))),
+        _sequence,
         st.sampled_from([100, 1, 2, 3, 10]),
         st.sampled_from([NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES]),
         st.one_of(_steps_of(_streams_mostly), _steps_of(_streams_mostly), _steps_of(_keys_mostly)),
@@ -109,8 +109,9 @@ def _steps_of(commands: Drafts) -> SearchStrategy[list[list[Draft]]]:
     )
 
 
-def _joined(steps: list[list[Draft]]) -> list[Draft]:
-    return [draft for step in steps for draft in step]
+def _sequence(max_node_entries: int, opening: list[Draft], steps: list[list[Draft]]) -> Sequence:
+    drafts = opening + [draft for step in steps for draft in step]
+    return Sequence(max_node_entries, resolved(drafts))
 
 
 def resolved(drafts: list[Draft]) -> list[Argv]:
@@ -173,9 +174,11 @@ def consumers_created_by(argv: Argv) -> list[Argv]:
     if name != b"XREADGROUP":
         return []
     words = [argument.upper() for argument in argv]
-    if b"GROUP" not in words or b"STREAMS" not in words:
+    if b"STREAMS" not in words or b"GROUP" not in words[: words.index(b"STREAMS")]:
         return []
-    group_at, streams_at = words.index(b"GROUP"), words.index(b"STREAMS")
+    # Where GROUP is given twice, the last one counts.
+    streams_at = words.index(b"STREAMS")
+    group_at = max(at for at, word in enumerate(words[:streams_at]) if word == b"GROUP")
     names = argv[group_at + 1 : group_at + 3]
     keys = argv[streams_at + 1 : streams_at + 1 + (len(argv) - streams_at - 1) // 2]
     return [[b"XGROUP", b"CREATECONSUMER", key, *names] for key in dict.fromkeys(keys)]

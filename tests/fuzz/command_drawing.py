@@ -1,8 +1,9 @@
 """Rounds of the command fuzzer: what several clients send, and what the clock does meanwhile.
 
 Commands are drawn from the table of commands: each one's `syntax` is the grammar of its arguments,
-the names in it say which values fit. Most rounds keep to few keys, groups and small IDs, so that
-commands meet; then arguments are swapped, dropped, doubled or replaced by edges and nonsense.
+the names in it say which values fit. Keys, groups and IDs are few, so that commands meet. Then, in
+some rounds rarely and in others all the time, arguments are swapped, dropped, doubled or replaced
+by edges and nonsense.
 
 A round is data and does not look at the server: the same seed gives the same round, and a round
 with steps taken out can be played again.
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import commands.catalogue  # noqa: F401  (declares every command)
-from commands.configuration import NAMES
+from commands.configuration import DIRECTIVES, NAMES
 from commands.registry import COMMANDS, Argv, Command
 from commands.syntax import Argument, parse_syntax
 
@@ -63,7 +64,11 @@ class Round:
 
 # -- values --------------------------------------------------------------------------------------
 
-KEYS = (b"s", b"s", b"s", b"t", b"u", b"text", b"text", b"count", b"", b"a" * 70, b"\x00\xff\r\n")
+Words: TypeAlias = tuple[bytes, ...]
+
+STREAM_KEYS: Words = (b"s",) * 8 + (b"t", b"t", b"u", b"text", b"")
+STRING_KEYS: Words = (b"text", b"text", b"count", b"count", b"s", b"a" * 70, b"\x00\xff\r\n")
+KEYS: Words = (*STRING_KEYS, b"s", b"t", b"u")
 EDGE_NUMBERS = (
     b"-1", b"-0", b"+1", b"01", b" 1", b"1 ", b"1.5", b"1e3", b"1_000", b"0x10", b"", b"x", b"\x00",
     b"nan", b"inf", b"-inf", b"1e400", b"1e-400", b"0.1e17", b"\xd9\xa3", b"2147483647",
@@ -100,8 +105,12 @@ class Drawing:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.now_ms = FIRST_MS
+        self.wildness = 0.0  # how likely a request is damaged
+        # Of the request that is drawn: where it looks for keys, the directive that it sets.
+        self.keys = KEYS
+        self.directive = ""
 
-    def one(self, choices: tuple[bytes, ...]) -> bytes:
+    def one(self, choices: Words) -> bytes:
         return self.random.choice(choices)
 
     def chance(self, probability: float) -> bool:
@@ -114,9 +123,31 @@ class Drawing:
 
     def round(self, length: int) -> Round:
         self.now_ms = self.random.choice((FIRST_MS,) * 6 + (1,))
+        self.wildness = self.random.choice((0.02, 0.02, 0.1, 0.5))
         drawn = Round(self.now_ms, self.directives())
-        drawn.steps = [self.step() for _ in range(length)]
+        drawn.steps = self.opening("requirepass" in drawn.directives)
+        drawn.steps += [self.step() for _ in range(length)]
         return drawn
+
+    def opening(self, with_password: bool) -> list[Step]:
+        """Streams with entries, groups and consumers to begin with; some clients speak RESP3."""
+        steps: list[Step] = []
+        if with_password:
+            steps += [Send(client, ((b"AUTH", b"secret"),)) for client in range(CLIENTS)]
+        steps += [Send(client, ((b"HELLO", b"3"),)) for client in range(0, CLIENTS, 2)]
+        steps += [self.stream(key) for key in (b"s", b"s", b"t", b"u")[: self.random.randrange(5)]]
+        return steps
+
+    def stream(self, key: bytes) -> Step:
+        """A stream as programs make it, in the place of whatever was there."""
+        groups = [(b"XGROUP", b"CREATE", key, name, b"0", b"MKSTREAM") for name in (b"g", b"h")]
+        entries = [(b"XADD", key, b"%d-*" % ms, b"f", b"v") for ms in range(1, 9)]
+        reads = [
+            (b"XREADGROUP", b"GROUP", b"g", name, b"COUNT", b"3", b"STREAMS", key, b">")
+            for name in (b"alice", b"bob")
+        ]
+        requests = ((b"SELECT", b"0"), (b"DEL", key), *groups, *entries, *reads)
+        return Send(self.random.randrange(CLIENTS), requests)
 
     def directives(self) -> dict[str, str]:
         draw = self.random.choice
@@ -131,7 +162,7 @@ class Drawing:
             # A string grows no further than this, whatever offset SETRANGE draws.
             "proto-max-bulk-len": "1mb",
         }
-        if self.chance(0.1):
+        if self.chance(0.05):
             directives["requirepass"] = "secret"
         return directives
 
@@ -142,8 +173,13 @@ class Drawing:
             return Clock(self.clock_step())
         if kind < 0.08:
             return Leave(client, told=self.chance(0.5))
+        if kind < 0.10:
+            return self.stream(self.one((b"s", b"s", b"t")))
         count = 1 if self.chance(0.85) else self.random.randrange(2, 12)
-        return Send(client, tuple(tuple(self.request()) for _ in range(count)))
+        requests = [tuple(self.request()) for _ in range(count)]
+        if self.chance(0.05):
+            requests = [(b"MULTI",), *requests, (b"EXEC",)]
+        return Send(client, tuple(requests))
 
     def clock_step(self) -> int:
         ms = self.random.choice((1, 2, 10, 100, 1000, 100_000, -1, -3, -500, -100_000))
@@ -155,11 +191,14 @@ class Drawing:
 
     def request(self) -> Argv:
         found = self.random.choice(WEIGHTED)
+        by_group = {"stream": STREAM_KEYS, "string": STRING_KEYS}
+        self.keys = by_group.get(found.group, KEYS)
+        self.directive = ""
         argv = found.fullname.split(b"|")
         argv += self.arguments(parse_syntax(found.syntax, found.fullname.decode()))
-        for _ in range(self.random.choice((0,) * 8 + (1, 1, 1, 2, 5))):
+        while self.chance(self.wildness):
             self.mutate(argv)
-        if not argv or self.chance(0.01):
+        if not argv or self.chance(self.wildness / 20):
             argv.insert(0, self.one(TEXTS))
         if self.chance(0.3):
             argv[0] = argv[0].upper()
@@ -167,9 +206,9 @@ class Drawing:
 
     def arguments(self, syntax: list[Argument]) -> Argv:
         """Words for a sequence of arguments; keys and their IDs come in equal numbers."""
-        repeats = self.random.choice((1, 1, 1, 1, 2, 3, 0))
-        if self.chance(0.01):
-            repeats = 300
+        repeats = self.random.choice((1, 1, 1, 1, 1, 1, 2, 3))
+        if self.chance(0.02):
+            repeats = self.random.choice((0, 0, 300))
         return [word for argument in syntax for word in self.argument(argument, repeats)]
 
     def argument(self, argument: Argument, repeats: int) -> Argv:
@@ -190,8 +229,10 @@ class Drawing:
             return self.argument(self.random.choice(argument.arguments), 1)
         if argument.type == "block":
             return self.arguments(argument.arguments)
-        if argument.type in ("integer", "double") and self.chance(0.15):
+        if argument.type in ("integer", "double") and self.chance(0.05):
             return [self.one(EDGE_NUMBERS)]
+        if argument.type == "integer" and argument.name in NOT_IDS:
+            return [self.one(OFFSETS)]
         draw = BY_NAME.get(argument.name) or BY_TYPE.get(argument.type) or any_text
         return [draw(self)]
 
@@ -242,13 +283,23 @@ def below(limit: int) -> Draw:
 def entry_id(drawing: Drawing) -> bytes:
     """Small, so that IDs meet; or an edge; or near the clock, where `*` puts them."""
     kind = drawing.random.random()
-    if kind < 0.15:
+    if kind < 0.1:
         return drawing.one(EDGE_IDS)
-    ms = drawing.random.randrange(14)
     if kind < 0.3:
+        return drawing.one((b"$", b"+", b"-", b">", b"0"))
+    ms = drawing.random.randrange(14)
+    if kind < 0.5:
         ms = max(0, drawing.now_ms + drawing.random.randrange(-2000, 2000))
-    sequence = drawing.one((b"", b"-0", b"-1", b"-2"))
-    return drawing.one((b"", b"", b"", b"(")) + b"%d" % ms + sequence
+    return b"%d" % ms + drawing.one((b"", b"-0", b"-0", b"-1", b"-2"))
+
+
+def range_end(*special: bytes) -> Draw:
+    def draw(drawing: Drawing) -> bytes:
+        if drawing.chance(0.5):
+            return drawing.one(special)
+        return drawing.one((b"", b"", b"(")) + entry_id(drawing)
+
+    return draw
 
 
 def unix_time(unit_ms: int) -> Draw:
@@ -260,7 +311,18 @@ def unix_time(unit_ms: int) -> Draw:
 
 
 def parameter(drawing: Drawing) -> bytes:
-    return drawing.random.choice(PARAMETERS).encode()
+    drawing.directive = drawing.random.choice(PARAMETERS)
+    return drawing.directive.encode()
+
+
+def value(drawing: Drawing) -> bytes:
+    """Of a string or field; behind a directive's name mostly one that it takes."""
+    if drawing.directive and drawing.chance(0.3):
+        return drawing.one(DIRECTIVE_VALUES)
+    if drawing.directive in DIRECTIVES:
+        directive = DIRECTIVES[drawing.directive]
+        return directive.kind.format(directive.default).encode()
+    return any_text(drawing)
 
 
 def command_name(drawing: Drawing) -> bytes:
@@ -268,19 +330,21 @@ def command_name(drawing: Drawing) -> bytes:
 
 
 BY_TYPE: dict[str, Draw] = {
-    "key": one_of(*KEYS),
+    "key": lambda drawing: drawing.one(drawing.keys),
     "pattern": one_of(*PATTERNS),
     "integer": below(8),
     "double": one_of(b"0.1", b"-2.5", b"1e3", b"3.0e-5", b"1e17", b"inf"),
 }
 BY_NAME: dict[str, Draw] = {
     "id": entry_id,
-    "start": entry_id,
-    "end": entry_id,
+    "start": range_end(b"-", b"0"),
+    "end": range_end(b"+", b"9"),
     "lastid": entry_id,
     "last-id": entry_id,
     "max-deleted-id": entry_id,
     "threshold": lambda drawing: drawing.number(12) if drawing.chance(0.5) else entry_id(drawing),
+    "value": value,
+    "parameter": parameter,
     "group": one_of(b"g", b"g", b"g", b"h", b""),
     "consumer": one_of(b"alice", b"bob", b"carol", b""),
     "field": one_of(b"f", b"f", b"g", b"", b"\x00\r\n"),
@@ -305,7 +369,6 @@ BY_NAME: dict[str, Draw] = {
     "channel": one_of(b"news", b"__keyspace@0__:s", b"__redis__:invalidate"),
     "shardchannel": one_of(b"news", b"s"),
     "prefix": one_of(b"", b"s", b"t", b"text", b"te"),
-    "parameter": parameter,
     "command": command_name,
     "command-name": command_name,
     "event": one_of(b"command", b"fast-command", b"expire-cycle", b"x"),
@@ -314,6 +377,10 @@ BY_NAME: dict[str, Draw] = {
     "subcommand": one_of(b"SLEEP", b"OBJECT", b"SET-ACTIVE-EXPIRE", b"STRINGMATCH-LEN", b"HELP"),
 }
 
+OFFSETS = (b"0", b"1", b"2", b"-1", b"-3", b"100", b"1048575", b"9223372036854775807")
+# The range of a string goes from an offset to an offset, that of a stream from an ID to an ID.
+NOT_IDS = ("start", "end", "offset")
+DIRECTIVE_VALUES = (b"yes", b"no", b"0", b"1", b"3", b"100", b"1gb", b"KEA", b"", b"x", b"50 99")
 # proto-max-bulk-len is what keeps SETRANGE from filling the memory.
 PARAMETERS = [name for name in NAMES if name != "proto-max-bulk-len"] + ["*", "*max*", "x"]
 
@@ -331,16 +398,21 @@ def _tokens(syntax: list[Argument]) -> list[bytes]:
     return found + [token for argument in syntax for token in _tokens(argument.arguments)]
 
 
-# How often a command of a group is drawn; where many commands share nothing, rarely.
-WEIGHTS = {"stream": 16, "transactions": 6, "string": 3, "generic": 3}
-# Long replies, or the end of what makes a round interesting.
-RARE = {b"command|docs", b"command|list", b"command|info", b"lolwut", b"flushall", b"flushdb"}
+# How often a command is drawn; 2 where nothing is said. What ends a client or empties a database
+# would end what makes a round interesting, and a few replies are long.
+WEIGHTS = {
+    "xadd": 60, "xreadgroup": 60, "xread": 30, "xautoclaim": 25, "xclaim": 25, "xack": 25,
+    "xpending": 15, "xtrim": 15, "xdel": 15, "xrange": 10, "xrevrange": 10, "xlen": 4,
+    "xgroup|create": 10, "xgroup|setid": 10, "xgroup|createconsumer": 6, "xgroup|delconsumer": 6,
+    "xgroup|destroy": 4, "xinfo|stream": 10, "xinfo|groups": 6, "xinfo|consumers": 6, "xsetid": 6,
+    "set": 5, "rename": 3, "copy": 5, "client|unblock": 10, "client|tracking": 4, "reset": 3,
+    "flushall": 1, "flushdb": 1, "swapdb": 1, "quit": 1, "shutdown": 1, "command|docs": 1,
+    "command|list": 1, "command|info": 1, "client|kill": 1, "client|pause": 1, "select": 1,
+    "lolwut": 1, "monitor": 1, "subscribe": 1, "psubscribe": 1, "ssubscribe": 1, "multi": 1,
+}  # fmt: skip
 
 ALL_COMMANDS = _all_commands()
-WEIGHTED = [
-    found
-    for found in ALL_COMMANDS
-    for _ in range(1 if found.fullname in RARE else WEIGHTS.get(found.group, 2))
-]
+WEIGHTED = [found for found in ALL_COMMANDS for _ in range(WEIGHTS.get(found.fullname.decode(), 2))]
+assert all(name.encode() in {c.fullname for c in ALL_COMMANDS} for name in WEIGHTS)
 # In the order of the table, so that a seed means the same round in every process.
 TOKENS = tuple(dict.fromkeys(t for c in ALL_COMMANDS for t in _tokens(parse_syntax(c.syntax))))

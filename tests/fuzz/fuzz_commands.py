@@ -22,7 +22,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -72,6 +72,7 @@ class Peer:
     sent: int = 0
     answered: int = 0
     counted: bool = True
+    protocols: set[int] = field(default_factory=lambda: {2})  # of the replies that are owed
 
     @property
     def owed(self) -> int:
@@ -124,21 +125,21 @@ class Player:
         peer = self.peers[step.client]
         if peer.connection.closed or peer.connection.state in self.server.gone:
             peer = self.peers[step.client] = self.new_peer()
-        protocol = {peer.connection.state.resp}
         for argv in step.requests:
             peer.sent += 1
             name = argv[0].lower()
             if name in UNCOUNTED or (name == b"client" and b"reply" in map(bytes.lower, argv)):
                 peer.counted = False
+            if name in (b"hello", b"reset"):
+                peer.protocols = {2, 3}
         self.requests += len(step.requests)
-        received = peer.connection.pipeline(*step.requests)
-        self.take_replies(peer, received, protocol | {peer.connection.state.resp})
+        self.take_replies(peer, peer.connection.pipeline(*step.requests))
 
-    def take_replies(self, peer: Peer, received: bytes, protocols: set[int]) -> None:
+    def take_replies(self, peer: Peer, received: bytes) -> None:
         peer.reader.feed(received)
         try:
             while (raw := peer.reader.next_reply()) is not None:
-                check_reply(raw, protocols)
+                check_reply(raw, peer.protocols)
                 peer.answered += raw[:1] != b">"
         except BrokenReply as problem:
             raise Broken(f"no RESP: {problem}") from None
@@ -147,7 +148,9 @@ class Player:
         server = self.server
         for peer in self.peers:
             state = peer.connection.state
-            self.take_replies(peer, peer.connection.received(), {state.resp})
+            self.take_replies(peer, peer.connection.received())
+            if not peer.owed:
+                peer.protocols = {state.resp}
             if not peer.connection.closed and peer.counted:
                 require(
                     peer.sent - peer.answered == peer.owed,

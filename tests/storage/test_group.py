@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 
 import pytest
 
@@ -83,6 +84,13 @@ def test_an_entry_delivered_again_changes_hands_and_starts_anew(group: Group) ->
     assert owned(group.consumers[b"alice"]) == [1, 3, 4]
     assert owned(bob) == [2, 5, 6, 7, 8, 9, 10]
     assert entry(group, 7).delivery_ms == 500
+    assert_consistent(group)
+
+
+def test_the_last_pending_entry_is_delivered_again(group: Group) -> None:
+    alice = group.consumers[b"alice"]
+    group.deliver(alice, [8, 9], 500)
+    assert owned(alice) == [1, 2, 3, 4, 5, 8, 9]
     assert_consistent(group)
 
 
@@ -167,15 +175,18 @@ class Watched(Consumer):
     __slots__ = ("__weakref__",)
 
 
-def test_a_disbanded_group_is_freed_without_the_garbage_collector() -> None:
+@pytest.mark.parametrize(
+    "end", [Group.disband, lambda group: group.delete_consumer(b"c")], ids=["disband", "delete"]
+)
+def test_a_consumer_is_freed_without_the_garbage_collector(end: Callable[[Group], None]) -> None:
     group = Group(b"readers", 0)
     consumer = group.consumers[b"c"] = Watched(b"c", 0)
     group.deliver(consumer, [1, 2, 3], 0)
     freed = weakref.ref(consumer)
     gc.disable()
     try:
-        group.disband()
-        del group, consumer
+        end(group)
+        del consumer
         assert freed() is None
     finally:
         gc.enable()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 import sys
+from unittest import mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage import node as node_module
 from storage.entry import Shape
 from storage.entry_id import MAX_ID, MAX_SEQ, format_id, make_id
 from storage.node import FREEZE_MAX_BYTES, FrozenNode, Node, OpenNode
@@ -78,12 +81,15 @@ def test_a_frozen_node_answers_as_the_open_one_did(ids: list[int], data: st.Data
 def test_a_node_that_is_opened_again_has_kept_everything(
     ids: list[int], data: st.DataObject
 ) -> None:
-    plain = open_node(ids)
-    early = data.draw(st.lists(st.sampled_from(ids), unique=True))
-    late = [entry_id for entry_id in ids if entry_id not in early]
-    late = data.draw(st.lists(st.sampled_from(late), unique=True)) if late else []
+    middle = data.draw(st.integers(1, len(ids)))
+    plain = open_node(ids[:middle])
+    early = data.draw(st.lists(st.sampled_from(ids[:middle]), unique=True))
     for entry_id in early:
         plain.delete(entry_id)
+    for entry_id in ids[middle:]:
+        add(plain, entry_id, [b"f", b"value"], (0, 0))
+    late = [entry_id for entry_id in ids if entry_id not in early]
+    late = data.draw(st.lists(st.sampled_from(late), unique=True)) if late else []
     node = plain.copy().freeze()
     for entry_id in late:
         plain.delete(entry_id)
@@ -92,6 +98,7 @@ def test_a_node_that_is_opened_again_has_kept_everything(
         node = node.reopen()
     assert (node.ids, node.entries) == (plain.ids, plain.entries)
     assert (node.deleted, node.highest_id) == (plain.deleted, plain.highest_id)
+    assert node.highest_id == ids[-1]
     assert node.listpack_bytes() == plain.listpack_bytes()
 
 
@@ -137,6 +144,26 @@ def test_dropping_skips_what_is_deleted_already() -> None:
         assert node.select_ids(0, MAX_ID, ALL) == ids[3:]
         node.drop_first(0)
         assert node.live == 3
+
+
+def test_a_limit_counts_across_gaps() -> None:
+    ids = [make_id(7, n) for n in range(8)]
+    for node in (open_node(ids), frozen_node(ids)):
+        node.delete(ids[2])
+        node.delete(ids[5])
+        found, chunks = node.select(0, MAX_ID, 4)
+        expected = [node.get(ids[n]) for n in (0, 1, 3, 4)]
+        assert (found, b"".join(chunks)) == (4, b"".join(filter(None, expected)))
+        assert node.select(0, MAX_ID, 0)[0] == 0
+
+
+def test_a_node_that_lost_its_end_before_it_was_frozen_ends_where_it_ended() -> None:
+    node = open_node([1, 2, 3])
+    node.delete(3)
+    for form in (node, node.copy().freeze()):
+        assert (form.last_id, form.highest_id) == (2, 3)
+        form.delete(2)
+        assert (form.last_id, form.highest_id) == (1, 3)
 
 
 def test_compression_is_used_where_it_pays() -> None:
@@ -196,29 +223,60 @@ def test_an_entry_must_leave_the_node_below_the_limit_of_bytes() -> None:
 @settings(max_examples=200, deadline=None)
 @given(
     key=st.builds(make_id, HALVES, HALVES),
-    gaps=st.lists(st.integers(1, 300) | st.integers(1, 2**70) | st.just(1 << 64), max_size=20),
-    names=st.lists(st.sampled_from([b"f", b"temperature", b"12"]), min_size=20, max_size=20),
+    gaps=st.lists(
+        st.integers(1, 300) | st.integers(1, 2**70) | st.integers(1, 2**100), max_size=20
+    ),
+    names=st.lists(st.sampled_from([b"f", b"temperature", b"12"]), min_size=22, max_size=22),
     values=st.lists(
         st.binary(max_size=5)
         | st.integers(-(2**70), 2**70).map(lambda n: b"%d" % n)
-        | st.sampled_from([64, 100, 1000, 4000, 4096, 10000]).map(lambda n: b"x" * n),
-        min_size=20,
-        max_size=20,
+        | st.sampled_from([63, 64, 99, 125, 1000, 4000, 4096, 10000]).map(lambda n: b"x" * n),
+        min_size=22,
+        max_size=22,
     ),
-    max_bytes=st.integers(1, 3000) | st.integers(1, 40000),
 )
 def test_the_bound_never_lets_in_what_the_exact_size_would_not(
-    key: int, gaps: list[int], names: list[bytes], values: list[bytes], max_bytes: int
+    key: int, gaps: list[int], names: list[bytes], values: list[bytes]
 ) -> None:
     node = OpenNode(key, Shape(names[:1]))
     entry_id = key
     for gap, name, value in zip([0, *gaps], names, values, strict=False):
-        entry_id += gap
-        if entry_id > MAX_ID:
-            break
-        exact = node.copy()
-        fits = not exact.ids or exact.listpack_bytes() + len(name) + len(value) < max_bytes
-        assert add(node, entry_id, [name, value], (0, max_bytes)) is fits
+        entry_id = min(entry_id + gap, MAX_ID - 1)
+        if not node.ids or entry_id > node.ids[-1]:
+            add(node, entry_id, [name, value], (0, 0))
+    counted = node.copy()
+    needed = counted.listpack_bytes() + len(names[-1]) + len(values[-1])
+    assert not add(node, MAX_ID, [names[-1], values[-1]], (0, needed))
+    assert add(node, MAX_ID, [names[-1], values[-1]], (0, needed + 1))
+
+
+@pytest.mark.parametrize("length", [4096, 9999, 16378, 65536])
+def test_long_values_are_bounded_as_well(length: int) -> None:
+    node = open_node(list(range(1, 30)), b"x" * length)
+    needed = node.copy().listpack_bytes() + 2
+    assert not add(node, 50, [b"f", b"v"], (0, needed))
+
+
+def test_a_node_without_live_entries_still_has_its_size() -> None:
+    node = open_node([1, 2, 3])
+    node.drop_first(3)
+    assert not add(node, 4, [b"f", b"v"], (0, 30))
+    assert add(node, 4, [b"f", b"v"], (0, 300))
+    node = open_node([1])
+    node.drop_first(1)
+    node.drop_first(0)
+    assert (node.live, node.deleted) == (0, 1)
+
+
+def test_no_node_grows_beyond_what_redis_allows_at_all() -> None:
+    with mock.patch.object(node_module, "MAX_NODE_BYTES", 1000):
+        for max_bytes in (0, 1001, 10**9):
+            node = OpenNode(1, Shape([b"f"]))
+            ids = range(1, 1000)
+            fitting = [n for n in ids if add(node, n, [b"f", b"v"], (0, max_bytes))]
+            # The last entry of 11 bytes, 2 of them text, still left the node below the limit.
+            assert 1000 - 2 <= node.listpack_bytes() < 1000 - 2 + 11
+            assert fitting == list(range(1, len(fitting) + 1))
 
 
 def test_the_fields_of_a_long_node_are_not_kept_twice() -> None:

@@ -173,10 +173,11 @@ class IndexMachine(RuleBasedStateMachine):
         self.index: OrderedIndex[str] = OrderedIndex()
         self.model: dict[int, str] = {}
 
-    @rule(key=KEYS, item=st.text(max_size=2))
-    def put(self, key: int, item: str) -> None:
-        self.index[key] = item
-        self.model[key] = item
+    @rule(keys=st.lists(KEYS, min_size=1, max_size=12), item=st.text(max_size=2))
+    def put(self, keys: list[int], item: str) -> None:
+        for key in keys:
+            self.index[key] = item
+            self.model[key] = item
 
     @rule(gap=st.integers(1, 3), count=st.integers(1, 12))
     def extend(self, gap: int, count: int) -> None:
@@ -203,10 +204,11 @@ class IndexMachine(RuleBasedStateMachine):
         below = [pair for pair in ascending if pair[0] <= key]
         assert list(self.index.items_down_from(key)) == below[::-1]
 
-    @rule(key=KEYS)
-    def look_up(self, key: int) -> None:
-        assert self.index.get(key) == self.model.get(key)
-        assert (key in self.index) == (key in self.model)
+    @rule(keys=st.lists(KEYS, max_size=5))
+    def look_up(self, keys: list[int]) -> None:
+        for key in [*keys, *list(self.model)[-3:]]:
+            assert self.index.get(key) == self.model.get(key)
+            assert (key in self.index) == (key in self.model)
 
     @precondition(lambda self: len(self.model) > 10)
     @rule()

@@ -232,6 +232,16 @@ def test_a_full_node_stays_full_when_it_has_become_the_last() -> None:
     assert stream.node_count == 2
 
 
+def test_a_thinned_out_node_takes_entries_again_when_it_is_the_last() -> None:
+    stream = numbered(21, node_entries=20)
+    stream.delete(make_id(21, 0))
+    for n in range(2, 21):
+        stream.delete(make_id(n, 0))
+    stream.append(make_id(22, 0), fields_of(22), 100, 0)
+    assert stream.node_count == 1
+    assert numbers(stream) == [1, 22]
+
+
 def test_the_tail_counts_its_deleted_entries() -> None:
     stream = numbered(2, node_entries=3)
     stream.delete(make_id(1, 0))
@@ -353,13 +363,18 @@ def test_an_approximate_trim_before_an_id_keeps_nodes_that_reach_it() -> None:
 
 
 def test_a_node_reaches_as_far_as_its_last_entry_even_if_that_is_deleted() -> None:
-    for count in (3, 4):  # in the tail, and in a full node
-        stream = numbered(count, node_entries=3)
+    for count, delete_first in ((3, True), (4, False), (4, True)):  # tail, frozen before or after
+        stream = numbered(3, node_entries=3)
+        if delete_first:
+            stream.delete(make_id(3, 0))
+        if count > 3:
+            stream.append(make_id(4, 0), fields_of(4), 3, 0)
         stream.delete(make_id(3, 0))
         assert stream.trim_before(make_id(3, 0), approximate=True) == 0
         # An exact trim leaves the node without an entry, and Redis keeps it then.
         assert stream.trim_before(make_id(3, 0)) == 2
         assert stream.node_count == 1 + (count > 3)
+        assert stream.trim_before(make_id(3, 0)) == 0
         assert stream.length == count - 3
         assert stream.first_id == (make_id(4, 0) if count > 3 else MIN_ID)
         stream.append(make_id(9, 0), fields_of(9), 3, 0)
@@ -504,6 +519,7 @@ def test_the_estimate_of_an_emptied_stream_is_all_there_ever_was() -> None:
     stream.trim_to_length(0)
     assert stream.estimate_entries_read(make_id(3, 0)) == 10
     assert stream.estimate_entries_read(make_id(10, 0)) == 10
+    assert stream.estimate_entries_read(make_id(11, 0)) == UNKNOWN
 
 
 @pytest.mark.parametrize(

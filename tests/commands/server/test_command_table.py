@@ -54,9 +54,7 @@ def test_a_container_lists_its_subcommands(client: InProcessClient) -> None:
 
 
 def test_info_answers_null_for_unknown_names(client: InProcessClient) -> None:
-    assert (
-        client.execute("COMMAND", "INFO", "nonsense", "config|nonsense") == b"*2\r\n*-1\r\n*-1\r\n"
-    )
+    assert client.execute("COMMAND", "INFO", "nonsense", "config|") == b"*2\r\n$-1\r\n$-1\r\n"
     client.execute("HELLO", "3")
     assert client.execute("COMMAND", "INFO", "nonsense") == b"*1\r\n_\r\n"
 
@@ -135,4 +133,5 @@ def test_commands_are_found_by_their_full_names() -> None:
     assert find_command(b"XADD") is COMMANDS[b"xadd"]
     assert find_command(b"xgroup|CREATE") is COMMANDS[b"xgroup"].subcommands[b"create"]
     assert find_command(b"xgroup|nonsense") is None
+    assert find_command(b"get|") is None
     assert find_command(b"nonsense|create") is None

@@ -108,7 +108,7 @@ def test_the_doctor_describes_each_event_and_advises(
     text = decode(client.execute("LATENCY", "DOCTOR")).decode()
     assert "- command: 2 spikes, 150 ms on average (mean deviation 50 ms)" in text
     assert "one every 20.0 s" in text
-    assert "- expire-cycle: 1 spikes, 60 ms on average" in text
+    assert "- expire-cycle: 1 spike, 60 ms on average" in text
     assert "CONFIG SET slowlog-log-slower-than 50000" in text
     assert "times to live" in text
 

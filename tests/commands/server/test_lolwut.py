@@ -44,7 +44,7 @@ def test_numbers_must_be_numbers(words: tuple[str, ...]) -> None:
     assert reply == b"-ERR value is not an integer or out of range\r\n"
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(1, 1), (2, 50), (80, 5), (1000, 2)])
+@pytest.mark.parametrize(("columns", "rows"), [(1, 1), (2, 50), (80, 5), (150, 2)])
 def test_the_rill_never_leaves_the_picture(columns: int, rows: int) -> None:
     lines = list(draw(columns, rows, random.Random(7).randrange))
     assert len(lines) == rows

@@ -63,6 +63,15 @@ def test_only_entries_that_are_idle_for_long_enough_are_claimed(client: Talk) ->
     assert client.do(f"{CLAIM} -5 1-1 JUSTID") == [b"1-1"]
 
 
+@pytest.mark.parametrize("request_", [f"{CLAIM} 0 1-1", f"{AUTOCLAIM} 0 0 COUNT 1"])
+def test_without_a_minimum_all_are_idle_even_if_the_clock_stepped_back(
+    client: Talk, server: InProcessServer, request_: str
+) -> None:
+    server.now_ms -= 5000
+    client.do(request_)
+    assert pending(client)[0] == ("1-1", "d", 0, 2)
+
+
 def test_with_justid_only_ids_are_returned_and_the_count_stays(client: Talk) -> None:
     assert client.raw(f"{CLAIM} 0 1-1 JUSTID") == b"*1\r\n$3\r\n1-1\r\n"
     assert pending(client)[0] == ("1-1", "d", 0, 1)

@@ -42,3 +42,9 @@ def test_of_a_stream_that_is_there_the_error_names_the_group_first(state: Client
     with pytest.raises(ReplyError) as refusal:
         group_of(stream, b"s", b"nobody")
     assert refusal.value.text == b"NOGROUP No such consumer group 'nobody' for key name 's'"
+
+
+def test_names_are_quoted_up_to_their_first_nul(state: Client) -> None:
+    with pytest.raises(ReplyError) as refusal:
+        find_group(state, b"k\0ey", b"gro\0up")
+    assert refusal.value.text == b"NOGROUP No such key 'k' or consumer group 'gro'"

@@ -206,8 +206,31 @@ def test_an_approximate_trim_is_propagated_as_the_exact_one(
     assert propagated == [
         "XTRIM s MAXLEN = 7",
         "XTRIM s MINID = 7-1",
-        "XTRIM s MINID = 0-0",
+        "XTRIM s MINID = 18446744073709551615-18446744073709551615",
     ]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "XTRIM s MAXLEN ~ 0",
+        "XTRIM s MINID ~ 99",
+        "XTRIM s MINID ~ 8",
+        "XTRIM s MAXLEN ~ 4 LIMIT 4",
+        "XADD s MINID ~ 99 50-* f v",
+        "XADD s MAXLEN ~ 2 50-* f v",
+        "XADD s MINID ~ 7 * f v",
+    ],
+)
+def test_what_is_propagated_leaves_the_same_entries_where_nodes_are_other_ones(
+    client: Talk, propagated: list[str], request_: str
+) -> None:
+    twin = Talk(nodes_of(7))
+    twin.all(*(f"XADD s {i}-1 f v" for i in range(1, 11)))
+    client.do(request_)
+    twin.all(*propagated)
+    assert len(client.ids("s")) < 10
+    assert twin.ids("s") == client.ids("s")
 
 
 def test_a_trim_fails_a_transaction_that_watches_the_key(

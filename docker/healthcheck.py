@@ -1,0 +1,82 @@
+"""The container's health check: exit status 0 if the server answers PING.
+
+It asks where the server really listens, whatever set the port: a file, a variable, the command
+line or CONFIG SET. Linux tells: a process's sockets are in /proc/PID/fd, the addresses of all that
+listen in /proc/net. A password is not needed, to be told so is an answer. A server that is still
+loading its data is not ready, and a server that listens on no TCP port (`port 0`) counts as down.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+
+TIMEOUT_SECONDS = 1.5  # less than the timeout in the Dockerfile, so that the reason is told
+LISTENING = "0A"
+
+
+def main() -> int:
+    """Print what was asked where and what came back. 0: healthy, 1: not."""
+    addresses = list(listening_addresses(server_sockets()))
+    if not addresses:
+        print("no server is listening")
+        return 1
+    host, port = addresses[0]
+    try:
+        answer = ping(host, port)
+    except OSError as error:
+        print(f"{host} port {port}: {error}")
+        return 1
+    print(f"{host} port {port}: {answer.decode(errors='replace').strip() or 'no answer'}")
+    return 0 if answer and not answer.startswith(b"-LOADING") else 1
+
+
+def ping(host: str, port: int) -> bytes:
+    """The first bytes of the answer. Raises OSError."""
+    with socket.create_connection((host, port), TIMEOUT_SECONDS) as connection:
+        connection.sendall(b"PING\r\n")
+        return connection.recv(256)
+
+
+def server_sockets() -> set[str]:
+    """The sockets of every `rillway serve` that we may look into, as inode numbers."""
+    inodes: set[str] = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
+                if b"rillway\0serve\0" not in cmdline.read():
+                    continue
+            for descriptor in os.listdir(f"/proc/{pid}/fd"):
+                kind, _, inode = os.readlink(f"/proc/{pid}/fd/{descriptor}").partition(":")
+                if kind == "socket":
+                    inodes.add(inode.strip("[]"))
+        except OSError:
+            continue  # it ended meanwhile, or is another user's
+    return inodes
+
+
+def listening_addresses(inodes: set[str]) -> Iterator[tuple[str, int]]:
+    """Host and port of the sockets among `inodes` that accept connections."""
+    for family, table in ((socket.AF_INET, "/proc/net/tcp"), (socket.AF_INET6, "/proc/net/tcp6")):
+        if not os.path.exists(table):
+            continue  # a kernel without IPv6
+        with open(table) as lines:
+            next(lines)
+            for line in lines:
+                fields = line.split()
+                if fields[3] == LISTENING and fields[9] in inodes:
+                    address, _, port = fields[1].partition(":")
+                    yield decode_address(family, address), int(port, 16)
+
+
+def decode_address(family: socket.AddressFamily, text: str) -> str:
+    """`0100007F` -> `127.0.0.1`: the kernel prints words of 32 bits in the machine's byte order."""
+    words = (int(text[i : i + 8], 16) for i in range(0, len(text), 8))
+    return socket.inet_ntop(family, b"".join(struct.pack("=I", word) for word in words))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
