@@ -123,7 +123,6 @@ ABSENT: dict[str, dict[str, str]] = {
     "control over its process": {
         "daemonize": "no",
         "supervised": "no",
-        "pidfile": "",
         "syslog-enabled": "no",
         "always-show-logo": "no",
         "set-proc-title": "yes",

@@ -79,6 +79,7 @@ class Configuration:
     maxclients: int = directive(Integer(1, 2**32 - 1), "10000")
     requirepass: str = directive(Text(), "", sensitive=True)
     # general
+    pidfile: str = directive(Text(), "", immutable=True)
     databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
     loglevel: str = directive(Choice("debug", "verbose", "notice", "warning", "nothing"), "notice")
     logfile: str = directive(Text(), "", immutable=True)

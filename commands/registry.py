@@ -132,6 +132,7 @@ class Command:
     categories: tuple[str, ...] = ()  # ACL categories that do not follow from flags and group
     history: tuple[tuple[str, str], ...] = ()
     tips: tuple[bytes, ...] = ()
+    deprecated: tuple[str, str] | None = None  # (since, what to use instead)
     defers_ready_keys: bool = False
     parent: Command | None = None
     subcommands: dict[bytes, Command] = field(default_factory=dict)  # by lower-case name
@@ -176,6 +177,7 @@ def command(
     categories: tuple[str, ...] = (),
     history: tuple[tuple[str, str], ...] = (),
     tips: tuple[bytes, ...] = (),
+    deprecated: tuple[str, str] | None = None,
     defers_ready_keys: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Declare the decorated function as the handler of `name`.
@@ -203,6 +205,7 @@ def command(
             categories=categories,
             history=history,
             tips=tips,
+            deprecated=deprecated,
             defers_ready_keys=defers_ready_keys,
         )
         _register(name, declared)

@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 TIMEOUT_SECONDS = 1.5  # less than the timeout in the Dockerfile, so that the reason is told
 LISTENING = "0A"
@@ -45,16 +46,21 @@ def server_sockets() -> set[str]:
     """The sockets of every `rillway serve` that we may look into, as inode numbers."""
     inodes: set[str] = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
-                if b"rillway\0serve\0" not in cmdline.read():
-                    continue
-            for descriptor in os.listdir(f"/proc/{pid}/fd"):
-                kind, _, inode = os.readlink(f"/proc/{pid}/fd/{descriptor}").partition(":")
-                if kind == "socket":
-                    inodes.add(inode.strip("[]"))
-        except OSError:
-            continue  # it ended meanwhile, or is another user's
+        # A process that ended meanwhile has neither file; another user's descriptors are not shown.
+        with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as cmdline:
+            if b"rillway\0serve\0" in cmdline.read():
+                inodes |= sockets_of(pid)
+    return inodes
+
+
+def sockets_of(pid: str) -> set[str]:
+    """The inode numbers of a process's sockets. Raises OSError."""
+    inodes: set[str] = set()
+    for descriptor in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):  # a client that left meanwhile
+            kind, _, inode = os.readlink(f"/proc/{pid}/fd/{descriptor}").partition(":")
+            if kind == "socket":
+                inodes.add(inode.strip("[]"))
     return inodes
 
 

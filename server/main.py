@@ -17,7 +17,7 @@ from server.service import LEVELS, Service
 def main(argv: list[str]) -> int:
     """Serve until SIGTERM, SIGINT or SHUTDOWN. Exit status 1 if the start fails."""
     try:
-        config, config_file = load_configuration(argv)
+        config, config_file = load_configuration(argv, os.environ)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return 1

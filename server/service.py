@@ -76,6 +76,9 @@ class Service:
         if sockets:
             config.port = sockets[0][1].getsockname()[1]
         await self._listen(sockets)
+        if config.pidfile:
+            with open(config.pidfile, "w") as pidfile:
+                pidfile.write(f"{os.getpid()}\n")
         if config.unixsocket:
             await self._listen_unix(config.unixsocket, config.unixsocketperm)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -95,6 +98,8 @@ class Service:
             self._unix_server.close()
             await self._unix_server.wait_closed()
             os.unlink(self.instance.config.unixsocket)
+        if self.instance.config.pidfile:
+            os.unlink(self.instance.config.pidfile)
         for client in list(self.instance.clients.values()):
             connection = cast("Connection", client.transport)
             connection.write()

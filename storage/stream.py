@@ -17,9 +17,11 @@ from collections.abc import Iterator
 
 from storage.entry import Shape
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID, format_id
+from storage.frozen_node import FrozenNode
 from storage.group import UNKNOWN, Group
-from storage.node import FrozenNode, Node, OpenNode
+from storage.node import Node, freeze
 from storage.node_list import NodeList
+from storage.open_node import OpenNode
 from storage.radix_tree import radix_node_count
 
 # What goes before an ID and its CRLF to make a bulk string of it, by the length of these.
@@ -95,7 +97,7 @@ class Stream:
         """Add an entry that does not go into the present tail, and make its node the tail."""
         last = self._nodes.last()
         if self._tail is not None:
-            self._nodes.replace(self._tail.freeze())
+            self._nodes.replace(freeze(self._tail))
         elif isinstance(last, FrozenNode) and not 0 < max_entries <= last.live + last.deleted:
             # All later nodes are gone, and Redis would try the one that is the last now.
             tail = last.reopen()
@@ -234,32 +236,6 @@ class Stream:
                 removed += self._drop_first_entries(node, node.count_below(min_id))
                 break
         return removed
-
-    def would_trim_to_length(
-        self, max_length: int, *, approximate: bool = False, limit: int = 0
-    ) -> bool:
-        """Whether trim_to_length after one more append would remove an entry that is here now.
-
-        It may say yes for an approximate trim of the tail that then removes nothing.
-        """
-        node = self._nodes.first()
-        if node is None or self.length < max_length:
-            return False
-        return not approximate or (
-            self.length + 1 - node.live >= max_length and not 0 < limit < node.live
-        )
-
-    def would_trim_before(
-        self, min_id: EntryID, *, approximate: bool = False, limit: int = 0
-    ) -> bool:
-        """Whether trim_before after one more append would remove an entry that is here now.
-
-        It may say yes for an approximate trim of the tail that then removes nothing.
-        """
-        node = self._nodes.first()
-        if node is None or self.first_id >= min_id:
-            return False
-        return not approximate or (node.highest_id < min_id and not 0 < limit < node.live)
 
     def _drop_first_node(self, node: Node) -> int:
         self._nodes.drop_first()

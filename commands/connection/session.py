@@ -120,6 +120,7 @@ def reset(client: Client, argv: Argv) -> bytes:
     flags=_ALWAYS,
     group="connection",
     since="1.0.0",
+    deprecated=("7.2.0", "just closing the connection"),
     summary="Closes the connection.",
 )
 def quit_(client: Client, argv: Argv) -> bytes:

@@ -43,6 +43,10 @@ def document(declared: Command, resp: int) -> bytes:
         group=declared.group,
         complexity=declared.complexity,
     )
+    if declared.deprecated:
+        since, instead = declared.deprecated
+        items += [replies.bulk(b"doc_flags"), status_set([b"deprecated"], resp)]
+        items += _texts(deprecated_since=since, replaced_by=instead)
     if declared.history:
         lines = [_bulks(version, change) for version, change in declared.history]
         items += [replies.bulk(b"history"), replies.set_header(len(lines), resp) + b"".join(lines)]

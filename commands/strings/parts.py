@@ -50,6 +50,7 @@ def getrange(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RO", b"ACCESS"),
     group="string",
     since="1.0.0",
+    deprecated=("2.0.0", "`GETRANGE`"),
     summary="Returns a part of the string at a key; the old name of GETRANGE.",
     syntax="key start end",
     complexity="O(N) with N the length of the part.",

@@ -124,6 +124,7 @@ def _propagate_set(
     keys=one_key(b"OW", b"INSERT"),
     group="string",
     since="1.0.0",
+    deprecated=("2.6.12", "`SET` with the `NX` argument"),
     summary="Sets a key to a string, unless there is one of that name.",
     syntax="key value",
 )
@@ -142,6 +143,7 @@ def setnx(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"OW", b"UPDATE"),
     group="string",
     since="2.0.0",
+    deprecated=("2.6.12", "`SET` with the `EX` argument"),
     summary="Sets a key to a string that expires after some seconds.",
     syntax="key seconds value",
 )
@@ -157,6 +159,7 @@ def setex(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"OW", b"UPDATE"),
     group="string",
     since="2.6.0",
+    deprecated=("2.6.12", "`SET` with the `PX` argument"),
     summary="Sets a key to a string that expires after some milliseconds.",
     syntax="key milliseconds value",
 )
@@ -180,6 +183,7 @@ def _set_with_lifetime(client: Client, argv: Argv, command: bytes, unit_ms: int)
     keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
     group="string",
     since="1.0.0",
+    deprecated=("6.2.0", "`SET` with the `!GET` argument"),
     summary="Sets a key to a string and returns the one before.",
     syntax="key value",
 )

@@ -119,24 +119,21 @@ def resolved(drafts: list[Draft]) -> list[Argv]:
 
     Numbers are filled in, and no command waits longer than LONGEST_BLOCK_MS. Two differences
     between Redis 7.0 and later ones (differences.py) need company: a command that may create a
-    consumer has an XGROUP CREATECONSUMER beside it, after which the servers agree again, and XINFO
+    consumer has an XGROUP CREATECONSUMER behind it, after which the servers agree again, and XINFO
     GROUPS has an XINFO STREAM before it, which shows what the lag should be.
     """
     commands: list[Argv] = []
     number = 0
-    in_transaction = watching = False
+    in_transaction = False
     for draft in drafts:
         number += any(isinstance(argument, Rising) for argument in draft)
         argv = [_filled_in(argument, number) for argument in draft]
         name = argv[0].upper()
         in_transaction = name == b"MULTI" or (in_transaction and name not in (b"EXEC", b"DISCARD"))
-        watching = name == b"WATCH" or (watching and name not in (b"EXEC", b"DISCARD", b"UNWATCH"))
         argv = with_short_block(argv, may_wait=not in_transaction)
         if name == b"XINFO" and len(argv) == 3 and argv[1].upper() == b"GROUPS":
             commands.append([b"XINFO", b"STREAM", argv[2]])
-        consumers = consumers_created_by(argv)
-        # Creating a consumer touches a watched key: it must not come after, on one server only.
-        commands += [*consumers, argv] if watching else [argv, *consumers]
+        commands += [argv, *consumers_created_by(argv)]
     return commands
 
 

@@ -109,6 +109,7 @@ class Drawing:
         # Of the request that is drawn: where it looks for keys, the directive that it sets.
         self.keys = KEYS
         self.directive = ""
+        self.only_new = False  # consumers of groups never read their history
 
     def one(self, choices: Words) -> bytes:
         return self.random.choice(choices)
@@ -123,6 +124,7 @@ class Drawing:
 
     def round(self, length: int) -> Round:
         self.now_ms = self.random.choice((FIRST_MS,) * 6 + (1,))
+        self.only_new = self.chance(0.5)
         self.wildness = self.random.choice((0.02, 0.02, 0.1, 0.5))
         drawn = Round(self.now_ms, self.directives())
         drawn.steps = self.opening("requirepass" in drawn.directives)
@@ -196,6 +198,9 @@ class Drawing:
         self.directive = ""
         argv = found.fullname.split(b"|")
         argv += self.arguments(parse_syntax(found.syntax, found.fullname.decode()))
+        if found.fullname == b"xreadgroup" and (self.only_new or self.chance(0.6)):
+            streams = len(argv) - 1 - argv.index(b"STREAMS")
+            argv[len(argv) - streams // 2 :] = [b">"] * (streams // 2)
         while self.chance(self.wildness):
             self.mutate(argv)
         if not argv or self.chance(self.wildness / 20):

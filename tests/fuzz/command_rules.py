@@ -14,7 +14,7 @@ from typing import TypeVar
 from commands.client import GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING, Client
 from commands.instance import Instance
 from commands.pubsub.registry import Subscriptions, is_subscribed
-from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
+from storage.entry_id import MAX_ID, MIN_ID, format_id
 from storage.group import Group
 from storage.keyspace import Database
 from storage.ordered_index import OrderedIndex
@@ -207,40 +207,45 @@ def check_client(client: Client) -> None:
 # -- propagation ---------------------------------------------------------------------------------
 
 
-def check_copy(original: Instance, copy: Instance) -> None:
-    """An instance that ran what another one propagated holds the same data."""
+def check_copy(original: Instance, copy: Instance, *, history_read: bool) -> None:
+    """An instance that ran what another one propagated holds the same data.
+
+    As in Redis, two things are not propagated: a consumer that was never given an entry, and the
+    times and counts that change when a consumer reads its history (`history_read`).
+    """
     for ours, theirs in zip(original.databases, copy.databases, strict=True):
-        require(
-            ours.values.keys() == theirs.values.keys(),
-            f"propagation: database {ours.index} has {sorted(ours.values)}, "
-            f"its copy {sorted(theirs.values)}",
-        )
-        require(
-            ours.expires == theirs.expires,
-            f"propagation: times to live {ours.expires}, in the copy {theirs.expires}",
-        )
+        _require_equal("keys", sorted(ours.values), sorted(theirs.values))
+        _require_equal("times to live", ours.expires, theirs.expires)
         for key, value in ours.values.items():
-            mine, copied = snapshot(value), snapshot(theirs.values[key])
-            require(mine == copied, f"propagation: {key!r} is\n{mine}, in the copy\n{copied}")
+            mine = snapshot(value, not history_read)
+            copied = snapshot(theirs.values[key], not history_read)
+            for name in mine.keys() | copied.keys():
+                _require_equal(f"{key!r} {name}", mine.get(name), copied.get(name))
 
 
-def snapshot(value: Value) -> object:
+def _require_equal(what: str, mine: object, copied: object) -> None:
+    require(mine == copied, f"propagation: {what}: {mine}, in the copy {copied}")
+
+
+def snapshot(value: Value, with_deliveries: bool) -> dict[str, object]:
     """What of a value must be the same in a copy, as plain data."""
     if isinstance(value, StringValue):
-        return value.to_bytes()
-    return {
+        return {"text": value.to_bytes()}
+    found: dict[str, object] = {
         "ids": [format_id(entry_id) for entry_id in value.ids(MIN_ID, MAX_ID)],
         "entries": b"".join(value.range(MIN_ID, MAX_ID)[1]),
-        "last_id": value.last_id,
-        "max_deleted_id": value.max_deleted_id,
-        "entries_added": value.entries_added,
-        "groups": {name: _group_snapshot(group) for name, group in value.groups.items()},
+        "last ID": format_id(value.last_id),
+        "max deleted ID": format_id(value.max_deleted_id),
+        "entries added": value.entries_added,
+        "groups": sorted(value.groups),
     }
-
-
-def _group_snapshot(group: Group) -> object:
-    pending: dict[EntryID, tuple[bytes, int, int]] = {
-        entry_id: (entry.consumer.name, entry.delivery_ms, entry.delivery_count)
-        for entry_id, entry in group.pending.items()
-    }
-    return group.last_delivered_id, group.entries_read, sorted(group.consumers), pending
+    for name, group in value.groups.items():
+        found[f"group {name!r}"] = format_id(group.last_delivered_id), group.entries_read
+        found[f"PEL of {name!r}"] = [
+            (format_id(entry_id), entry.consumer.name) for entry_id, entry in group.pending.items()
+        ]
+        if with_deliveries:
+            found[f"deliveries of {name!r}"] = [
+                (entry.delivery_ms, entry.delivery_count) for entry in group.pending.values()
+            ]
+    return found

@@ -87,11 +87,11 @@ class Player:
 
     def __init__(self, drawn: Round) -> None:
         self.server = FuzzedServer(drawn.now_ms, 0, **drawn.directives)
-        self.copy = FuzzedServer(0)
+        self.copy = FuzzedServer(drawn.now_ms)
         self.copy.instance.active_expiry = False
         self.copier = self.copy.connect()
         self.peers = [self.new_peer() for _ in range(CLIENTS)]
-        self.requests = 0
+        self.history_read = False  # whether a consumer may have read its history
 
     def new_peer(self) -> Peer:
         return Peer(self.server.connect(), ReplyReader())
@@ -130,9 +130,9 @@ class Player:
             name = argv[0].lower()
             if name in UNCOUNTED or (name == b"client" and b"reply" in map(bytes.lower, argv)):
                 peer.counted = False
+            self.history_read |= name == b"xreadgroup" and argv[-1] != b">"
             if name in (b"hello", b"reset"):
                 peer.protocols = {2, 3}
-        self.requests += len(step.requests)
         self.take_replies(peer, peer.connection.pipeline(*step.requests))
 
     def take_replies(self, peer: Peer, received: bytes) -> None:
@@ -166,6 +166,7 @@ class Player:
 
     def check_propagation(self) -> None:
         propagated = self.server.propagated
+        self.copy.now_ms = self.server.now_ms
         for db_index, unit in propagated:
             for argv in ([b"SELECT", b"%d" % db_index], *unit):
                 reply = self.copier.execute(*argv)
@@ -175,7 +176,7 @@ class Player:
                 )
         if propagated:
             propagated.clear()
-            check_copy(self.server.instance, self.copy.instance)
+            check_copy(self.server.instance, self.copy.instance, history_read=self.history_read)
 
 
 def failure(drawn: Round) -> str:

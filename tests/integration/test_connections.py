@@ -189,6 +189,16 @@ def test_a_unix_socket_serves_as_well(
     assert not path.exists()
 
 
+def test_a_pid_file_is_there_while_the_server_runs(
+    run_rillway: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    path = tmp_path / "rillway.pid"
+    server = run_rillway("--pidfile", str(path))
+    assert path.read_text() == f"{server.process.pid}\n"
+    server.stop()
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_cleanly(
     run_rillway: Callable[..., RunningServer], number: signal.Signals

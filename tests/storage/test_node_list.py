@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from storage.entry import Shape
-from storage.node import OpenNode
 from storage.node_list import NodeList
+from storage.open_node import OpenNode
 
 
 def listed(*keys: int) -> NodeList:

@@ -392,35 +392,6 @@ def test_trimming_does_not_touch_the_greatest_deleted_id() -> None:
     assert stream.entries_added == 20
 
 
-@pytest.mark.parametrize("approximate", [False, True])
-@pytest.mark.parametrize("limit", [0, 5, 10])
-def test_whether_a_trim_would_remove_something_is_known_beforehand(
-    approximate: bool, limit: int
-) -> None:
-    if limit and not approximate:
-        return
-    for length in (0, 1, 9, 10, 11, 25):
-        for threshold in range(30):
-            stream = numbered(length, node_entries=10)
-            would = stream.would_trim_to_length(threshold, approximate=approximate, limit=limit)
-            stream.append(make_id(100, 0), fields_of(100), 10, 0)
-            stream.trim_to_length(threshold, approximate=approximate, limit=limit)
-            did = stream.length - (make_id(100, 0) in stream) < length
-            assert would or not did
-            if length >= 10 or not approximate:
-                assert would == did
-
-            stream = numbered(length, node_entries=10)
-            min_id = make_id(threshold, 0)
-            would = stream.would_trim_before(min_id, approximate=approximate, limit=limit)
-            stream.append(make_id(100, 0), fields_of(100), 10, 0)
-            stream.trim_before(min_id, approximate=approximate, limit=limit)
-            did = stream.length - (make_id(100, 0) in stream) < length
-            assert would or not did
-            if length >= 10 or not approximate:
-                assert would == did
-
-
 # -- counters of groups ----------------------------------------------------------------------------
 
 

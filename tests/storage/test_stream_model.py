@@ -14,8 +14,8 @@ from hypothesis.stateful import (
 )
 
 from storage.entry_id import MAX_ID, MIN_ID, format_id
+from storage.frozen_node import FrozenNode
 from storage.group import Consumer, Group
-from storage.node import FrozenNode
 from storage.stream import Stream
 from tests.storage.stream_model import ModelEntry, ModelGroup, ModelPending, StreamModel
 

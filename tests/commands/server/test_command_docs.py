@@ -67,3 +67,11 @@ def test_unknown_names_are_left_out(client: InProcessClient) -> None:
 
 def test_every_command_is_documented_without_names(client: InProcessClient) -> None:
     assert pairs(decode(client.execute("COMMAND", "DOCS"))).keys() == COMMANDS.keys()
+
+
+def test_a_deprecated_command_says_since_when_and_what_to_use(client: InProcessClient) -> None:
+    docs = documented(client, "getset")
+    assert docs[b"doc_flags"] == [b"deprecated"]
+    assert docs[b"deprecated_since"] == b"6.2.0"
+    assert docs[b"replaced_by"] == b"`SET` with the `!GET` argument"
+    assert b"doc_flags" not in documented(client, "get")

@@ -1,0 +1,15 @@
+"""A consumer of a stream: what one would otherwise write again, and leave half of it out.
+
+- `Consumer`: an asyncio class on redis-py (rillway/consumer/consumer.py);
+- `rillway consume`: the same with a command as the handler (rillway/consumer/command.py).
+
+Both are clients like any other: they work against Rillway and against Redis from 7.0 on. See
+docs/consumer.md.
+"""
+
+from __future__ import annotations
+
+from rillway.consumer.consumer import Consumer, Counts, GiveUp, Handler
+from rillway.consumer.entry import Entry
+
+__all__ = ["Consumer", "Counts", "Entry", "GiveUp", "Handler"]

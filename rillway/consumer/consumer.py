@@ -1,0 +1,356 @@
+"""One consumer of a group: the backlog first, then new entries, and those that others left behind.
+
+Guarantees: an entry is acknowledged only after its handler has returned, so every entry is handled
+at least once, whoever crashes. With a delivery limit an entry that cannot be handled ends in the
+dead-letter stream and in no other way.
+
+Leaves out: handling several entries at once (run more consumers), and exactly once, which no
+consumer can promise alone: a handler may have done its work and die before the acknowledgement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from rillway.consumer.entry import Entry
+from rillway.consumer.group import Group, is_lost
+
+Handler: TypeAlias = Callable[[Entry], Awaitable[None]]
+
+SOCKET_TIMEOUT_SECONDS = 10.0
+# Of the socket's timeout: a read that blocks longer would end as a lost connection.
+LONGEST_BLOCK = 0.8
+# How often leases are renewed and idle entries are looked for, within the idle time.
+RENEWALS, CLAIMS = 3, 2
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 5.0
+# To acknowledge what was handled while the connection was lost, once it is time to stop.
+CLOSING_SECONDS = 5.0
+
+INTERRUPTIONS = (redis.ConnectionError, redis.TimeoutError, OSError)
+# redis-py has them below ConnectionError, but waiting does not help.
+REFUSALS = (redis.AuthenticationError, redis.exceptions.AuthorizationError)
+
+log = logging.getLogger("rillway.consumer")
+
+
+class GiveUp(Exception):
+    """Raised by a handler that cannot handle anything: the entry stays as it is, `run` ends."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a consumer has done so far; every number counts entries, except `interruptions`."""
+
+    new: int = 0  # delivered for the first time
+    backlog: int = 0  # delivered to this consumer before, and not acknowledged
+    claimed: int = 0  # taken over, from others or from itself, because they were left idle
+    acknowledged: int = 0
+    failed: int = 0  # handlers that raised
+    dead_lettered: int = 0
+    lost: int = 0  # taken over by others before their turn came
+    interruptions: int = 0  # of the connection, or a group that had to be made again
+
+
+class Consumer:
+    """`await Consumer(url, stream=..., group=..., name=...).run(handle)`."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        stream: str,
+        group: str,
+        name: str,
+        start: str = "0",
+        count: int = 10,
+        block_ms: int = 5_000,
+        claim_idle_ms: int | None = None,
+        max_deliveries: int | None = None,
+        dead_letters: str | None = None,
+        client_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """A consumer called `name`; no two that run at the same time may share it.
+
+        - `start`: the ID after which a group begins that does not exist yet: "0" for all that the
+          stream holds, "$" for what is added from now on;
+        - `count`: how many new entries to read at once;
+        - `block_ms`: how long one read waits for new entries, 0 for ever;
+        - `claim_idle_ms`: take over entries that were not touched for so long, this consumer's own
+          failures among them. None: failed entries are tried again when it runs next;
+        - `max_deliveries` and `dead_letters`: an entry that has failed so often, or has ended its
+          consumers so often, goes to that stream;
+        - `client_options`: more arguments for redis-py's `from_url`.
+
+        Raises ValueError for settings that make no sense.
+        """
+        if (max_deliveries is None) != (dead_letters is None):
+            raise ValueError("max_deliveries and dead_letters belong together")
+        if dead_letters == stream:
+            raise ValueError("dead letters cannot go to the stream that they come from")
+        at_least_one = {
+            "count": count,
+            "claim_idle_ms": claim_idle_ms,
+            "max_deliveries": max_deliveries,
+        }
+        for setting, value in at_least_one.items():
+            if value is not None and value < 1:
+                raise ValueError(f"{setting} must be at least 1")
+        if block_ms < 0:
+            raise ValueError("block_ms must not be negative")
+        self.name = name
+        self.counts = Counts()
+        self._count = count
+        self._block_ms = block_ms
+        self._claim_idle_ms = claim_idle_ms
+        self._max_deliveries = max_deliveries
+        self._dead_letters = dead_letters
+        self._client = _client(url, client_options or {})
+        self._group = Group(self._client, stream, group, name, start)
+        self._stopping = asyncio.Event()
+        self._held: deque[Entry] = deque()  # delivered, not handled yet; the first is in work
+        self._done: list[str] = []  # handled, not acknowledged yet
+        self._renewed = self._next_claim = 0.0  # on the loop's clock
+        self._attempts = 0
+
+    def stop(self) -> None:
+        """Lets the handler at work return and its entry be acknowledged; then `run` returns."""
+        self._stopping.set()
+
+    async def run(self, handle: Handler) -> None:
+        """Hands entries to `handle`, one after the other, until `stop` is called.
+
+        An exception in `handle` leaves the entry pending. A lost connection is made again, a lost
+        group too, for as long as it takes. Raises GiveUp if the handler does, redis-py's errors for
+        what trying again does not mend (a wrong password, a key that is no stream), and its
+        ConnectionError if, at the end, something handled could not be acknowledged any more.
+        """
+        try:
+            while not self._stopping.is_set():
+                try:
+                    await self._open()
+                    await self._consume(handle)
+                except REFUSALS:
+                    raise
+                except INTERRUPTIONS as error:
+                    await self._pause(error)
+                except redis.ResponseError as error:
+                    if not is_lost(error):
+                        raise
+                    await self._pause(error)
+            await self._close()
+        finally:
+            await self._client.aclose()
+
+    # -- the connection ---------------------------------------------------------------------------
+
+    async def _open(self) -> None:
+        # First, lest the backlog hands out again what was handled.
+        await self._settle()
+        await self._group.ensure()
+
+    async def _pause(self, error: Exception) -> None:
+        """Waits before the next attempt: longer each time, and not all consumers as long."""
+        # They are pending: the backlog, which is read after every interruption, has them.
+        self._held.clear()
+        self.counts.interruptions += 1
+        seconds = min(FIRST_PAUSE_SECONDS * 2**self._attempts, LONGEST_PAUSE_SECONDS)
+        seconds *= random.uniform(0.5, 1.0)
+        self._attempts += 1
+        log.warning("interrupted, trying again in %.1f s: %s", seconds, error)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
+    async def _close(self) -> None:
+        """Acknowledges what was handled, and gives back what was not begun."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + CLOSING_SECONDS
+        while self._done:
+            try:
+                await self._settle()
+            except INTERRUPTIONS:
+                if clock() > deadline:
+                    raise
+                await asyncio.sleep(FIRST_PAUSE_SECONDS)
+        if self._held and self._claim_idle_ms:
+            # Best effort: without it they are found idle later.
+            with suppress(redis.RedisError, OSError):
+                owned = await self._group.still_owned([entry.id for entry in self._held])
+                if owned:
+                    await self._group.set_idle(owned, self._claim_idle_ms)
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    async def _consume(self, handle: Handler) -> None:
+        """Works until it is time to stop."""
+        await self._work_off_backlog(handle)
+        while not self._stopping.is_set():
+            if self._claim_idle_ms and self._now() >= self._next_claim:
+                await self._claim_idle(self._claim_idle_ms, handle)
+            entries = await self._read_new()
+            self._attempts = 0
+            self.counts.new += len(entries)
+            await self._work_off(entries, handle)
+
+    async def _work_off_backlog(self, handle: Handler) -> None:
+        after = "0"
+        while not self._stopping.is_set():
+            entry = await self._group.read_backlog(after)
+            if entry is None:
+                return
+            after = entry.id
+            self.counts.backlog += 1
+            await self._work_off([entry], handle)
+
+    async def _claim_idle(self, idle_ms: int, handle: Handler) -> None:
+        """Takes over some idle entries, each just before it is handled.
+
+        XAUTOCLAIM would take them all at once and not say how often they were delivered.
+        """
+        found = await self._group.find_idle(idle_ms, self._count)
+        for entry_id, deliveries in found:
+            if self._stopping.is_set():
+                return
+            entry = await self._group.claim(entry_id, idle_ms, deliveries)
+            if entry is not None:
+                self.counts.claimed += 1
+                await self._work_off([entry], handle)
+        if len(found) < self._count:  # else there may be more
+            self._next_claim = self._now() + idle_ms / 1000 / CLAIMS
+
+    async def _read_new(self) -> list[Entry]:
+        """New entries, or none when it is time to stop, to claim or to read again."""
+        reading = asyncio.ensure_future(self._group.read_new(self._count, self._longest_block()))
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return reading.result() if reading.done() else []
+        finally:
+            reading.cancel()
+            stopping.cancel()
+            await asyncio.gather(reading, stopping, return_exceptions=True)
+
+    def _longest_block(self) -> int | None:
+        """How long a read may block now, in ms; None for not at all."""
+        timeout = self._client.connection_pool.connection_kwargs["socket_timeout"]
+        limits = [int(timeout * 1000 * LONGEST_BLOCK)]
+        if self._block_ms:
+            limits.append(self._block_ms)
+        if self._claim_idle_ms:
+            limits.append(int((self._next_claim - self._now()) * 1000))
+        block_ms = min(limits)
+        return block_ms if block_ms > 0 else None
+
+    # -- handling ---------------------------------------------------------------------------------
+
+    async def _work_off(self, entries: Sequence[Entry], handle: Handler) -> None:
+        self._held.extend(entries)
+        self._renewed = self._now()
+        while self._held and not self._stopping.is_set():
+            # A handler that does not let the loop run (it should not) holds up renewals as well.
+            if self._is_due_for_renewal():
+                await self._renew(first=0)
+            if self._held:
+                await self._handle(self._held[0], handle)
+                self._held.popleft()
+
+    async def _handle(self, entry: Entry, handle: Handler) -> None:
+        if self._max_deliveries and entry.deliveries > self._max_deliveries:
+            # It was in work when its consumer ended, each time; `deliveries` are those that failed.
+            failed = Entry(entry.id, entry.pairs, entry.deliveries - 1)
+            await self._bury(failed, "no handler ever returned")
+            return
+        renewing = asyncio.ensure_future(self._renew_regularly())
+        try:
+            await handle(entry)
+        except GiveUp:
+            raise
+        except Exception as error:
+            self.counts.failed += 1
+            reason = str(error) or type(error).__name__
+            log.warning("%s failed, delivery %d: %s", entry.id, entry.deliveries, reason)
+            if self._max_deliveries and entry.deliveries >= self._max_deliveries:
+                await self._bury(entry, reason)
+            return
+        finally:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+        self._done.append(entry.id)
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Acknowledges what was handled."""
+        if self._done:
+            self.counts.acknowledged += await self._group.acknowledge(self._done)
+            self._done.clear()
+
+    async def _bury(self, entry: Entry, reason: str) -> None:
+        assert self._dead_letters is not None
+        try:
+            moved = await self._group.move(entry, self._dead_letters, reason)
+        except TypeError as error:
+            raise GiveUp(f"dead letters: {error}") from error
+        self.counts.dead_lettered += moved
+        log.warning("%s went to %s: %s", entry.id, self._dead_letters, reason)
+
+    # -- leases -----------------------------------------------------------------------------------
+
+    def _is_due_for_renewal(self) -> bool:
+        if not self._claim_idle_ms:
+            return False
+        return self._now() - self._renewed >= self._claim_idle_ms / 1000 / RENEWALS
+
+    async def _renew_regularly(self) -> None:
+        """While a handler works: keeps its entry, and those that wait, from being found idle."""
+        while self._claim_idle_ms:
+            await asyncio.sleep(self._claim_idle_ms / 1000 / RENEWALS)
+            # If the connection is lost, the acknowledgement will notice.
+            with suppress(redis.RedisError, OSError):
+                await self._renew(first=1)
+
+    async def _renew(self, first: int) -> None:
+        """Resets the idle time of the entries held, and drops those that others have taken over.
+
+        `first`: the first that may be dropped; one in work is beyond that.
+        """
+        held = [entry.id for entry in self._held]
+        owned = await self._group.still_owned(held)
+        if owned:
+            await self._group.set_idle(owned, 0)
+        self._renewed = self._now()
+        lost = set(held[first:]).difference(owned)
+        self.counts.lost += len(lost)
+        self._held = deque(entry for entry in self._held if entry.id not in lost)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def _client(url: str, options: Mapping[str, Any]) -> redis.asyncio.Redis:
+    """A client of its own for each consumer.
+
+    Without redis-py's retries: an XREADGROUP sent again would hide that the entries in the first,
+    lost answer are now in the backlog.
+    """
+    return redis.asyncio.Redis.from_url(
+        url,
+        **{
+            "socket_timeout": SOCKET_TIMEOUT_SECONDS,
+            "socket_keepalive": True,
+            **options,
+            "retry": Retry(NoBackoff(), 0),
+            "protocol": 2,
+            "decode_responses": False,
+        },
+    )

@@ -1,0 +1,181 @@
+"""A consumer group as one consumer sees it: each method is one step, a request or two.
+
+Knows what the replies look like, and how to make a group that is missing. What to read, when to
+claim and what to do about a failure is decided in consumer.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import redis
+import redis.asyncio
+
+from rillway.consumer.entry import Entry, id_order, paired, streams_reply
+
+# Beginnings of the errors by which a server says that stream or group are gone. Redis 7.0 wakes a
+# blocked reader with UNBLOCKED when the stream is deleted; "no such key" is XINFO's.
+LOST = ("NOGROUP", "UNBLOCKED", "no such key")
+
+
+def is_lost(error: redis.ResponseError) -> bool:
+    """Whether the error says that the stream or the group is gone."""
+    return str(error).startswith(LOST)
+
+
+class Group:
+    """Raises what redis-py raises, from every method."""
+
+    def __init__(
+        self, client: redis.asyncio.Redis, stream: str, group: str, consumer: str, start: str
+    ) -> None:
+        self._client = client
+        self._stream = stream
+        self._group = group
+        self._consumer = consumer
+        self._start = start
+        # The last ID that the group is known to have delivered.
+        self._position: str | None = None
+        for command in ("XREADGROUP", "XPENDING", "XCLAIM"):
+            client.set_response_callback(command, _as_it_came)
+
+    async def ensure(self) -> None:
+        """Creates the group if it is missing, and the stream with it."""
+        with suppress_busygroup():
+            await self._client.xgroup_create(
+                self._stream, self._group, id=await self._first_id(), mkstream=True
+            )
+        for group in await self._client.xinfo_groups(self._stream):
+            if group["name"] == self._group.encode():
+                self._position = group["last-delivered-id"].decode()
+
+    async def _first_id(self) -> str:
+        """Where a missing group is to begin.
+
+        One that was lost goes on from where it was last seen, and so repeats something rather than
+        skip it. Where the whole stream was lost and begun anew, that is its beginning.
+        """
+        if self._position is None:
+            return self._start
+        last_id = "0-0"
+        try:
+            stream: Any = await self._client.xinfo_stream(self._stream)
+            last_id = stream["last-generated-id"].decode()
+        except redis.ResponseError as error:
+            if not is_lost(error):
+                raise
+        return self._position if id_order(last_id) >= id_order(self._position) else "0"
+
+    async def read_new(self, count: int, block_ms: int | None) -> list[Entry]:
+        """Entries that nobody was given yet. `block_ms`: how long to wait for one, None: not."""
+        block = [] if block_ms is None else ["BLOCK", block_ms]
+        found = [
+            Entry(entry_id, paired(flat))
+            for entry_id, flat in await self._read(">", "COUNT", count, *block)
+            if flat is not None
+        ]
+        if found:
+            self._position = found[-1].id
+        return found
+
+    async def read_backlog(self, after: str) -> Entry | None:
+        """The next entry that this consumer was given once and has not acknowledged.
+
+        One at a time: whatever is read here counts as delivered once more, and an entry that is
+        never tried must not reach the limit because of a neighbour that ends the process.
+        """
+        while True:
+            found = list(await self._read(after, "COUNT", 1))
+            if not found:
+                return None
+            after, flat = found[0]
+            if flat is None:  # deleted from the stream: there is nothing left to do about it
+                await self.acknowledge([after])
+            elif deliveries := await self._deliveries(after):
+                return Entry(after, paired(flat), deliveries)
+
+    async def _read(self, entry_id: str, *options: Any) -> list[tuple[str, list[bytes] | None]]:
+        reply = await self._client.execute_command(
+            *("XREADGROUP", "GROUP", self._group, self._consumer, *options),
+            *("STREAMS", self._stream, entry_id),
+        )
+        return list(streams_reply(reply))
+
+    async def _deliveries(self, entry_id: str) -> int:
+        """How often an entry of this consumer was delivered; 0 if it is not this consumer's."""
+        reply = await self._client.execute_command(*self._pending_request(entry_id))
+        return int(reply[0][3]) if reply else 0
+
+    def _pending_request(self, entry_id: str) -> tuple[Any, ...]:
+        return ("XPENDING", self._stream, self._group, entry_id, entry_id, 1, self._consumer)
+
+    async def find_idle(self, idle_ms: int, count: int) -> list[tuple[str, int]]:
+        """The first entries, of any consumer, that were not touched for so long.
+
+        As (ID, number of deliveries).
+        """
+        reply = await self._client.execute_command(
+            "XPENDING", self._stream, self._group, "IDLE", idle_ms, "-", "+", count
+        )
+        return [(entry_id.decode(), int(deliveries)) for entry_id, _, _, deliveries in reply]
+
+    async def claim(self, entry_id: str, idle_ms: int, deliveries: int) -> Entry | None:
+        """Takes over an entry, which counts as a delivery; None if another was faster.
+
+        `deliveries` is what `find_idle` said. Nobody can have claimed it in between: its idle time
+        would be too short now.
+        """
+        reply = await self._client.execute_command(
+            "XCLAIM", self._stream, self._group, self._consumer, idle_ms, entry_id
+        )
+        for claimed in filter(None, reply):  # no entry, or nil, where it was deleted
+            return Entry(entry_id, paired(claimed[1]), deliveries + 1)
+        return None
+
+    async def still_owned(self, entry_ids: Sequence[str]) -> list[str]:
+        """Those of the entries that are still this consumer's."""
+        async with self._client.pipeline(transaction=False) as pipeline:
+            for entry_id in entry_ids:
+                pipeline.execute_command(*self._pending_request(entry_id))
+            replies = await pipeline.execute()
+        return [entry_id for entry_id, reply in zip(entry_ids, replies, strict=True) if reply]
+
+    async def set_idle(self, entry_ids: Sequence[str], idle_ms: int) -> None:
+        """Makes entries of this consumer look as if untouched for so long; no delivery."""
+        request = ("XCLAIM", self._stream, self._group, self._consumer, 0, *entry_ids)
+        await self._client.execute_command(*request, "IDLE", idle_ms, "JUSTID")
+
+    async def acknowledge(self, entry_ids: Sequence[str]) -> int:
+        """How many of them were pending until now."""
+        acknowledged: int = await self._client.xack(self._stream, self._group, *entry_ids)
+        return acknowledged
+
+    async def move(self, entry: Entry, target: str, reason: str) -> int:
+        """Adds the entry to another stream and acknowledges it here, both or neither.
+
+        Returns what XACK answered. Raises TypeError if `target` is no stream: in a transaction
+        XADD would fail, and XACK would be carried out all the same.
+        """
+        kind = await self._client.type(target)
+        if kind not in (b"stream", b"none"):
+            raise TypeError(f"the key {target} is a {kind.decode()} and no stream")
+        origin = {
+            "rillway-stream": self._stream,
+            "rillway-group": self._group,
+            "rillway-consumer": self._consumer,
+            "rillway-id": entry.id,
+            "rillway-deliveries": entry.deliveries,
+            "rillway-error": reason,
+        }
+        words = [word for pair in (*entry.pairs, *origin.items()) for word in pair]
+        async with self._client.pipeline(transaction=True) as pipeline:
+            pipeline.execute_command("XADD", target, "*", *words)
+            pipeline.xack(self._stream, self._group, entry.id)
+            _, acknowledged = await pipeline.execute()
+        return int(acknowledged)
+
+
+def _as_it_came(reply: Any, **options: Any) -> Any:
+    return reply

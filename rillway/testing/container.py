@@ -1,0 +1,101 @@
+"""The shape of testcontainers' `RedisContainer`, without a container.
+
+For suites that are written against that class: `RillwayContainer` takes its place, needs no
+container engine, and is up in a fraction of a second.
+
+Leaves out what only means something for a container: volumes, networks, environment, commands.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rillway.testing.directives import Value
+from rillway.testing.process import RillwayServer
+
+if TYPE_CHECKING:
+    import redis
+    import redis.asyncio
+
+
+class RillwayContainer:
+    """`with RillwayContainer() as container: container.get_client().xadd(...)`."""
+
+    def __init__(
+        self,
+        image: str = "rillway",
+        port: int = 6379,
+        password: str | None = None,
+        **directives: Value,
+    ) -> None:
+        """`image` is only there so that a call for RedisContainer fits; it names nothing.
+
+        `port` is the one *inside*, by which `get_exposed_port` is asked. Raises ValueError for a
+        directive that belongs to the harness.
+        """
+        self.image = image
+        self.port = port
+        self.password = password
+        if password is not None:
+            directives["requirepass"] = password
+        self._directives = directives
+        self._server: RillwayServer | None = None
+
+    def start(self) -> RillwayContainer:
+        """Runs the server until it answers. Raises ServerFailed."""
+        if self._server is None:
+            self._server = RillwayServer(self._directives)
+        self._server.start()
+        return self
+
+    def stop(self, force: bool = True, delete_volume: bool = True) -> None:
+        """Ends the server; its data goes with it."""
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+    def get_container_host_ip(self) -> str:
+        return self._started().host
+
+    def get_exposed_port(self, port: int | str) -> int:
+        """Where the port inside is found outside. Raises ValueError for any other than `port`."""
+        if int(port) != self.port:
+            raise ValueError(f"port {port} is not exposed; the server's is {self.port}")
+        return self._started().port
+
+    def get_connection_url(self) -> str:
+        """`redis://HOST:PORT/0`, with the password in it if there is one."""
+        return self._started().url
+
+    def get_client(self, **options: Any) -> redis.Redis:
+        """A redis-py client; `options` are its own. Whoever asks for it closes it."""
+        import redis
+
+        return redis.Redis.from_url(self.get_connection_url(), **options)
+
+    async def get_async_client(self, **options: Any) -> redis.asyncio.Redis:
+        """As AsyncRedisContainer has it."""
+        import redis.asyncio
+
+        return redis.asyncio.Redis.from_url(self.get_connection_url(), **options)
+
+    def get_logs(self) -> tuple[bytes, bytes]:
+        """What the server printed, as (stdout, stderr); all of it comes as the first."""
+        return self._started().log.encode(), b""
+
+    def __enter__(self) -> RillwayContainer:
+        return self.start()
+
+    def __exit__(
+        self,
+        error_class: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _started(self) -> RillwayServer:
+        if self._server is None:
+            raise RuntimeError("the container is not started")
+        return self._server

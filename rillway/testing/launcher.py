@@ -1,0 +1,53 @@
+"""What runs in the server's process: `rillway serve`, for as long as the test process lives.
+
+The test process may be killed in a way that lets none of its clean-up run. So the server follows
+it: standard input is a pipe whose other end only the test process holds, and which the kernel
+closes when that process ends. A fork of the test process would hold it too; therefore the parent's
+number is looked at as well, which changes when the parent ends. (Linux has PR_SET_PDEATHSIG, but it
+goes by the *thread* that started the child, and a fixture may well be set up in a thread.)
+
+Run as a script, not imported: `python -P launcher.py PARENT ROOT [ARGUMENT OF serve ...]`.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+
+LOOK_SECONDS = 0.5
+
+
+def follow(parent: int, stdin: int) -> None:
+    """Ends this process, at once and however busy it is, when `parent` has ended."""
+    while os.getppid() == parent:
+        readable, _, _ = select.select([stdin], [], [], LOOK_SECONDS)
+        if readable and not os.read(stdin, 1):
+            break
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def serve(root: str, arguments: list[str]) -> int | None:
+    """`rillway serve` of the very package that the test process has imported from `root`.
+
+    `root` may be a site-packages folder, which must not stand before the standard library for
+    longer than it takes to import `rillway`.
+    """
+    sys.path.insert(0, root)
+    from rillway.__main__ import serve as rillway_serve
+
+    del sys.path[0]
+    sys.path.append(root)
+    return rillway_serve(arguments)
+
+
+def main(arguments: list[str]) -> int | None:
+    parent, root, *rest = arguments
+    threading.Thread(target=follow, args=(int(parent), sys.stdin.fileno()), daemon=True).start()
+    return serve(root, rest)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,192 @@
+"""The pytest plugin: fixtures `rillway_server`, `rillway_client`, `rillway_async_client`.
+
+pytest finds it by its entry point. Until a test asks for a server it does nothing; a project's own
+fixture of one of these names takes the place of ours, and then it does nothing either.
+
+With pytest-xdist every worker is a pytest session of its own and so has a server of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from rillway.testing.directives import Value, parse_lines
+from rillway.testing.process import RillwayServer, ServerFailed
+
+if TYPE_CHECKING:
+    import redis
+    import redis.asyncio
+
+ScopeName = Literal["session", "module", "function"]
+
+SCOPES: tuple[ScopeName, ...] = ("session", "module", "function")
+REPORTED_CHARACTERS = 10_000
+
+# The servers that our fixture runs now, and how long the log of each was when the test began.
+RUNNING = pytest.StashKey[list[RillwayServer]]()
+LOGGED = pytest.StashKey[dict[RillwayServer, int]]()
+
+
+# -- options --------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("rillway", "Rillway, a Redis Streams server for the tests")
+    group.addoption(
+        "--rillway-scope",
+        choices=SCOPES,
+        help="how long a server lives (ini: rillway_scope; default: session)",
+    )
+    group.addoption(
+        "--rillway-directive",
+        action="append",
+        default=[],
+        metavar="'NAME VALUE'",
+        help="a directive of the server's configuration; may be given several times, and goes "
+        "before the ini's rillway_directives",
+    )
+    parser.addini("rillway_scope", "session (default), module or function", default=SCOPES[0])
+    parser.addini(
+        "rillway_directives", "lines of the server's configuration", type="linelist", default=[]
+    )
+    parser.addini(
+        "rillway_flush", "empty the databases before each test", type="bool", default=True
+    )
+    parser.addini("rillway_decode_responses", "the clients return text", type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[RUNNING] = []
+    if config.getini("rillway_scope") not in SCOPES:
+        raise pytest.UsageError(f"rillway_scope must be one of: {', '.join(SCOPES)}")
+    try:
+        configured_directives(config)
+    except ValueError as error:
+        raise pytest.UsageError(f"rillway_directives: {error}") from error
+
+
+def configured_scope(fixture_name: str, config: pytest.Config) -> ScopeName:
+    scope: ScopeName = config.getoption("rillway_scope") or config.getini("rillway_scope")
+    return scope
+
+
+def configured_directives(config: pytest.Config) -> dict[str, Value]:
+    lines = [*config.getini("rillway_directives"), *config.getoption("rillway_directive")]
+    return parse_lines(lines)
+
+
+# -- fixtures -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope=configured_scope)
+def rillway_directives(pytestconfig: pytest.Config) -> dict[str, Value]:
+    """The server's directives. To be overridden where one module wants others than the rest."""
+    return configured_directives(pytestconfig)
+
+
+@pytest.fixture(scope=configured_scope)
+def rillway_server(
+    pytestconfig: pytest.Config,
+    rillway_directives: dict[str, Value],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[RillwayServer]:
+    """A running server, empty at the start of each test: url, host, port, restart(), flush()."""
+    server = RillwayServer(rillway_directives, folder=tmp_path_factory.mktemp("rillway"))
+    try:
+        server.start()
+    except ServerFailed as failure:
+        pytest.fail(str(failure), pytrace=False)
+    running = pytestconfig.stash[RUNNING]
+    running.append(server)
+    yield server
+    running.remove(server)
+    server.stop()
+
+
+@pytest.fixture
+def rillway_client(
+    rillway_server: RillwayServer, pytestconfig: pytest.Config
+) -> Iterator[redis.Redis]:
+    """A redis-py client of the server."""
+    import redis
+
+    decode: Any = pytestconfig.getini("rillway_decode_responses")
+    with redis.Redis.from_url(rillway_server.url, decode_responses=decode) as client:
+        yield client
+
+
+@pytest.fixture
+def rillway_async_client(
+    request: pytest.FixtureRequest, rillway_server: RillwayServer
+) -> redis.asyncio.Redis:
+    """A redis-py asyncio client of the server, for whichever plugin runs the coroutine.
+
+    It is closed at the end of the test function, in the loop and the task in which it was used: a
+    fixture's own end may come after its loop's.
+    """
+    import redis.asyncio
+
+    decode: Any = request.config.getini("rillway_decode_responses")
+    client = redis.asyncio.Redis.from_url(rillway_server.url, decode_responses=decode)
+    if inspect.iscoroutinefunction(request.function):
+        request.node.obj = closing(request.function, client)
+    return client
+
+
+def closing(function: Any, client: redis.asyncio.Redis) -> Any:
+    """The coroutine function, with the client's connections closed behind it."""
+
+    @functools.wraps(function)
+    async def run(*arguments: Any, **named: Any) -> Any:
+        try:
+            return await function(*arguments, **named)
+        finally:
+            await client.aclose()
+
+    return run
+
+
+# -- between tests --------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Empties the servers: before the test's fixtures, so that theirs is not what is removed."""
+    running = item.config.stash[RUNNING]
+    for server in running:
+        if item.config.getini("rillway_flush"):
+            renew(server)
+    item.stash[LOGGED] = {server: len(server.log) for server in running}
+
+
+def renew(server: RillwayServer) -> None:
+    """An empty server that answers, whatever the last test has done to it.
+
+    Raises ServerFailed if it does not start again.
+    """
+    try:
+        server.flush()
+    except ServerFailed:
+        # Stopped, paused, given another password: the next test must not pay for it.
+        server.restart()
+        server.flush()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        logged = item.stash.get(LOGGED, {})
+        for server in item.config.stash[RUNNING]:
+            printed = server.log[logged.get(server, 0) :]
+            if printed or "rillway_server" in getattr(item, "fixturenames", ()):
+                title = f"rillway_server on port {server.port} ({server.state}) printed"
+                report.sections.append((title, printed[-REPORTED_CHARACTERS:] or "nothing"))
+    return report

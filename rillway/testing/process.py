@@ -1,0 +1,238 @@
+"""A server for tests: a process of its own on a free loopback port.
+
+It answers before `start` returns and is gone when `stop` returns, and it ends with the process that
+started it, in whatever way that ends (launcher.py). The environment's RILLWAY_* variables are not
+for it: a test must not depend on where it runs.
+
+Leaves out redis-py: the few requests made here are written by hand, so that a test suite which uses
+another client loads no second one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+import rillway
+from rillway.testing.directives import Value, file_text, normalized
+
+START_SECONDS = 15.0
+STOP_SECONDS = 10.0
+ANSWER_SECONDS = 5.0
+POLL_SECONDS = 0.002
+
+PORT_LINE = re.compile(r"\bport (\d+) on ([^\s,]+)")
+# An address that means "all of this machine's" is no address to connect to.
+WILDCARDS = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+IMPORT_ROOT = Path(rillway.__file__).parents[1]
+
+
+class ServerFailed(Exception):
+    """The server did not start, or did not answer as it must; the text holds what it printed."""
+
+
+class RillwayServer:
+    """One server. `host` and `port` say where it listens once it is started.
+
+    A test may restart, stop and start it again as it likes; the port stays, the log goes on.
+    """
+
+    def __init__(
+        self, directives: Mapping[str, Value] | None = None, *, folder: Path | None = None
+    ) -> None:
+        """`folder`: where it runs and keeps its log; None for a temporary one, which is removed
+        with this object, so that the log can still be read after `stop`.
+
+        Raises ValueError for a directive that belongs to the harness.
+        """
+        self.directives = normalized(directives or {})
+        self.host = "127.0.0.1"
+        self.port = 0
+        self._owner = os.getpid()
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="rillway-"))
+            weakref.finalize(self, _remove, folder, self._owner)
+        self.folder = folder
+        self._log_file = folder / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """`redis://127.0.0.1:PORT/0`, with the password if `requirepass` asks for one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        credentials = f":{quote(self.password, safe='')}@" if self.password else ""
+        return f"redis://{credentials}{host}:{self.port}/0"
+
+    @property
+    def password(self) -> str:
+        return str(self.directives.get("requirepass", ""))
+
+    @property
+    def log(self) -> str:
+        """All that the server has printed, over its restarts. Empty before it is started."""
+        try:
+            return self._log_file.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def state(self) -> str:
+        """For reports: `running`, `exit status 1`, `not started`."""
+        if self._process is None:
+            return "not started"
+        status = self._process.poll()
+        return "running" if status is None else f"exit status {status}"
+
+    def start(self) -> None:
+        """Runs the server until it answers. Does nothing if it is running. Raises ServerFailed."""
+        if self.running:
+            return
+        # No RILLWAY_PORT or the like of the environment may get in between.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("RILLWAY_")}
+        configuration = self.folder / "rillway.conf"
+        if not configuration.exists():  # a CONFIG REWRITE is kept over a restart
+            configuration.write_text(file_text(self.directives), errors="surrogateescape")
+        argv = [sys.executable, "-P", str(LAUNCHER), str(os.getpid()), str(IMPORT_ROOT)]
+        argv += [str(configuration), "--dir", str(self.folder)]
+        # 0 the first time, unless the directives name a port; the same one ever after.
+        if self.port or "port" not in self.directives:
+            argv += ["--port", str(self.port)]
+        printed_before = len(self.log)
+        with self._log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                argv,
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C is for the tests; the server is still needed while they are taken down.
+                start_new_session=True,
+            )
+        try:
+            self._wait_until_it_listens(printed_before)
+            self._ask("PING")
+        except BaseException:
+            self._end()
+            raise
+
+    def stop(self) -> None:
+        """Ends the server. Does nothing if it is not running, or runs for another process."""
+        if os.getpid() == self._owner:  # a fork of the test process may clean up what it inherited
+            self._end()
+
+    def restart(self) -> None:
+        """Ends the server and runs it again: same port, same folder. Raises ServerFailed.
+
+        Connections break; whether data is there again is what the directives say of persistence.
+        """
+        self._end()
+        self.start()
+
+    def flush(self) -> None:
+        """Empties all databases. Raises ServerFailed if the server does not do it."""
+        self._ask("FLUSHALL")
+
+    def __enter__(self) -> RillwayServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        error_class: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> RillwayServer:
+        import asyncio
+
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(
+        self,
+        error_class: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.stop)
+
+    def _wait_until_it_listens(self, printed_before: int) -> None:
+        """Reads `host` and `port` off the log. Raises ServerFailed."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            alive = self.running
+            if found := PORT_LINE.search(self.log, printed_before):
+                self.port = int(found[1])
+                self.host = WILDCARDS.get(found[2], found[2])
+                return
+            if not alive:
+                break
+            time.sleep(POLL_SECONDS)
+        raise self._failure("did not start")
+
+    def _ask(self, *words: str) -> None:
+        """Sends one request. Raises ServerFailed unless it is answered, and not by an error."""
+        requests = [("AUTH", self.password), words] if self.password else [words]
+        try:
+            with (
+                socket.create_connection((self.host, self.port), ANSWER_SECONDS) as connection,
+                connection.makefile("rb") as replies,
+            ):
+                for request in requests:
+                    connection.sendall(_encoded(request))
+                    reply = replies.readline()
+                    if not reply or reply.startswith(b"-"):
+                        raise self._failure(f"answered {reply.decode(errors='replace')!r}")
+        except OSError as error:
+            raise self._failure(f"does not answer: {error}") from error
+
+    def _end(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+
+    def _failure(self, what: str) -> ServerFailed:
+        return ServerFailed(f"the Rillway server {what} ({self.state}). It printed:\n{self.log}")
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _encoded(words: tuple[str, ...]) -> bytes:
+    parts = [b"*%d\r\n" % len(words)]
+    for word in words:
+        data = word.encode(errors="surrogateescape")
+        parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
+    return b"".join(parts)

@@ -1,0 +1,219 @@
+"""A node as lists: the last one of a stream, or one that is too large or too small to freeze.
+
+It answers as storage/node.py says. Beside that it knows when it is full: where Redis would open
+a new node, because of the number of entries or because of the size of its listpack. Deleted
+entries keep counting in both, as they do in Redis.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left, bisect_right
+
+from storage.entry import Shape
+from storage.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.listpack_size import entry_bytes, header_bytes
+
+# Redis's largest node, whatever the configuration says (reference 1.4).
+MAX_NODE_BYTES = 1 << 30
+
+# After so many entries their size is counted even if no limit is near, to let go of their fields.
+MAX_UNCOUNTED = 128
+
+# For how the size of an entry is bounded, see OpenNode.__init__.
+NEAR_MS = 2**31
+NEAR_SEQ = 2**12
+NEAR_ID_BYTES = 8
+LONG_ENTRY_BYTES = 4096
+
+
+class OpenNode:
+    """A node that can take entries; see the module."""
+
+    __slots__ = (
+        "_bound_bytes",
+        "_near_end",
+        "_surplus_bytes",
+        "_uncounted",
+        "deleted",
+        "entries",
+        "entries_bytes",
+        "ids",
+        "key",
+        "lost_end",
+        "shape",
+    )
+
+    def __init__(self, key: EntryID, shape: Shape) -> None:
+        self.key = key
+        self.ids: list[EntryID] = []
+        self.entries: list[bytes] = []
+        self.deleted = 0
+        self.lost_end: EntryID = key  # the greatest ID that was deleted
+        self.shape = shape  # of the first entry, whose names Redis leaves out in later ones
+        # The size that Redis's listpack would have is only computed when it matters. The last
+        # entries, with their fields in _uncounted, are not yet in entries_bytes; _bound_bytes
+        # is at least the size of the whole node.
+        self.entries_bytes = 0
+        self._uncounted: list[list[bytes]] = []
+        self._bound_bytes = header_bytes(sys.maxsize, sys.maxsize, shape.names)
+        # By how much at least an entry is longer here than there: by its framing and its names,
+        # and by the text of its ID, for which Redis stores differences to the key. That of the
+        # milliseconds takes 6 bytes below NEAR_MS; that of the sequence number at most 2 bytes
+        # more than it has digits, if the key's is below NEAR_SEQ.
+        id_text_bytes = len(b"$0\r\n%d-\r\n" % (key >> SEQ_BITS))
+        self._surplus_bytes = shape.surplus_bytes + id_text_bytes - NEAR_ID_BYTES
+        self._near_end = key + (NEAR_MS << SEQ_BITS) if key & MAX_SEQ < NEAR_SEQ else MIN_ID
+
+    # -- growing -------------------------------------------------------------------------------
+
+    def append(
+        self,
+        entry_id: EntryID,
+        entry: bytes,
+        fields: list[bytes],
+        shape: Shape,
+        max_entries: int,
+        max_bytes: int,
+    ) -> bool:
+        """Add an encoded entry with an ID above all others; False if Redis would not.
+
+        `max_entries` and `max_bytes` are the limits of a node, as in Stream.append.
+        """
+        if not 0 < max_bytes <= MAX_NODE_BYTES:
+            max_bytes = MAX_NODE_BYTES
+        size = len(entry)
+        if max_entries and len(self.ids) + self.deleted >= max_entries:
+            return False
+        near_limit = self._bound_bytes + size >= max_bytes or entry_id >= self._near_end
+        if near_limit and not self._has_bytes_for(fields, max_bytes):
+            return False
+        self.ids.append(entry_id)
+        self.entries.append(entry)
+        self._uncounted.append(fields)
+        if shape is self.shape and size < LONG_ENTRY_BYTES:
+            size -= self._surplus_bytes
+        self._bound_bytes += size
+        if len(self._uncounted) >= MAX_UNCOUNTED:
+            self.count_bytes()
+        return True
+
+    def _has_bytes_for(self, fields: list[bytes], max_bytes: int) -> bool:
+        # What Redis compares: the node as it is, and the new fields without their framing.
+        is_new = not self.ids and not self.deleted
+        return is_new or self.listpack_bytes() + sum(map(len, fields)) < max_bytes
+
+    def count_bytes(self) -> None:
+        """Bring `entries_bytes` and the bound up to date."""
+        names = self.shape.names
+        if self._uncounted:
+            ids = self.ids[-len(self._uncounted) :]
+            for entry_id, fields in zip(ids, self._uncounted, strict=True):
+                self.entries_bytes += entry_bytes(self.key, names, entry_id, fields)
+            self._uncounted.clear()
+        self._bound_bytes = self.entries_bytes + header_bytes(sys.maxsize, sys.maxsize, names)
+
+    def listpack_bytes(self) -> int:
+        """The size of the node in Redis."""
+        self.count_bytes()
+        return self.entries_bytes + header_bytes(len(self.ids), self.deleted, self.shape.names)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> int:
+        """How many entries there are."""
+        return len(self.ids)
+
+    @property
+    def first_id(self) -> EntryID:
+        """The smallest live ID; there must be one."""
+        return self.ids[0]
+
+    @property
+    def last_id(self) -> EntryID:
+        """The greatest live ID; there must be one."""
+        return self.ids[-1]
+
+    @property
+    def highest_id(self) -> EntryID:
+        """The ID that the node ends with, even if that entry is deleted: MINID trims go by it."""
+        return max(self.lost_end, self.ids[-1]) if self.ids else self.lost_end
+
+    def _slice(self, start: EntryID, end: EntryID) -> tuple[int, int]:
+        low = bisect_left(self.ids, start)
+        return low, bisect_right(self.ids, end, low)
+
+    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The first `limit` entries of a range."""
+        low, high = self._slice(start, end)
+        entries = self.entries[low : min(high, low + limit)]
+        return len(entries), entries
+
+    def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The last `limit` entries of a range, descending."""
+        low, high = self._slice(start, end)
+        entries = self.entries[max(low, high - limit) : high]
+        entries.reverse()
+        return len(entries), entries
+
+    def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
+        """The first `limit` IDs of a range."""
+        low, high = self._slice(start, end)
+        return self.ids[low : min(high, low + limit)]
+
+    def get(self, entry_id: EntryID) -> bytes | None:
+        """One encoded entry, or None."""
+        index = bisect_left(self.ids, entry_id)
+        if index < len(self.ids) and self.ids[index] == entry_id:
+            return self.entries[index]
+        return None
+
+    def count_below(self, entry_id: EntryID) -> int:
+        """How many live entries have smaller IDs."""
+        return bisect_left(self.ids, entry_id)
+
+    # -- losing --------------------------------------------------------------------------------
+
+    def delete(self, entry_id: EntryID) -> bool:
+        """Remove one entry; False if it is not there."""
+        index = bisect_left(self.ids, entry_id)
+        if index == len(self.ids) or self.ids[index] != entry_id:
+            return False
+        self._remove(index, index + 1)
+        return True
+
+    def drop_first(self, count: int) -> None:
+        """Remove the first `count` live entries."""
+        self._remove(0, count)
+
+    def _remove(self, low: int, high: int) -> None:
+        if low == high:
+            return
+        # Redis only marks an entry as deleted: it still counts, in number and in size.
+        if self._uncounted:
+            self.count_bytes()
+        self.lost_end = max(self.lost_end, self.ids[high - 1])
+        del self.ids[low:high]
+        del self.entries[low:high]
+        self.deleted += high - low
+
+    # -- changing form -------------------------------------------------------------------------
+
+    def copy(self) -> OpenNode:
+        """An independent node with the same content."""
+        twin = OpenNode(self.key, self.shape)
+        twin.ids = self.ids.copy()
+        twin.entries = self.entries.copy()
+        twin.deleted = self.deleted
+        twin.lost_end = self.lost_end
+        twin.entries_bytes = self.entries_bytes
+        twin._uncounted = self._uncounted.copy()
+        twin._bound_bytes = self._bound_bytes
+        return twin
+
+    def memory_bytes(self) -> int:
+        """An estimate of the memory that the node takes."""
+        lists = sys.getsizeof(self) + sys.getsizeof(self.ids) + sys.getsizeof(self.entries)
+        ids = len(self.ids) * sys.getsizeof(self.key)
+        return lists + ids + sum(map(sys.getsizeof, self.entries))

@@ -1,0 +1,152 @@
+"""Frozen nodes: they answer as the open ones did, and can be opened again."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.entry_id import MAX_ID, make_id
+from storage.frozen_node import FrozenNode
+from storage.node import freeze
+from tests.storage.nodes import ALL, HALVES, IDS, add, frozen_node, open_node, wire
+
+
+@settings(max_examples=200, deadline=None)
+@given(ids=IDS, data=st.data())
+def test_a_frozen_node_answers_as_the_open_one_did(ids: list[int], data: st.DataObject) -> None:
+    before = open_node(ids)
+    after = frozen_node(ids)
+    for entry_id in data.draw(st.lists(st.sampled_from(ids), unique=True)):
+        assert before.delete(entry_id)
+        assert after.delete(entry_id)
+    bounds = st.sampled_from([0, *ids, MAX_ID]) | st.builds(make_id, HALVES, HALVES)
+    start, end, limit = data.draw(bounds), data.draw(bounds), data.draw(st.integers(0, 40))
+
+    assert (after.live, after.deleted) == (before.live, before.deleted)
+    assert after.highest_id == before.highest_id == ids[-1]
+    if before.live:
+        assert (after.first_id, after.last_id) == (before.first_id, before.last_id)
+    for entry_id in (start, end):
+        assert after.get(entry_id) == before.get(entry_id)
+        assert after.count_below(entry_id) == before.count_below(entry_id)
+        assert after.copy().delete(entry_id) == before.copy().delete(entry_id)
+    assert after.select_ids(start, end, limit) == before.select_ids(start, end, limit)
+    found, chunks = after.select(start, end, limit)
+    expected, entries = before.select(start, end, limit)
+    assert (found, b"".join(chunks)) == (expected, b"".join(entries))
+    found, chunks = after.select_down(start, end, limit)
+    expected, entries = before.select_down(start, end, limit)
+    assert (found, b"".join(chunks)) == (expected, b"".join(entries))
+
+
+@settings(max_examples=100, deadline=None)
+@given(ids=IDS, data=st.data())
+def test_a_node_that_is_opened_again_has_kept_everything(
+    ids: list[int], data: st.DataObject
+) -> None:
+    middle = data.draw(st.integers(1, len(ids)))
+    plain = open_node(ids[:middle])
+    early = data.draw(st.lists(st.sampled_from(ids[:middle]), unique=True))
+    for entry_id in early:
+        plain.delete(entry_id)
+    for entry_id in ids[middle:]:
+        add(plain, entry_id, [b"f", b"value"], (0, 0))
+    late = [entry_id for entry_id in ids if entry_id not in early]
+    late = data.draw(st.lists(st.sampled_from(late), unique=True)) if late else []
+    node = freeze(plain.copy())
+    for entry_id in late:
+        plain.delete(entry_id)
+        assert node.delete(entry_id)
+    if isinstance(node, FrozenNode):
+        node = node.reopen()
+    assert (node.ids, node.entries) == (plain.ids, plain.entries)
+    assert (node.deleted, node.highest_id) == (plain.deleted, plain.highest_id)
+    assert node.highest_id == ids[-1]
+    assert node.listpack_bytes() == plain.listpack_bytes()
+
+
+def test_thawing_keeps_what_is_left_and_how_much_was_lost() -> None:
+    ids = [make_id(1000 + n, n) for n in range(50)]
+    node = frozen_node(ids)
+    for entry_id in ids[1:]:
+        node.delete(entry_id)
+    assert node.is_sparse
+    thawed = node.thaw()
+    assert thawed.ids == ids[:1]
+    assert wire(thawed) == wire(node)
+    assert (thawed.live, thawed.deleted) == (1, 49)
+    assert thawed.highest_id == ids[-1]
+    assert thawed.memory_bytes() < frozen_node(ids).memory_bytes()
+
+
+def test_a_node_with_a_tenth_of_its_entries_is_not_sparse_yet() -> None:
+    ids = [make_id(n, 0) for n in range(1, 51)]
+    node = frozen_node(ids)
+    node.drop_first(45)
+    assert not node.is_sparse
+    node.drop_first(1)
+    assert node.is_sparse
+    node.drop_first(4)
+    assert not node.is_sparse  # nothing is left to thaw
+
+
+def test_a_node_without_live_entries_still_ends_where_it_ended() -> None:
+    ids = [make_id(7, n) for n in range(3)]
+    for node in (open_node(ids), frozen_node(ids)):
+        node.drop_first(3)
+        assert node.live == 0
+        assert node.highest_id == ids[-1]
+        assert wire(node) == b""
+
+
+def test_dropping_skips_what_is_deleted_already() -> None:
+    ids = [make_id(7, n) for n in range(6)]
+    for node in (open_node(ids), frozen_node(ids)):
+        node.delete(ids[1])
+        node.drop_first(2)
+        assert node.select_ids(0, MAX_ID, ALL) == ids[3:]
+        node.drop_first(0)
+        assert node.live == 3
+
+
+def test_a_limit_counts_across_gaps() -> None:
+    ids = [make_id(7, n) for n in range(8)]
+    for node in (open_node(ids), frozen_node(ids)):
+        node.delete(ids[2])
+        node.delete(ids[5])
+        live = [ids[n] for n in (0, 1, 3, 4, 6, 7)]
+        for limit in range(8):
+            expected = [node.get(entry_id) or b"" for entry_id in live[:limit]]
+            found, chunks = node.select(0, MAX_ID, limit)
+            assert (found, b"".join(chunks)) == (len(expected), b"".join(expected))
+            assert node.select_ids(0, MAX_ID, limit) == live[:limit]
+
+
+def test_a_node_that_lost_its_end_before_it_was_frozen_ends_where_it_ended() -> None:
+    node = open_node([1, 2, 3])
+    node.delete(3)
+    for form in (node, freeze(node.copy())):
+        assert (form.last_id, form.highest_id) == (2, 3)
+        form.delete(2)
+        assert (form.last_id, form.highest_id) == (1, 3)
+
+
+def test_compression_is_used_where_it_pays() -> None:
+    ids = [make_id(1700000000000 + n, 0) for n in range(100)]
+    assert frozen_node(ids).memory_bytes() < len(wire(open_node(ids))) / 4
+    noise = random.Random(1).randbytes(2000)
+    single = frozen_node(ids[:1], noise)
+    assert single._blob == wire(single)
+
+
+def test_copies_do_not_share_what_changes() -> None:
+    ids = [make_id(7, n) for n in range(5)]
+    for node in (open_node(ids), frozen_node(ids)):
+        node.delete(ids[0])
+        twin = node.copy()
+        twin.delete(ids[1])
+        node.delete(ids[2])
+        assert node.select_ids(0, MAX_ID, ALL) == [ids[1], ids[3], ids[4]]
+        assert twin.select_ids(0, MAX_ID, ALL) == ids[2:]
