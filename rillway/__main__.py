@@ -1,4 +1,4 @@
-"""The command line: `rillway serve`, `rillway demo`.
+"""The command line: `rillway serve`, `rillway demo`, `rillway consume`.
 
 `serve` must answer its first PING within 250 ms of being started, so nothing is imported here that
 a sub-command does not need: each one imports its own, and there is no argument parser on the way.
@@ -44,8 +44,16 @@ def demo(arguments: list[str]) -> int:
     return demo_main(arguments)
 
 
+def consume(arguments: list[str]) -> int:
+    """Run a command for each entry of a stream."""
+    from rillway.consumer.command import main as consume_main
+
+    return consume_main(arguments)
+
+
 SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "serve": (serve, "start a server: rillway serve [FILE] [--directive value ...]"),
+    "consume": (consume, "run a command for each entry of a stream: rillway consume --help"),
     "demo": (demo, "send 336,776 real departures through a stream: rillway demo --help"),
 }
 

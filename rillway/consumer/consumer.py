@@ -31,12 +31,13 @@ Handler: TypeAlias = Callable[[Entry], Awaitable[None]]
 
 SOCKET_TIMEOUT_SECONDS = 10.0
 # Of the socket's timeout: a read that blocks longer would end as a lost connection.
-LONGEST_BLOCK = 0.8
+LONGEST_BLOCK = 0.5
 # How often leases are renewed and idle entries are looked for, within the idle time.
 RENEWALS, CLAIMS = 3, 2
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 5.0
 # To acknowledge what was handled while the connection was lost, once it is time to stop.
 CLOSING_SECONDS = 5.0
+CANCEL_SECONDS = 0.05
 
 INTERRUPTIONS = (redis.ConnectionError, redis.TimeoutError, OSError)
 # redis-py has them below ConnectionError, but waiting does not help.
@@ -237,14 +238,14 @@ class Consumer:
             await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
             return reading.result() if reading.done() else []
         finally:
-            reading.cancel()
-            stopping.cancel()
-            await asyncio.gather(reading, stopping, return_exceptions=True)
+            await _end(reading)
+            await _end(stopping)
 
     def _longest_block(self) -> int | None:
         """How long a read may block now, in ms; None for not at all."""
-        timeout = self._client.connection_pool.connection_kwargs["socket_timeout"]
-        limits = [int(timeout * 1000 * LONGEST_BLOCK)]
+        options = self._client.connection_pool.connection_kwargs  # the URL may have set it
+        timeout_seconds = options["socket_timeout"] or SOCKET_TIMEOUT_SECONDS
+        limits = [int(timeout_seconds * 1000 * LONGEST_BLOCK)]
         if self._block_ms:
             limits.append(self._block_ms)
         if self._claim_idle_ms:
@@ -284,8 +285,7 @@ class Consumer:
                 await self._bury(entry, reason)
             return
         finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
+            await _end(renewing)
         self._done.append(entry.id)
         await self._settle()
 
@@ -335,6 +335,19 @@ class Consumer:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+async def _end(task: asyncio.Future[Any]) -> None:
+    """Cancels a task until it is over.
+
+    One cancellation may not do: below Python 3.12 asyncio.wait_for, by which redis-py sends,
+    swallows one that comes when the sending is just over.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCEL_SECONDS)
+    if not task.cancelled():
+        task.exception()  # seen, and no matter
 
 
 def _client(url: str, options: Mapping[str, Any]) -> redis.asyncio.Redis:

@@ -7,7 +7,6 @@ claim and what to do about a failure is decided in consumer.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import redis
@@ -31,7 +30,8 @@ class Group:
     def __init__(
         self, client: redis.asyncio.Redis, stream: str, group: str, consumer: str, start: str
     ) -> None:
-        self._client = client
+        # redis-py's annotations unite every protocol and setting; what comes is set below.
+        self._client: Any = client
         self._stream = stream
         self._group = group
         self._consumer = consumer
@@ -39,14 +39,16 @@ class Group:
         # The last ID that the group is known to have delivered.
         self._position: str | None = None
         for command in ("XREADGROUP", "XPENDING", "XCLAIM"):
-            client.set_response_callback(command, _as_it_came)
+            self._client.set_response_callback(command, _as_it_came)
 
     async def ensure(self) -> None:
         """Creates the group if it is missing, and the stream with it."""
-        with suppress_busygroup():
-            await self._client.xgroup_create(
-                self._stream, self._group, id=await self._first_id(), mkstream=True
-            )
+        first_id = await self._first_id()
+        try:
+            await self._client.xgroup_create(self._stream, self._group, first_id, mkstream=True)
+        except redis.ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):
+                raise
         for group in await self._client.xinfo_groups(self._stream):
             if group["name"] == self._group.encode():
                 self._position = group["last-delivered-id"].decode()
@@ -61,7 +63,7 @@ class Group:
             return self._start
         last_id = "0-0"
         try:
-            stream: Any = await self._client.xinfo_stream(self._stream)
+            stream = await self._client.xinfo_stream(self._stream)
             last_id = stream["last-generated-id"].decode()
         except redis.ResponseError as error:
             if not is_lost(error):
@@ -177,5 +179,5 @@ class Group:
         return int(acknowledged)
 
 
-def _as_it_came(reply: Any, **options: Any) -> Any:
-    return reply
+def _as_it_came(response: Any, **options: Any) -> Any:
+    return response

@@ -6,13 +6,15 @@ closes when that process ends. A fork of the test process would hold it too; the
 number is looked at as well, which changes when the parent ends. (Linux has PR_SET_PDEATHSIG, but it
 goes by the *thread* that started the child, and a fixture may well be set up in a thread.)
 
-Run as a script, not imported: `python -P launcher.py PARENT ROOT [ARGUMENT OF serve ...]`.
+Run as a script, not imported: `python -P launcher.py PARENT ROOT TEMPORARY [ARGUMENT ...]`, where
+TEMPORARY is a folder to be removed when the parent has ended, or empty.
 """
 
 from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import sys
 import threading
@@ -20,12 +22,14 @@ import threading
 LOOK_SECONDS = 0.5
 
 
-def follow(parent: int, stdin: int) -> None:
+def follow(parent: int, stdin: int, temporary: str) -> None:
     """Ends this process, at once and however busy it is, when `parent` has ended."""
     while os.getppid() == parent:
         readable, _, _ = select.select([stdin], [], [], LOOK_SECONDS)
         if readable and not os.read(stdin, 1):
             break
+    if temporary:
+        shutil.rmtree(temporary, ignore_errors=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -44,8 +48,9 @@ def serve(root: str, arguments: list[str]) -> int | None:
 
 
 def main(arguments: list[str]) -> int | None:
-    parent, root, *rest = arguments
-    threading.Thread(target=follow, args=(int(parent), sys.stdin.fileno()), daemon=True).start()
+    parent, root, temporary, *rest = arguments
+    what = (int(parent), sys.stdin.fileno(), temporary)
+    threading.Thread(target=follow, args=what, daemon=True).start()
     return serve(root, rest)
 
 

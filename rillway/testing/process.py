@@ -61,10 +61,10 @@ class RillwayServer:
         self.directives = normalized(directives or {})
         self.host = "127.0.0.1"
         self.port = 0
-        self._owner = os.getpid()
+        self._is_temporary = folder is None
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="rillway-"))
-            weakref.finalize(self, _remove, folder, self._owner)
+            weakref.finalize(self, _remove, folder, os.getpid())
         self.folder = folder
         self._log_file = folder / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -106,14 +106,7 @@ class RillwayServer:
             return
         # No RILLWAY_PORT or the like of the environment may get in between.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RILLWAY_")}
-        configuration = self.folder / "rillway.conf"
-        if not configuration.exists():  # a CONFIG REWRITE is kept over a restart
-            configuration.write_text(file_text(self.directives), errors="surrogateescape")
-        argv = [sys.executable, "-P", str(LAUNCHER), str(os.getpid()), str(IMPORT_ROOT)]
-        argv += [str(configuration), "--dir", str(self.folder)]
-        # 0 the first time, unless the directives name a port; the same one ever after.
-        if self.port or "port" not in self.directives:
-            argv += ["--port", str(self.port)]
+        argv = self._command_line()
         printed_before = len(self.log)
         with self._log_file.open("ab") as log:
             self._process = subprocess.Popen(
@@ -130,20 +123,32 @@ class RillwayServer:
             self._wait_until_it_listens(printed_before)
             self._ask("PING")
         except BaseException:
-            self._end()
+            self.stop()
             raise
 
     def stop(self) -> None:
-        """Ends the server. Does nothing if it is not running, or runs for another process."""
-        if os.getpid() == self._owner:  # a fork of the test process may clean up what it inherited
-            self._end()
+        """Ends the server; does nothing if it is not running.
+
+        Nor does it in a fork of the process that started it: subprocess knows whose child is whose.
+        """
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
 
     def restart(self) -> None:
         """Ends the server and runs it again: same port, same folder. Raises ServerFailed.
 
         Connections break; whether data is there again is what the directives say of persistence.
         """
-        self._end()
+        self.stop()
         self.start()
 
     def flush(self) -> None:
@@ -178,6 +183,20 @@ class RillwayServer:
 
         await asyncio.to_thread(self.stop)
 
+    def _command_line(self) -> list[str]:
+        """How the server is started; writes its configuration file if it is not there yet."""
+        configuration = self.folder / "rillway.conf"
+        if not configuration.exists():  # what CONFIG REWRITE wrote is kept over a restart
+            configuration.write_text(file_text(self.directives), errors="surrogateescape")
+        # -P: the launcher's own folder is not where its imports are to be found.
+        argv = [sys.executable, "-P", str(LAUNCHER), str(os.getpid()), str(IMPORT_ROOT)]
+        argv += [str(self.folder) if self._is_temporary else ""]
+        argv += [str(configuration), "--dir", str(self.folder)]
+        # 0 the first time, unless the directives name a port; the same one ever after.
+        if self.port or "port" not in self.directives:
+            argv += ["--port", str(self.port)]
+        return argv
+
     def _wait_until_it_listens(self, printed_before: int) -> None:
         """Reads `host` and `port` off the log. Raises ServerFailed."""
         deadline = time.monotonic() + START_SECONDS
@@ -208,25 +227,12 @@ class RillwayServer:
         except OSError as error:
             raise self._failure(f"does not answer: {error}") from error
 
-    def _end(self) -> None:
-        process = self._process
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if process.stdin is not None:
-            process.stdin.close()
-
     def _failure(self, what: str) -> ServerFailed:
         return ServerFailed(f"the Rillway server {what} ({self.state}). It printed:\n{self.log}")
 
 
 def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:
+    if os.getpid() == owner:  # and not a fork of the test process, on its way out
         shutil.rmtree(folder, ignore_errors=True)
 
 

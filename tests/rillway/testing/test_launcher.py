@@ -10,6 +10,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -18,26 +20,31 @@ from rillway.testing.process import IMPORT_ROOT
 PROGRAM = """
 import os, sys, threading
 from rillway.testing.launcher import follow
-threading.Thread(target=follow, args=({parent}, 0), daemon=True).start()
+threading.Thread(target=follow, args=({parent}, 0, ''), daemon=True).start()
 print("following", flush=True)
 while True:  # as busy as a server can be
     pass
 """
 
 
-def start(parent: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def follower(parent: int) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(parent=parent)],
         cwd=IMPORT_ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.mark.integration
 def test_a_process_ends_when_the_other_end_of_its_pipe_is_closed() -> None:
-    with start(os.getpid()) as process:
+    with follower(os.getpid()) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         assert process.stdout.readline() == "following\n"
@@ -51,5 +58,5 @@ def test_a_process_ends_when_the_other_end_of_its_pipe_is_closed() -> None:
 
 @pytest.mark.integration
 def test_a_process_ends_when_its_parent_is_another_although_the_pipe_is_open() -> None:
-    with start(parent=1 if os.getpid() != 1 else 2) as process:
+    with follower(parent=1 if os.getpid() != 1 else 2) as process:
         assert process.wait(5) == -signal.SIGKILL

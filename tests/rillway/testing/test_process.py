@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import socket
@@ -130,10 +131,12 @@ def test_a_fork_that_cleans_up_does_not_end_its_parents_server() -> None:
         if fork == 0:
             try:
                 server.stop()
+                atexit._run_exitfuncs()
             finally:
                 os._exit(0)
         os.waitpid(fork, 0)
         assert process_id(server)
+        assert "Ready to accept connections" in server.log
 
 
 @pytest.mark.parametrize("how", ["os.kill(os.getpid(), 9)", "os._exit(0)", "sys.exit(1)"])
@@ -143,13 +146,15 @@ def test_a_server_ends_with_the_process_that_started_it(how: str) -> None:
         "from rillway.testing.process import RillwayServer\n"
         "server = RillwayServer()\n"
         "server.start()\n"
-        "print(server._process.pid, flush=True)\n"
+        "print(server._process.pid, server.folder, flush=True)\n"
         f"{how}"
     )
     output = subprocess.run(
         [sys.executable, "-c", program], cwd=IMPORT_ROOT, stdout=subprocess.PIPE, text=True
     )
-    assert wait_until_gone(int(output.stdout), deadline_seconds=5)
+    pid, folder = output.stdout.split()
+    assert wait_until_gone(int(pid), deadline_seconds=5)
+    assert not Path(folder).exists()
 
 
 def test_nothing_in_the_tests_folder_is_taken_for_a_module_of_the_server(tmp_path: Path) -> None:

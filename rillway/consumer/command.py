@@ -1,0 +1,268 @@
+"""`rillway consume`: a command handles the entries of a stream, one process for each.
+
+The entry is a line of JSON on the command's standard input; exit status 0 acknowledges it. What the
+command prints goes where this program's output goes; what this program has to say goes to standard
+error.
+
+Exits with 0 after SIGTERM or SIGINT (the entry at hand is finished first), 1 if it cannot go on, 2
+for a bad argument, 128 + N if a second signal N came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+import logging
+import re
+import shlex
+import shutil
+import signal
+import time
+from dataclasses import asdict
+
+import redis
+
+from rillway.consumer.consumer import Consumer, Counts, GiveUp, log
+from rillway.consumer.entry import Entry
+
+PROGRESS_SECONDS = 5.0
+ENTRY_ID = re.compile(r"\$|\d+(-\d+)?")
+
+
+class CommandFailed(Exception):
+    """The command ended with something else than 0."""
+
+
+def main(arguments: list[str]) -> int:
+    """Consume until told to stop. Returns the exit status."""
+    options = parse_options(arguments)
+    set_up_log(quiet=options.quiet)
+    try:
+        return asyncio.run(consume(options))
+    except (GiveUp, redis.RedisError, OSError) as error:
+        log.error("%s", error)
+        return 1
+
+
+async def consume(options: argparse.Namespace) -> int:
+    """Run the consumer, and stop it when a signal comes. Returns the exit status."""
+    consumer = Consumer(
+        options.url,
+        stream=options.stream,
+        group=options.group,
+        name=options.consumer,
+        start=options.start,
+        count=options.count,
+        block_ms=options.block_ms,
+        claim_idle_ms=options.claim_idle,
+        max_deliveries=options.max_deliveries,
+        dead_letters=options.dead_letter,
+    )
+    running = asyncio.ensure_future(consumer.run(Command(options.command, options.stream)))
+    received: list[int] = []
+
+    def on_signal(number: int) -> None:
+        received.append(number)
+        consumer.stop()
+        if len(received) > 1:
+            running.cancel()
+        else:
+            log.info("%s: finishing the entry at hand", signal.Signals(number).name)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+    log.info("consuming %s as %s of %s", options.stream, options.consumer, options.group)
+    progress = asyncio.ensure_future(report_progress(consumer.counts))
+    try:
+        await running
+    except asyncio.CancelledError:
+        return 128 + received[-1]
+    finally:
+        progress.cancel()
+        log.info("in all: %s", summary(consumer.counts))
+    return 0
+
+
+class Command:
+    """The handler: runs the command once for each entry."""
+
+    def __init__(self, words: list[str], stream: str) -> None:
+        self.words = words
+        self.stream = stream
+
+    async def __call__(self, entry: Entry) -> None:
+        """Raises CommandFailed, or GiveUp if there is no such command."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.words,
+                stdin=asyncio.subprocess.PIPE,
+                # Ctrl-C in a terminal is for this program, which then waits for the command.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise GiveUp(f"cannot run {self.words[0]}: {error.strerror}") from error
+        try:
+            await process.communicate(as_json(entry, self.stream))
+        except asyncio.CancelledError:
+            process.terminate()
+            await process.wait()
+            raise
+        status = process.returncode
+        assert status is not None
+        if status < 0:
+            raise CommandFailed(f"ended by {signal.Signals(-status).name}")
+        if status > 0:
+            raise CommandFailed(f"exit status {status}")
+
+
+def as_json(entry: Entry, stream: str) -> bytes:
+    """One line: stream, id, deliveries, fields.
+
+    Text is text. A value that is no UTF-8 is {"base64": ...}; in a name, such bytes are \\xHH.
+    """
+    fields = {
+        name.decode(errors="backslashreplace"): as_text(value)
+        for name, value in entry.fields.items()
+    }
+    line = {
+        "stream": stream,
+        "id": entry.id,
+        "deliveries": entry.deliveries,
+        "fields": fields,
+    }
+    return json.dumps(line, ensure_ascii=False).encode() + b"\n"
+
+
+def as_text(value: bytes) -> str | dict[str, str]:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(value).decode()}
+
+
+# -- what it says ---------------------------------------------------------------------------------
+
+
+def set_up_log(*, quiet: bool) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("rillway consume: %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.ERROR if quiet else logging.INFO)
+    log.propagate = False
+
+
+async def report_progress(counts: Counts) -> None:
+    """A line now and then, if anything has happened."""
+    before, acknowledged, since = asdict(counts), 0, time.monotonic()
+    while True:
+        await asyncio.sleep(PROGRESS_SECONDS)
+        now = asdict(counts)
+        if now != before:
+            rate = (counts.acknowledged - acknowledged) / (time.monotonic() - since)
+            log.info("%s, %.1f a second", summary(counts), rate)
+        before, acknowledged, since = now, counts.acknowledged, time.monotonic()
+
+
+def summary(counts: Counts) -> str:
+    """`12 acknowledged, 1 failed`: what is not zero, the acknowledged always."""
+    numbers = asdict(counts)
+    parts = [f"{numbers.pop('acknowledged'):,} acknowledged"]
+    parts += [f"{number:,} {name.replace('_', '-')}" for name, number in numbers.items() if number]
+    return ", ".join(parts)
+
+
+# -- what it is told ------------------------------------------------------------------------------
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """The options before `--`, and the command behind it. Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway consume",
+        usage="rillway consume --stream S --group G --consumer C [OPTION ...] -- COMMAND ...",
+        description="Run a command for each entry of a stream: the entry is a line of JSON on its "
+        "standard input, and is acknowledged if it exits with 0.",
+    )
+    parser.add_argument("--stream", required=True, help="the key of the stream")
+    parser.add_argument("--group", required=True, help="the consumer group; created if missing")
+    parser.add_argument(
+        "--consumer", required=True, help="a name that no other consumer uses at the same time"
+    )
+    parser.add_argument(
+        "--url",
+        type=server_url,
+        default="redis://127.0.0.1:6379",
+        help="the server (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="start",
+        type=entry_id,
+        default="0",
+        metavar="ID",
+        help="where a new group begins: 0 for all that is there (default), $ for what comes now",
+    )
+    parser.add_argument(
+        "--count", type=from_one, default=10, help="entries to read at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--block-ms",
+        type=from_zero,
+        default=5_000,
+        metavar="MS",
+        help="how long a read waits for new entries, 0 for ever (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--claim-idle",
+        type=from_one,
+        metavar="MS",
+        help="take over entries that were left alone for so long, and try failed ones again",
+    )
+    parser.add_argument(
+        "--max-deliveries",
+        type=from_one,
+        metavar="N",
+        help="move an entry that failed so often to --dead-letter",
+    )
+    parser.add_argument("--dead-letter", metavar="STREAM", help="where such an entry goes")
+    parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    mark = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_args(arguments[:mark])
+    options.command = arguments[mark + 1 :]
+    if not options.command:
+        parser.error("the command is missing: ... -- COMMAND [ARGUMENT ...]")
+    if shutil.which(options.command[0]) is None:
+        parser.error(f"there is no command {shlex.quote(options.command[0])}")
+    if (options.max_deliveries is None) != (options.dead_letter is None):
+        parser.error("--max-deliveries and --dead-letter belong together")
+    if options.dead_letter == options.stream:
+        parser.error("--dead-letter must be another stream")
+    return options
+
+
+def server_url(text: str) -> str:
+    try:
+        redis.Redis.from_url(text)  # does not connect yet
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def entry_id(text: str) -> str:
+    if not ENTRY_ID.fullmatch(text):
+        raise argparse.ArgumentTypeError("expected 0, $ or an entry's ID")
+    return text
+
+
+def from_zero(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("expected a number from 0 up")
+    return int(text)
+
+
+def from_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1 up")
+    return int(text)
