@@ -23,7 +23,7 @@ APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # -- set-up ---------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ $(VENV)/.dev: $(VENV)/.demo
 # port on which `make demo` serves, so it is stopped again.
 .PHONY: redis-server
 redis-server:
-	@command -v redis-server >/dev/null || { \
+	@{ command -v redis-server && command -v redis-cli && command -v redis-benchmark; } >/dev/null || { \
 		$(APT) update && $(APT) install -y redis-server; \
 		if [ -d /run/systemd/system ]; then \
 			$(SUDO) systemctl disable --now redis-server || true; \
@@ -114,14 +114,16 @@ bench: $(VENV)/.dev redis-server ## the benchmarks that exist
 	fi
 
 .PHONY: docker
-docker: ## the image, once there is one
-	@if [ -f docker/Dockerfile ]; then \
-		docker build --tag rillway --file docker/Dockerfile .; \
-	else \
-		echo "There is no image yet." >&2; exit 1; \
-	fi
+docker: ## build the container image with Docker
+	@docker build --tag rillway --file docker/Dockerfile .
+
+# Root, for debootstrap and chroot. buildah and debootstrap are installed if they are missing.
+.PHONY: docker-test
+docker-test: $(VENV)/.dev redis-server ## build and try the image, without a container engine
+	@$(SUDO) tests/docker/run.sh $(BIN)/python $(ARGS)
 
 .PHONY: clean
 clean: stop ## remove .venv and everything else that was made here
+	@if [ -d $(RUN)/docker ]; then $(SUDO) rm -rf $(RUN)/docker; fi
 	@rm -rf $(VENV) $(RUN) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import resource
+import signal
 import sys
 
 import uvloop
@@ -12,6 +14,9 @@ import uvloop
 from commands.configuration import Configuration
 from server.config_file import ConfigurationError, load_configuration
 from server.service import LEVELS, Service
+
+# Descriptors beside those of clients: listeners, the log, the loop's own (32 in Redis as well).
+RESERVED_FILES = 32
 
 
 def main(argv: list[str]) -> int:
@@ -27,6 +32,8 @@ def main(argv: list[str]) -> int:
     except OSError as error:
         print(f"rillway: {error}", file=sys.stderr)
         return 1
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may close; the server stays
+    _allow_open_files(config)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(config, config_file))
 
@@ -41,6 +48,23 @@ async def _serve(config: Configuration, config_file: str | None) -> int:
     service.announce()
     await service.run()
     return 0
+
+
+def _allow_open_files(config: Configuration) -> None:
+    """Let the process have a file for each client; fewer clients where the system says no."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = config.maxclients + RESERVED_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
+    if allowed < wanted:
+        logging.getLogger("rillway").warning(
+            f"The system allows {allowed} open files, {wanted} would be needed: maxclients is"
+            f" {max(1, allowed - RESERVED_FILES)} instead of {config.maxclients}. Raise it with"
+            " ulimit -n."
+        )
+        config.maxclients = max(1, allowed - RESERVED_FILES)
 
 
 def _set_up_log(config: Configuration) -> None:

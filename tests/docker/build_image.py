@@ -32,6 +32,7 @@ def main() -> int:
         if not exists(BASE):
             timed(f"made {BASE}", make_base)
         timed(f"built {IMAGE}", build)
+        buildah("rmi", "--prune")  # the image of the run before
     except subprocess.CalledProcessError as error:
         print(error.stdout or "", f"{error.cmd[0]} failed with exit status {error.returncode}")
         return 1
@@ -95,7 +96,7 @@ def build() -> None:
         file.flush()
         options = ["--isolation", "chroot", "--format", "docker", "--file", "docker/Dockerfile"]
         options += ["--build-arg", f"BASE={BASE}", "--secret", f"id=pip,src={file.name}"]
-        buildah("build", *options, *mounts, "--tag", IMAGE, ".")
+        buildah("build", "--quiet", *options, *mounts, "--tag", IMAGE, ".")
 
 
 if __name__ == "__main__":

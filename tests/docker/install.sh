@@ -3,9 +3,10 @@
 # for its base. Exit status 1, with the reason, where they cannot be installed.
 set -euo pipefail
 
-if command -v buildah debootstrap ip >/dev/null; then
+# One by one: of several names, `command -v` is content with a single one that it finds.
+if command -v buildah && command -v debootstrap && command -v ip; then
     exit 0
-fi
+fi >/dev/null
 if ! command -v apt-get >/dev/null; then
     echo "there is no apt-get to install buildah and debootstrap with" >&2
     exit 1

@@ -17,7 +17,7 @@ tests/docker/install.sh || { echo "docker-test needs buildah and debootstrap" >&
 checks() {
     ip link set lo up
     ip address add 192.0.2.1/32 dev lo
-    exec "$PYTHON" -m pytest -p no:cacheprovider tests/docker/image_checks.py "$@"
+    exec "$PYTHON" -m pytest -rP -p no:cacheprovider tests/docker/image_checks.py "$@"
 }
 export -f checks
 exec unshare --net --pid --fork --kill-child --mount-proc bash -euc 'checks "$@"' checks "$@"

@@ -11,6 +11,7 @@ import pytest
 
 from commands.configuration import NAMES, Configuration
 from server.config_file import (
+    OTHER_VARIABLES,
     REWRITE_MARK,
     ConfigurationError,
     load_configuration,
@@ -200,6 +201,90 @@ def test_a_bad_option_is_shown(argv: list[str], text: str) -> None:
 def test_a_second_plain_word_is_refused(file: Path) -> None:
     file.write_text("")
     assert "'other.conf' is neither the first word" in refusal([str(file), "other.conf"])
+
+
+# -- the environment -----------------------------------------------------------------------------
+
+
+def test_a_variable_sets_the_directive_of_its_name() -> None:
+    config, path = load_configuration([], {"RILLWAY_STREAM_NODE_MAX_ENTRIES": "200", "PORT": "1"})
+    assert (config.stream_node_max_entries, config.port, path) == (200, 6379, None)
+
+
+def test_the_file_gives_way_to_the_environment_and_the_environment_to_the_command_line(
+    file: Path,
+) -> None:
+    file.write_text("hz 20\ntimeout 1\ndatabases 3\n")
+    environment = {"RILLWAY_HZ": "30", "RILLWAY_TIMEOUT": "2"}
+    config, _ = load_configuration([str(file), "--hz", "40"], environment)
+    assert (config.hz, config.timeout, config.databases) == (40, 2, 3)
+
+
+def test_a_file_of_defaults_gives_way_to_everything_else(file: Path) -> None:
+    defaults = file.with_name("defaults.conf")
+    defaults.write_text("hz 20\ntimeout 1\ndatabases 3\ntcp-backlog 4\n")
+    file.write_text("timeout 2\n")
+    environment = {"RILLWAY_DEFAULTS": str(defaults), "RILLWAY_DATABASES": "5"}
+    config, path = load_configuration([str(file), "--tcp-backlog", "6"], environment)
+    assert (config.hz, config.timeout, config.databases, config.tcp_backlog) == (20, 2, 5, 6)
+    assert path == str(file)  # CONFIG REWRITE writes the user's file
+
+
+def test_a_variable_may_hold_several_words_where_a_directive_takes_them() -> None:
+    environment = {
+        "RILLWAY_BIND": "* -::*",
+        "RILLWAY_CLIENT_OUTPUT_BUFFER_LIMIT": "normal 1 2 3 pubsub 4 5 6",
+        "RILLWAY_SAVE": "",
+    }
+    config, _ = load_configuration([], environment)
+    assert config.bind == ["*", "-::*"]
+    assert config.get("client-output-buffer-limit").startswith("normal 1 2 3 ")
+    assert config.get("client-output-buffer-limit").endswith(" pubsub 4 5 6")
+
+
+@pytest.mark.parametrize("password", ["two words", 'it\'s "so"', "back\\slash", "\udcff"])
+def test_a_variable_is_taken_as_it_stands(password: str) -> None:
+    assert load_configuration([], {"RILLWAY_REQUIREPASS": password})[0].requirepass == password
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("RILLWAY_MAXCLIENT", "5", "unknown directive 'maxclient'; did you mean 'maxclients'?"),
+        ("RILLWAY_", "5", "unknown directive ''"),
+        ("RILLWAY_INCLUDE", "more.conf", "unknown directive 'include'"),
+        (
+            "RILLWAY_HZ",
+            "x",
+            "'hz': argument couldn't be parsed into an integer;"
+            " expected an integer between 1 and 500",
+        ),
+    ],
+)
+def test_a_variable_that_is_not_understood_is_named(variable: str, value: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load_configuration([], {variable: value})
+    assert str(refused.value) == f"rillway: the environment:\n    {variable}={value}\n{reason}"
+
+
+@pytest.mark.parametrize("variable", OTHER_VARIABLES)
+def test_variables_that_are_not_for_the_server_are_left_alone(variable: str) -> None:
+    assert load_configuration([], {variable: "x"}) == load_configuration([])
+
+
+def test_what_kubernetes_and_docker_say_of_a_service_named_rillway_is_no_configuration() -> None:
+    environment = {
+        "RILLWAY_SERVICE_HOST": "10.0.0.7",
+        "RILLWAY_SERVICE_PORT": "6379",
+        "RILLWAY_SERVICE_PORT_REDIS": "6379",
+        "RILLWAY_PORT": "tcp://10.0.0.7:6379",
+        "RILLWAY_PORT_6379_TCP": "tcp://10.0.0.7:6379",
+        "RILLWAY_PORT_6379_TCP_ADDR": "10.0.0.7",
+        "RILLWAY_NAME": "/app/rillway",
+        "RILLWAY_ENV_GREETING": "hello\nworld",
+    }
+    assert load_configuration([], environment) == load_configuration([])
+    assert load_configuration([], {"RILLWAY_PORT": "7000"})[0].port == 7000
 
 
 # -- words ---------------------------------------------------------------------------------------
