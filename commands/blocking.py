@@ -30,8 +30,9 @@ class Block:
 
     `retry` runs the command again, from scratch but with `$` already resolved; it answers, raises
     a ReplyError, or decides to block again. `on_missing_key`: also wake when a key vanishes or
-    holds another type (XREADGROUP). `timeout_reply` is what the client gets at the deadline or
-    from CLIENT UNBLOCK ... TIMEOUT.
+    holds another type (XREADGROUP). `wake_ms`: also run it again at that Unix time, because time
+    alone may bring something (XREADGROUP with CLAIM). `timeout_reply` is what the client gets at
+    the deadline or from CLIENT UNBLOCK ... TIMEOUT.
     """
 
     keys: list[bytes]
@@ -39,6 +40,7 @@ class Block:
     retry: Callable[[Client], bytes | Block]
     timeout_reply: bytes
     on_missing_key: bool = False
+    wake_ms: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -51,15 +53,58 @@ class Waiting:
     argv: list[bytes]  # the request, for the slow log
 
 
+class Alarms:
+    """Times at which something is to happen to clients that still wait as they do now.
+
+    What is over is dropped when it comes to the top, and when there is much of it.
+    """
+
+    __slots__ = ("_heap", "_ticket")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Client, Block | Waiting]] = []
+        self._ticket = count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def set(self, when_ms: int, client: Client, reason: Block | Waiting, clients: int) -> None:
+        """Until `reason` is not the client's any more. `clients`: how many wait in all."""
+        heapq.heappush(self._heap, (when_ms, next(self._ticket), client, reason))
+        if len(self._heap) > 2 * clients + 64:
+            # Clients that block with long timeouts and are served at once would pile up here.
+            self._heap = [alarm for alarm in self._heap if _is_valid(*alarm)]
+            heapq.heapify(self._heap)
+
+    def next_ms(self) -> int | None:
+        """The earliest time that still matters."""
+        heap = self._heap
+        while heap and not _is_valid(*heap[0]):
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None
+
+    def take_due(self, now_ms: int) -> list[Client]:
+        """The clients whose time has come, earliest first."""
+        due: list[Client] = []
+        while (when_ms := self.next_ms()) is not None and when_ms <= now_ms:
+            due.append(heapq.heappop(self._heap)[2])
+        return due
+
+
+def _is_valid(when_ms: int, ticket: int, client: Client, reason: Block | Waiting) -> bool:
+    waiting = client.waiting
+    return waiting is not None and (waiting is reason or waiting.block is reason)
+
+
 class BlockedClients:
-    """The waiters of all databases, the ready keys, and the deadlines."""
+    """The waiters of all databases, the ready keys, the deadlines and the times to wake."""
 
     def __init__(self) -> None:
         self.waiters: dict[WatchedKey, dict[Client, None]] = {}
         self.ready_keys: dict[WatchedKey, None] = {}
         self.clients: dict[Client, None] = {}
-        self._deadlines: list[tuple[int, int, Client, Waiting]] = []
-        self._ticket = count()
+        self._deadlines = Alarms()
+        self._wakes = Alarms()
 
     # -- who waits -----------------------------------------------------------------------------
 
@@ -73,9 +118,8 @@ class BlockedClients:
         for key in watched:
             self.waiters.setdefault(key, {})[client] = None
         if deadline_ms:
-            heapq.heappush(self._deadlines, (deadline_ms, next(self._ticket), client, waiting))
-            if len(self._deadlines) > 2 * len(self.clients) + 64:
-                self._forget_served_deadlines()
+            self._deadlines.set(deadline_ms, client, waiting, len(self.clients))
+        self._set_wake(client, block)
 
     def unblock(self, client: Client) -> None:
         """Take `client` out of every queue; nothing if it does not wait."""
@@ -92,18 +136,22 @@ class BlockedClients:
 
     def requeue(self, client: Client, block: Block) -> None:
         """Wait again, at the tail of every queue, with the old deadline."""
-        waiting = client.waiting
-        assert waiting is not None
-        waiting.block = block
-        for key in waiting.watched:
+        self.wait_on(client, block)
+        assert client.waiting is not None
+        for key in client.waiting.watched:
             queue = self.waiters[key]
             del queue[client]
             queue[client] = None
 
-    def _forget_served_deadlines(self) -> None:
-        # Clients that block with long timeouts and are served at once would pile up here.
-        self._deadlines = [item for item in self._deadlines if item[2].waiting is item[3]]
-        heapq.heapify(self._deadlines)
+    def wait_on(self, client: Client, block: Block) -> None:
+        """Wait again, in the same place of every queue: it was only time that woke it."""
+        assert client.waiting is not None
+        client.waiting.block = block
+        self._set_wake(client, block)
+
+    def _set_wake(self, client: Client, block: Block) -> None:
+        if block.wake_ms is not None:
+            self._wakes.set(block.wake_ms, client, block, len(self.clients))
 
     # -- which keys are ready ------------------------------------------------------------------
 
@@ -125,21 +173,24 @@ class BlockedClients:
         self.ready_keys.clear()
         return ready
 
-    # -- deadlines -----------------------------------------------------------------------------
+    # -- times ---------------------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
         """The earliest deadline of a client that still waits."""
-        heap = self._deadlines
-        while heap and heap[0][2].waiting is not heap[0][3]:
-            heapq.heappop(heap)
-        return heap[0][0] if heap else None
+        return self._deadlines.next_ms()
+
+    def next_alarm_ms(self) -> int | None:
+        """The earliest time at which a client is to be woken or has waited long enough."""
+        times = (self._deadlines.next_ms(), self._wakes.next_ms())
+        return min((when_ms for when_ms in times if when_ms is not None), default=None)
 
     def take_expired(self, now_ms: int) -> list[Client]:
         """The clients whose deadline has come, earliest first; they still wait."""
-        expired: list[Client] = []
-        while (deadline := self.next_deadline_ms()) is not None and deadline <= now_ms:
-            expired.append(heapq.heappop(self._deadlines)[2])
-        return expired
+        return self._deadlines.take_due(now_ms)
+
+    def take_woken(self, now_ms: int) -> list[Client]:
+        """The clients whose command is to run again by now, earliest first; they still wait."""
+        return self._wakes.take_due(now_ms)
 
     # -- INFO clients --------------------------------------------------------------------------
 

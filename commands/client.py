@@ -38,8 +38,8 @@ class Client:
         "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd",
         "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
         "library_version", "local_address", "monitoring", "name", "no_evict", "no_touch",
-        "output", "patterns", "propagated", "queue", "query_buffer_bytes", "reply_mode",
-        "resp", "shard_channels", "tracking", "transport", "unix_socket", "user",
+        "output", "patterns", "propagated", "queue", "query_buffer_bytes", "replays",
+        "reply_mode", "resp", "shard_channels", "tracking", "transport", "unix_socket", "user",
         "waiting", "watched",
     )  # fmt: skip
 
@@ -74,6 +74,7 @@ class Client:
         self.no_touch = False
         self.monitoring = False
         self.deny_blocking = False  # inside EXEC: BLOCK does not block
+        self.replays = False  # what it sends was accepted before: by a primary, or from a file
         # transactions
         self.queue: list[tuple[Command, Argv]] | None = None
         self.dirty_exec = False  # a queued command was refused
@@ -151,7 +152,8 @@ class Client:
         """Put a value at `key` (new or in the place of another) and wake who waits for it.
 
         A time to live stays; callers that mean to drop it call `db.persist`. Notifies `new` for a
-        key that was not there; the command's own event, `modified` and propagation are up to it.
+        key that was not there, `overwritten` and `type_changed` for one that was; the command's
+        own event, `modified` and propagation are up to it.
         """
         self.instance.store(self.db, key, value)
 

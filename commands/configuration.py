@@ -97,6 +97,8 @@ class Configuration:
     # streams
     stream_node_max_bytes: int = directive(Memory(0, INT64_MAX), "4096")
     stream_node_max_entries: int = directive(Integer(0, INT64_MAX), "100")
+    stream_idmp_duration: int = directive(Integer(1, 86400), "100")
+    stream_idmp_maxsize: int = directive(Integer(1, 10000), "100")
     # observation
     notify_keyspace_events: int = directive(EventClasses(), "")
     slowlog_log_slower_than: int = directive(Integer(-1, INT64_MAX), "10000")

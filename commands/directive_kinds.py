@@ -182,12 +182,12 @@ class Choice(Kind):
 class EventClasses(Kind):
     """The letters of notify-keyspace-events, kept as flags."""
 
-    expected = "letters out of A g $ l s h z x e t m d n K E"
+    expected = "letters out of A g $ l s h z x e t m d n o c K E"
 
     def parse(self, words: list[str]) -> int:
         flags = notifications.parse_classes("".join(words))
         if flags is None:
-            raise ValueError("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")
+            raise ValueError("Invalid event class character. Use 'Ag$lshzxeKEtmdnoc'.")
         return flags
 
     def format(self, value: int) -> str:

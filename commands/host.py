@@ -95,6 +95,9 @@ class Dispatcher(Protocol):
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
         """Run a command now, with statistics and propagation, and give back its reply."""
 
+    def propagate(self, db_index: int, request: Argv) -> None:
+        """Propagate what no client asked for, at its place among what commands propagate."""
+
     def serve_ready_keys(self) -> None:
         """Run the retries of the clients that wait for keys on the ready list."""
 

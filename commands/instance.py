@@ -16,6 +16,7 @@ from commands import notifications
 from commands.blocking import BlockedClients
 from commands.client import Client
 from commands.configuration import Configuration
+from commands.idempotence import IdempotenceWatch
 from commands.latency import LatencyMonitor
 from commands.pubsub.registry import PubSub
 from commands.slowlog import SlowLog
@@ -52,6 +53,7 @@ class Instance:
         self.pause_writes_only = False
         # features
         self.blocked = BlockedClients()
+        self.idempotence = IdempotenceWatch()
         self.pubsub = PubSub()
         self.tracking = TrackingTable(self)
         self.watchers: dict[tuple[int, bytes], dict[Client, None]] = {}
@@ -116,16 +118,21 @@ class Instance:
 
     def store(self, db: Database, key: bytes, value: Value) -> None:
         """See `Client.store`."""
-        is_new = key not in db
+        old = db.get(key)
         value.access_ms = self.now_ms
         db.set(key, value)
+        if type(value) is Stream and value.idempotence is not None:
+            self.idempotence.watch(value.idempotence)  # it may be a copy
         if self.blocked.waiters:
             if type(value) is Stream:
                 self.blocked.signal_key_as_ready(db.index, key)
             else:
                 self.signal_key_as_missing(db.index, key)
-        if is_new and self.config.notify_keyspace_events & notifications.NEW:
-            self.notify(notifications.NEW, b"new", key, db.index)
+        if self.config.notify_keyspace_events:
+            if old is None:
+                self.notify(notifications.NEW, b"new", key, db.index)
+            else:
+                self.notify_overwritten(db, key, old, value)
 
     def remove(self, db: Database, key: bytes) -> Value | None:
         """See `Client.remove`."""
@@ -142,7 +149,7 @@ class Instance:
         """Remove a key whose time is past. Replicas and the file get a DEL."""
         self.remove(db, key)
         self.stats.expired_keys += 1
-        self.emit(db.index, [[b"DEL", key]])
+        self.dispatcher.propagate(db.index, [b"DEL", key])
         self.key_modified(db, key, None)
         self.notify(notifications.EXPIRED, b"expired", key, db.index)
 
@@ -174,6 +181,12 @@ class Instance:
     def notify_miss(self, db: Database, key: bytes) -> None:
         """A read found no key: event `keymiss`."""
         self.notify(notifications.KEY_MISS, b"keymiss", key, db.index)
+
+    def notify_overwritten(self, db: Database, key: bytes, old: Value, new: Value) -> None:
+        """A command put a value in the place of another: events since Redis 8.2."""
+        self.notify(notifications.OVERWRITTEN, b"overwritten", key, db.index)
+        if type(old) is not type(new):
+            self.notify(notifications.TYPE_CHANGED, b"type_changed", key, db.index)
 
     def emit(self, db_index: int, requests: list[Argv]) -> None:
         """Hand propagated requests of one action to every sink."""

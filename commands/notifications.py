@@ -20,13 +20,18 @@ STREAM = 1 << 10  # t
 KEY_MISS = 1 << 11  # m: not part of A
 MODULE = 1 << 13  # d
 NEW = 1 << 14  # n: not part of A
+OVERWRITTEN = 1 << 15  # o: not part of A
+TYPE_CHANGED = 1 << 16  # c: not part of A
 
 # Pairs of letter and class, in the order in which CONFIG GET prints the letters.
 _LETTERS = (
     ("g", GENERIC), ("$", STRING), ("l", LIST), ("s", SET), ("h", HASH), ("z", SORTED_SET),
     ("x", EXPIRED), ("e", EVICTED), ("t", STREAM), ("d", MODULE),
 )  # fmt: skip
-_EXTRA = (("K", KEYSPACE), ("E", KEYEVENT), ("m", KEY_MISS), ("n", NEW))
+_EXTRA = (
+    ("K", KEYSPACE), ("E", KEYEVENT), ("m", KEY_MISS), ("n", NEW), ("o", OVERWRITTEN),
+    ("c", TYPE_CHANGED),
+)  # fmt: skip
 ALL = sum(flag for _, flag in _LETTERS)  # A
 
 

@@ -70,7 +70,8 @@ class KeySpec:
 
     The first key is at argument `begin` or, when `keyword` is given, behind that word, searched
     from `begin`. `last` is relative to the first key; below zero it counts from the end of the
-    arguments. With `limit` 2 only the first half of what remains are keys.
+    arguments. With `limit` 2 only the first half of what remains are keys. Where that is not
+    always true (flag INCOMPLETE), `find` gives the positions from the arguments.
     """
 
     begin: int = 1
@@ -79,9 +80,12 @@ class KeySpec:
     step: int = 1
     limit: int = 0
     flags: tuple[bytes, ...] = ()
+    find: Callable[[Sequence[bytes]], list[int]] | None = None
 
     def positions(self, argv: Sequence[bytes]) -> list[int]:
         """Indexes into `argv`; empty if the arguments do not reach."""
+        if self.find is not None:
+            return self.find(argv)
         first = self.begin
         if self.keyword:
             first = next(

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-REDIS_VERSION = "7.4.2"
+REDIS_VERSION = "8.10.0"
 RILLWAY_VERSION = "0.1.0"  # the same as in pyproject.toml; a test compares them

@@ -274,11 +274,17 @@ XREAD_WITH_GROUP = (
 XREAD_WITH_NOACK = (
     b"ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."
 )
+XREAD_WITH_CLAIM = (
+    b"ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead."
+)
 XREAD_WITH_NEW = (
     b"ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group>"
     b" <consumer> option."
 )
 XREADGROUP_WITHOUT_GROUP = b"ERR Missing GROUP option for XREADGROUP"
+CLAIM_NOT_AN_INTEGER = b"ERR min-idle-time is not an integer or out of range"
+CLAIM_NEGATIVE = b"ERR min-idle-time must be a positive integer"
+MAXCOUNT_BELOW_COUNT = b"ERR MAXCOUNT must be greater than or equal to COUNT"
 TIMEOUT_NOT_AN_INTEGER = b"ERR timeout is not an integer or out of range"
 TIMEOUT_NEGATIVE = b"ERR timeout is negative"
 TIMEOUT_OUT_OF_RANGE = b"ERR timeout is out of range"
@@ -289,6 +295,44 @@ XGROUP_NO_KEY = (
 )
 ENTRIESREAD_NEGATIVE = b"ERR value for ENTRIESREAD must be positive or -1"
 COUNT_NOT_POSITIVE = b"ERR COUNT must be > 0"
+IDS_NOT_POSITIVE = b"ERR Number of IDs must be a positive integer"
+IDS_NUMBER_MISMATCH = b"ERR The `numids` parameter must match the number of arguments"
+IDS_REQUIRED = b"ERR IDS option is required"
+IDMP_WITH_ID = b"ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs"
+IDMP_TWICE = b"ERR syntax error, IDMP/IDMPAUTO specified multiple times"
+IDMP_WITHOUT_IID = b"ERR syntax error, IDMP requires a non-empty idempotent ID"
+IDMP_DURATION_RANGE = b"ERR IDMP-DURATION must be between 1 and 86400 seconds"
+IDMP_MAXSIZE_RANGE = b"ERR IDMP-MAXSIZE must be between 1 and 10000 entries"
+XCFGSET_NOTHING = b"ERR At least one parameter must be specified"
+RECORD_WITHOUT_PID = b"ERR producer ID must be non-empty"
+RECORD_WITHOUT_IID = b"ERR idempotent ID must be non-empty"
+RECORD_NO_ENTRY = b"ERR No such message in stream"
+RECORD_OTHER_ENTRY = b"ERR IID already exists for this producer with a different stream ID"
+XNACK_MODE = b"ERR mode must be SILENT, FAIL, or FATAL"
+XNACK_WITHOUT_IDS = b"ERR syntax error, expected IDS keyword"
+XNACK_NUMBER = b"ERR numids must be a positive integer"
+XNACK_NUMBER_MISMATCH = b"ERR number of IDs doesn't match numids"
+XNACK_RETRYCOUNT = b"ERR Invalid RETRYCOUNT value, must be >= 0"
+
+
+def not_positive(option: bytes) -> ReplyError:
+    """MAXCOUNT or MAXSIZE with something else than a number above zero."""
+    return ReplyError(b"ERR %b must be a positive integer" % option)
+
+
+def idmp_without_pid(option: bytes) -> ReplyError:
+    """IDMP or IDMPAUTO with an empty producer ID."""
+    return ReplyError(b"ERR syntax error, %b requires a non-empty producer ID" % option)
+
+
+def specified_twice(parameter: bytes) -> ReplyError:
+    """XCFGSET with the same parameter more than once."""
+    return ReplyError(b"ERR %b specified multiple times" % parameter)
+
+
+def unrecognized_xnack_option(option: bytes) -> ReplyError:
+    """A word of XNACK behind the IDs that is no option."""
+    return ReplyError(b"ERR Unrecognized XNACK option '%b'" % c_string(option))
 
 
 def xreadgroup_special_id(special: bytes) -> ReplyError:
@@ -309,7 +353,7 @@ def no_group_for_read(key: bytes, group: bytes) -> ReplyError:
 
 
 def no_key_or_group(key: bytes, group: bytes) -> ReplyError:
-    """XPENDING, XCLAIM, XAUTOCLAIM without the key or the group."""
+    """XPENDING, XCLAIM, XAUTOCLAIM, XNACK without the key or the group."""
     return ReplyError(
         b"NOGROUP No such key '%b' or consumer group '%b'" % (c_string(key), c_string(group))
     )

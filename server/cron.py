@@ -1,4 +1,4 @@
-"""What happens without a request: expiry, idle clients, deadlines, sampled rates.
+"""What happens without a request: expiry, idle clients, deadlines, sampled rates, forgetting.
 
 Pure functions over an instance; server/service.py calls them from timers.
 """
@@ -25,6 +25,11 @@ def expire_keys(instance: Instance, limit: int) -> int:
             stats.expire_cycles_cut_short += len(keys) == limit
     stats.expire_cycle_us += (perf_counter_ns() - start_ns) // 1000
     return removed
+
+
+def forget_idempotent_ids(instance: Instance, limit: int) -> None:
+    """Let streams forget producers' IDs that are too old, looking at up to `limit` producers."""
+    instance.idempotence.expire(instance.now_ms, limit)
 
 
 def close_idle_clients(instance: Instance) -> None:

@@ -18,7 +18,7 @@ import traceback
 from time import perf_counter_ns
 
 import commands.catalogue  # noqa: F401  (declares every command)
-from commands.blocking import Block
+from commands.blocking import Block, Waiting
 from commands.client import (
     GATE_AUTH,
     GATE_MONITOR,
@@ -301,15 +301,32 @@ class Dispatcher:
     def _propagate(self, client: Client, argv: Argv, changed: bool) -> None:
         """Collect what the command propagates; hand it on when the outermost one is done."""
         explicit, client.propagated = client.propagated, None
-        requests = explicit if explicit is not None else [argv] if changed else []
-        if requests:
-            if not self._unit:
-                self._unit_first_db = client.db.index
-            elif self._unit_db != client.db.index:
-                self._unit.append([b"SELECT", b"%d" % client.db.index])
-            self._unit_db = client.db.index
-            self._unit += requests
-        if self._depth or not self._unit:
+        if explicit is not None:
+            self._collect(client.db.index, explicit)
+        elif changed:
+            self._collect(client.db.index, [argv])
+        if not self._depth:
+            self._hand_on()
+
+    def propagate(self, db_index: int, request: Argv) -> None:
+        """Propagate what no client asked for (a key that expired), at its place among the rest."""
+        if self.instance.sinks:
+            self._collect(db_index, [request])
+            if not self._depth:
+                self._hand_on()
+
+    def _collect(self, db_index: int, requests: list[Argv]) -> None:
+        if not requests:
+            return
+        if not self._unit:
+            self._unit_first_db = db_index
+        elif self._unit_db != db_index:
+            self._unit.append([b"SELECT", b"%d" % db_index])
+        self._unit_db = db_index
+        self._unit += requests
+
+    def _hand_on(self) -> None:
+        if not self._unit:
             return
         unit, self._unit = self._unit, []
         if len(unit) > 1:
@@ -331,30 +348,43 @@ class Dispatcher:
                 for client in list(blocked.waiters.get(watched, ())):
                     waiting = client.waiting
                     if waiting is not None and watched in waiting.watched:
-                        self._retry(client, *watched)
+                        self._serve(client, waiting, *watched)
 
-    def _retry(self, client: Client, db_index: int, key: bytes) -> None:
+    def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> None:
         """Run a waiter's command again because `key` is ready."""
-        waiting = client.waiting
-        assert waiting is not None and client.last_command is not None
-        block = waiting.block
         value = self.instance.databases[db_index].values.get(key)
-        if type(value) is not Stream and not block.on_missing_key:
+        if type(value) is not Stream and not waiting.block.on_missing_key:
             return  # XREAD waits on, whatever else the key holds now
+        again = self._retry(client, waiting)
+        if again is not None:
+            self.instance.blocked.requeue(client, again)
+
+    def wake_blocked(self, now_ms: int) -> None:
+        """Run the commands again for which time alone may have brought something."""
+        for client in self.instance.blocked.take_woken(now_ms):
+            if client.waiting is not None:
+                again = self._retry(client, client.waiting)
+                if again is not None:
+                    self.instance.blocked.wait_on(client, again)
+
+    def _retry(self, client: Client, waiting: Waiting) -> Block | None:
+        """Run a waiter's command again; the decision to wait on, None if it is answered."""
+        assert client.last_command is not None
+        block = waiting.block
         if block.on_missing_key and self.instance.host.peer_is_gone(client):
             # An entry of a group is never delivered to a client that has left.
             self.instance.host.close(client)
-            return
+            return None
         reply = self._account(
             client, client.last_command, waiting.argv, lambda client, _: block.retry(client)
         )
         if type(reply) is Block:
-            self.instance.blocked.requeue(client, reply)
-            return
+            return reply
         assert type(reply) is bytes
         self.unblock(client, reply)
         if client.gates & GATE_TRACKING and client.last_command.flags & READONLY:
             self.instance.tracking.remember_keys(client, block.keys)
+        return None
 
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client and let it go on with its next request."""

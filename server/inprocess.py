@@ -19,7 +19,7 @@ from commands.host import ProcessFacts
 from commands.instance import Instance
 from commands.registry import Argv
 from protocol import replies
-from server.cron import expire_keys
+from server.cron import expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
 from server.session import Session
@@ -65,11 +65,13 @@ class InProcessServer:
     def tick(self) -> None:
         """One cycle without input."""
         self.dispatcher.start_batch(self.now_ms)
+        self.dispatcher.wake_blocked(self.now_ms)
         self.dispatcher.expire_blocked(self.now_ms)
         if self.instance.paused_until_ms and self.now_ms >= self.instance.paused_until_ms:
             self.instance.paused_until_ms = 0
             self.dispatcher.resume_postponed()
         expire_keys(self.instance, limit=1000)
+        forget_idempotent_ids(self.instance, limit=1000)
         self.cycle.finish()
 
     def _write(self, client: Client) -> None:

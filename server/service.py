@@ -29,7 +29,7 @@ from commands.version import REDIS_VERSION, RILLWAY_VERSION
 from server import clock
 from server.config_file import rewrite_configuration
 from server.connection import Connection
-from server.cron import close_idle_clients, expire_keys
+from server.cron import close_idle_clients, expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
 from server.session import request_limits
@@ -43,6 +43,8 @@ LEVELS = {
 }
 # Keys per database that one pass of active expiry removes: a pass stays well under 10 ms.
 EXPIRE_LIMIT = 1000
+# Producers that one pass looks at to forget old idempotent IDs: about a millisecond.
+FORGET_LIMIT = 1000
 
 
 class Service:
@@ -176,6 +178,7 @@ class Service:
         instance = self.instance
         instance.stats.sample(instance.now_ms)
         expire_keys(instance, EXPIRE_LIMIT)
+        forget_idempotent_ids(instance, FORGET_LIMIT)
         close_idle_clients(instance)
         if instance.paused_until_ms and instance.now_ms >= instance.paused_until_ms:
             instance.paused_until_ms = 0
@@ -184,23 +187,24 @@ class Service:
         self.loop.call_later(1 / instance.config.hz, self._tick)
 
     def _arm_timer(self) -> None:
-        """Wake at the earliest deadline of a blocked client."""
-        deadline_ms = self.instance.blocked.next_deadline_ms()
-        if deadline_ms == self._timer_ms:
+        """Wake at the earliest deadline, or time to look again, of a blocked client."""
+        alarm_ms = self.instance.blocked.next_alarm_ms()
+        if alarm_ms == self._timer_ms:
             return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._timer_ms = deadline_ms
-        if deadline_ms is not None:
+        self._timer_ms = alarm_ms
+        if alarm_ms is not None:
             # A millisecond counts when it is over: nobody is answered before the time that they
             # asked for has passed in full, as in Redis.
-            delay_s = max(0, deadline_ms + 1 - clock.now_ms()) / 1000
-            self._timer = self.loop.call_later(delay_s, self._on_deadline)
+            delay_s = max(0, alarm_ms + 1 - clock.now_ms()) / 1000
+            self._timer = self.loop.call_later(delay_s, self._on_alarm)
 
-    def _on_deadline(self) -> None:
+    def _on_alarm(self) -> None:
         self._timer = self._timer_ms = None
         self.dispatcher.start_batch(clock.now_ms())
+        self.dispatcher.wake_blocked(self.instance.now_ms)
         self.dispatcher.expire_blocked(self.instance.now_ms - 1)
         self.cycle.wake()
 

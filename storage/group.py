@@ -1,7 +1,11 @@
 """Consumer groups: who was given which entry, and has not acknowledged it yet.
 
 A pending entry is one object that is reached from its group's pending entries list (PEL) and from
-its consumer's. The two lists always agree: a group's PEL is the union of its consumers'.
+its consumer's. One that was released (XNACK, Redis 8.8) has no consumer. The lists always agree: a
+group's PEL is the union of its consumers' and of the released entries.
+
+Times, owners and delivery counts of pending entries are read by all and changed by the group
+alone, which knows the order in which they become claimable (storage/delivery_order.py).
 
 Times are Unix ms. The counters that a group keeps for XINFO (entries-read, lag) depend on the
 stream: storage/stream.py moves and reads them.
@@ -10,7 +14,9 @@ stream: storage/stream.py moves and reads them.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
+from storage.delivery_order import DeliveryOrder
 from storage.entry_id import EntryID
 from storage.ordered_index import OrderedIndex
 
@@ -20,14 +26,23 @@ UNKNOWN = -1
 # active_ms of a consumer that was never given an entry.
 NEVER = -1
 
+# Delivery counts stop here, as in Redis 8.8.
+MAX_DELIVERIES = 2**63 - 1
+
+# delivery_ms of an entry that was released.
+RELEASED_MS = 0
+
 
 class PendingEntry:
-    """An entry that a consumer was given and has not acknowledged."""
+    """An entry that was given to a consumer and is not acknowledged.
+
+    `consumer` is None once it was released, and `delivery_ms` is 0 then.
+    """
 
     __slots__ = ("consumer", "delivery_count", "delivery_ms", "entry_id")
 
     def __init__(
-        self, entry_id: EntryID, consumer: Consumer, delivery_ms: int, delivery_count: int
+        self, entry_id: EntryID, consumer: Consumer | None, delivery_ms: int, delivery_count: int
     ) -> None:
         self.entry_id = entry_id
         self.consumer = consumer
@@ -50,7 +65,7 @@ class Consumer:
 class Group:
     """A consumer group of one stream."""
 
-    __slots__ = ("consumers", "entries_read", "last_delivered_id", "name", "pending")
+    __slots__ = ("_order", "consumers", "entries_read", "last_delivered_id", "name", "pending")
 
     def __init__(
         self, name: bytes, last_delivered_id: EntryID, entries_read: int = UNKNOWN
@@ -60,6 +75,7 @@ class Group:
         self.entries_read = entries_read
         self.pending: OrderedIndex[PendingEntry] = OrderedIndex()
         self.consumers: dict[bytes, Consumer] = {}
+        self._order = DeliveryOrder(self.pending)
 
     # -- consumers -----------------------------------------------------------------------------
 
@@ -70,7 +86,10 @@ class Group:
         return consumer
 
     def delete_consumer(self, name: bytes) -> int:
-        """Remove a consumer with its pending entries; how many these were. 0 if there is none."""
+        """Remove a consumer with its pending entries; how many these were. 0 if there is none.
+
+        What it had and was released (XNACK) is its no more, and stays pending.
+        """
         consumer = self.consumers.pop(name, None)
         if consumer is None:
             return 0
@@ -78,6 +97,7 @@ class Group:
         for entry_id in consumer.pending:
             self.pending.pop(entry_id)
         consumer.pending.clear()
+        self._order.tidy(dropped)
         return dropped
 
     def disband(self) -> None:
@@ -90,6 +110,7 @@ class Group:
             consumer.pending.clear()
         self.pending.clear()
         self.consumers.clear()
+        self._order.clear()
 
     # -- pending entries -----------------------------------------------------------------------
 
@@ -102,17 +123,17 @@ class Group:
         pending = self.pending
         if ids and pending and (last := pending.last_key()) is not None and ids[0] <= last:
             ids = [entry_id for entry_id in ids if not self._redeliver(consumer, entry_id, now_ms)]
-        entries = [PendingEntry(entry_id, consumer, now_ms, 1) for entry_id in ids]
-        pending.extend(ids, entries)
-        consumer.pending.extend(ids, entries)
+        if ids:
+            entries = [PendingEntry(entry_id, consumer, now_ms, 1) for entry_id in ids]
+            pending.extend(ids, entries)
+            consumer.pending.extend(ids, entries)
+            self._order.add(now_ms, ids)
 
     def _redeliver(self, consumer: Consumer, entry_id: EntryID, now_ms: int) -> bool:
         entry = self.pending.get(entry_id)
         if entry is None:
             return False
-        self.assign(entry, consumer)
-        entry.delivery_ms = now_ms
-        entry.delivery_count = 1
+        self.claim(entry, consumer, now_ms, 1)
         return True
 
     def acknowledge(self, entry_id: EntryID) -> bool:
@@ -120,27 +141,120 @@ class Group:
         entry = self.pending.pop(entry_id)
         if entry is None:
             return False
-        entry.consumer.pending.pop(entry_id)
+        if entry.consumer is None:
+            self._order.recall(entry)
+        else:
+            entry.consumer.pending.pop(entry_id)
         return True
 
     drop = acknowledge
 
+    def acknowledge_all(self, ids: list[EntryID]) -> int:
+        """Remove pending entries; how many of the IDs were pending."""
+        acknowledged = 0
+        for entry_id in ids:
+            if self.acknowledge(entry_id):
+                acknowledged += 1
+        self._order.tidy(acknowledged)
+        return acknowledged
+
     def add(
-        self, entry_id: EntryID, consumer: Consumer, delivery_ms: int, delivery_count: int
+        self,
+        entry_id: EntryID,
+        consumer: Consumer | None,
+        delivery_ms: int,
+        delivery_count: int,
     ) -> PendingEntry:
-        """Make an entry pending that is not (XCLAIM with FORCE)."""
+        """Make an entry pending that is not (XCLAIM and XNACK with FORCE).
+
+        Without a consumer it is released from the start, whatever `delivery_ms` is.
+        """
         assert entry_id not in self.pending
+        delivery_count = min(delivery_count, MAX_DELIVERIES)
         entry = PendingEntry(entry_id, consumer, delivery_ms, delivery_count)
         self.pending[entry_id] = entry
-        consumer.pending[entry_id] = entry
+        if consumer is None:
+            self.release(entry, delivery_count)
+        else:
+            consumer.pending[entry_id] = entry
+            self._order.add(delivery_ms, [entry_id])
         return entry
+
+    def claim(
+        self, entry: PendingEntry, consumer: Consumer, delivery_ms: int, delivery_count: int
+    ) -> None:
+        """Hand a pending entry over to `consumer`, as delivered at a time and so many times."""
+        owner = entry.consumer
+        if owner is not consumer:
+            if owner is None:
+                self._order.recall(entry)
+            else:
+                owner.pending.pop(entry.entry_id)
+            entry.consumer = consumer
+            consumer.pending[entry.entry_id] = entry
+        if owner is None or delivery_ms != entry.delivery_ms:
+            entry.delivery_ms = delivery_ms
+            self._order.add(delivery_ms, [entry.entry_id])
+        entry.delivery_count = min(delivery_count, MAX_DELIVERIES)
 
     def assign(self, entry: PendingEntry, consumer: Consumer) -> None:
         """Hand a pending entry over to `consumer`; its time and count stay."""
-        if entry.consumer is not consumer:
+        self.claim(entry, consumer, entry.delivery_ms, entry.delivery_count)
+
+    def set_delivery(self, entry: PendingEntry, delivery_ms: int, delivery_count: int) -> None:
+        """Change when and how often an owned entry was delivered; its consumer stays."""
+        assert entry.consumer is not None
+        self.claim(entry, entry.consumer, delivery_ms, delivery_count)
+
+    def release(self, entry: PendingEntry, delivery_count: int) -> None:
+        """Take a pending entry from its owner, for anyone to claim at once (XNACK).
+
+        It is the last of those that are released, also if it was released before.
+        """
+        if entry.consumer is not None:
             entry.consumer.pending.pop(entry.entry_id)
-            entry.consumer = consumer
-            consumer.pending[entry.entry_id] = entry
+            entry.consumer = None
+        entry.delivery_ms = RELEASED_MS
+        entry.delivery_count = min(delivery_count, MAX_DELIVERIES)
+        self._order.release(entry)
+
+    # -- what can be claimed -------------------------------------------------------------------
+
+    @property
+    def nacked_count(self) -> int:
+        """How many pending entries nobody owns."""
+        return self._order.released_count
+
+    def nacked(self) -> Iterator[PendingEntry]:
+        """The pending entries that nobody owns, the first that was released first."""
+        return self._order.released()
+
+    def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[PendingEntry]:
+        """What XREADGROUP with CLAIM may take: released entries, then the oldest deliveries.
+
+        Only entries that are idle for `min_idle_ms` or longer, and all with 0. No entry is given
+        twice, even if the caller claims it meanwhile.
+        """
+        given: set[EntryID] = set()
+        for entry in self._order.released():
+            given.add(entry.entry_id)
+            yield entry
+        for entry in self._order.owned():
+            if min_idle_ms and now_ms - entry.delivery_ms < min_idle_ms:
+                return
+            if entry.entry_id not in given:
+                given.add(entry.entry_id)
+                yield entry
+
+    def oldest_delivery_ms(self) -> int | None:
+        """When the entry that is claimable first was delivered: 0 if one is released.
+
+        None if nothing is pending.
+        """
+        if self.nacked_count:
+            return RELEASED_MS
+        oldest = next(self._order.owned(), None)
+        return None if oldest is None else oldest.delivery_ms
 
     # -- the whole -----------------------------------------------------------------------------
 
@@ -150,14 +264,19 @@ class Group:
         for name, consumer in self.consumers.items():
             other = twin.consumers[name] = Consumer(name, consumer.seen_ms)
             other.active_ms = consumer.active_ms
-        for entry in self.pending.values():
-            owner = twin.consumers[entry.consumer.name]
-            twin.add(entry.entry_id, owner, entry.delivery_ms, entry.delivery_count)
+        for entry_id, entry in self.pending.items():
+            owner = None if entry.consumer is None else twin.consumers[entry.consumer.name]
+            copied = PendingEntry(entry_id, owner, entry.delivery_ms, entry.delivery_count)
+            twin.pending[entry_id] = copied
+            if owner is not None:
+                owner.pending[entry_id] = copied
+        twin._order = self._order.copy(twin.pending)
         return twin
 
     def memory_bytes(self) -> int:
         """An estimate of the memory that the group takes, consumers and PELs included."""
-        size = sys.getsizeof(self) + sys.getsizeof(self.consumers) + self.pending.memory_bytes()
+        size = sys.getsizeof(self) + sys.getsizeof(self.consumers)
+        size += self.pending.memory_bytes() + self._order.memory_bytes()
         for consumer in self.consumers.values():
             size += sys.getsizeof(consumer) + sys.getsizeof(consumer.name)
             size += consumer.pending.memory_bytes()

@@ -12,8 +12,9 @@ Both answer the same questions in the same way. Ranges are inclusive at both end
 largest number of entries wanted, and an answer in wire form is (number of entries, chunks), where
 the chunks join to the entries one after the other.
 
-What remains different from Redis: a node that lost nine tenths of its entries forgets how large
-these were. Should it become the last one again, it has more room than Redis would give it.
+What remains different from Redis: a node that lost nine tenths of its entries while there were
+later ones forgets how large these were. Should it become the last one again, because all later
+ones are deleted, then it has more room than Redis would give it.
 """
 
 from __future__ import annotations

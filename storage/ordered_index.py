@@ -81,6 +81,16 @@ class OrderedIndex(Generic[T]):
             return self._recent.get(key)
         return self._find(key).get(key)
 
+    def get_many(self, keys: list[int]) -> list[T | None]:
+        """The items at `keys`, which ascend; None for each that is not there."""
+        found: list[T | None] = []
+        while len(found) < len(keys):
+            start = len(found)
+            block = self._find(keys[start])
+            end = bisect_left(keys, self._recent_end, start)
+            found += map(block.get, keys[start:end])
+        return found
+
     def __setitem__(self, key: int, item: T) -> None:
         assert item is not None
         if key > self._top:

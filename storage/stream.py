@@ -19,10 +19,12 @@ from storage.entry import Shape
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID, format_id
 from storage.frozen_node import FrozenNode
 from storage.group import UNKNOWN, Group
+from storage.idempotence import Idempotence
 from storage.node import Node, freeze
 from storage.node_list import NodeList
 from storage.open_node import OpenNode
 from storage.radix_tree import radix_node_count
+from storage.references import References
 
 # What goes before an ID and its CRLF to make a bulk string of it, by the length of these.
 _ID_BULK_HEADERS = [
@@ -40,6 +42,7 @@ class Stream:
         "access_ms",
         "entries_added",
         "groups",
+        "idempotence",
         "last_id",
         "length",
         "max_deleted_id",
@@ -52,6 +55,7 @@ class Stream:
         self.max_deleted_id: EntryID = MIN_ID
         self.entries_added = 0
         self.groups: dict[bytes, Group] = {}
+        self.idempotence: Idempotence | None = None  # until there is something to remember
         self.access_ms = 0  # the last access, Unix ms; whoever looks the key up sets it
         self.serial = 0  # the place in the keyspace's SCAN order; the keyspace sets it
         self._nodes = NodeList()
@@ -155,7 +159,43 @@ class Stream:
         self, start: EntryID, end: EntryID, count: int = -1
     ) -> tuple[list[EntryID], list[bytes]]:
         """The IDs of the first `count` entries of a range, and the entries in chunks."""
-        return self.ids(start, end, count), self.range(start, end, count)[1]
+        limit = count if count >= 0 else self.length
+        ids: list[EntryID] = []
+        chunks: list[bytes] = []
+        for node in self._nodes.from_id(start):
+            if len(ids) >= limit or node.key > end:
+                break
+            room = limit - len(ids)
+            chunks += node.select(start, end, room)[1]
+            ids += node.select_ids(start, end, room)
+        return ids, chunks
+
+    def range_within(
+        self, start: EntryID, end: EntryID, count: int, max_bytes: int
+    ) -> tuple[list[EntryID], list[bytes], int]:
+        """As range_with_ids, but stops before an entry once `max_bytes` are used up.
+
+        So the entry that uses them up is the last one, and the first one is always there if there
+        is anything to use up. The third result is the number of bytes of the entries.
+        """
+        limit = count if count >= 0 else self.length
+        ids: list[EntryID] = []
+        chunks: list[bytes] = []
+        used_bytes = 0
+        for node in self._nodes.from_id(start):
+            if len(ids) >= limit or node.key > end or used_bytes >= max_bytes:
+                break
+            found = node.select_ids(start, end, limit - len(ids))
+            _, parts = node.select(start, end, limit - len(ids))
+            size = sum(map(len, parts))
+            if used_bytes + size > max_bytes:
+                parts = _entries_within(node, found, max_bytes - used_bytes)
+                size = sum(map(len, parts))
+                del found[len(parts) :]
+            ids += found
+            chunks += parts
+            used_bytes += size
+        return ids, chunks, used_bytes
 
     def ids(self, start: EntryID, end: EntryID, count: int = -1) -> list[EntryID]:
         """The IDs of the first `count` entries of a range, ascending."""
@@ -192,20 +232,34 @@ class Stream:
             return False
         self.length -= 1
         self.max_deleted_id = max(self.max_deleted_id, entry_id)
-        if node.live == 0:
-            self._nodes.remove(node)
-            self._find_tail()
-        elif isinstance(node, FrozenNode) and node.is_sparse:
-            self._nodes.replace(node.thaw())
-            self._find_tail()
+        self._tidy(node, is_droppable=True)
         return True
 
-    def trim_to_length(self, max_length: int, *, approximate: bool = False, limit: int = 0) -> int:
+    def _tidy(self, node: Node, *, is_droppable: bool) -> None:
+        """After a node lost entries from anywhere: drop it if it may be and nothing is left."""
+        if node.live == 0 and is_droppable:
+            self._nodes.remove(node)
+            self._find_tail()
+        elif isinstance(node, FrozenNode) and node.is_sparse and node is not self._nodes.last():
+            # The last one may be appended to again, and must know its size in Redis then.
+            self._nodes.replace(node.thaw())
+
+    def trim_to_length(
+        self,
+        max_length: int,
+        *,
+        approximate: bool = False,
+        limit: int = 0,
+        references: References = References.KEEP,
+    ) -> int:
         """Remove the oldest entries beyond `max_length`; how many were removed.
 
         An approximate trim removes whole nodes only, and stops before it has removed more than
-        `limit` entries (0: no limit).
+        `limit` entries (0: no limit). With References.DELETE and ACKED, each entry is looked at
+        by itself, and `approximate` means no more than the limit, as in Redis (reference 1.4).
         """
+        if references is not References.KEEP:
+            return self._trim_by_references(MAX_ID + 1, max_length, limit, references)
         removed = 0
         while self.length > max_length and (node := self._nodes.first()) is not None:
             if limit and removed + node.live > limit:
@@ -218,11 +272,20 @@ class Stream:
                 removed += self._drop_first_entries(node, self.length - max_length)
         return removed
 
-    def trim_before(self, min_id: EntryID, *, approximate: bool = False, limit: int = 0) -> int:
+    def trim_before(
+        self,
+        min_id: EntryID,
+        *,
+        approximate: bool = False,
+        limit: int = 0,
+        references: References = References.KEEP,
+    ) -> int:
         """Remove the entries with IDs below `min_id`; how many were removed.
 
-        `approximate` and `limit` are as in trim_to_length.
+        `approximate`, `limit` and `references` are as in trim_to_length.
         """
+        if references is not References.KEEP:
+            return self._trim_by_references(min_id, 0, limit, references)
         removed = 0
         while (node := self._nodes.first()) is not None:
             if limit and removed + node.live > limit:
@@ -235,6 +298,37 @@ class Stream:
                 # A node that is left without a live entry stays, as in Redis.
                 removed += self._drop_first_entries(node, node.count_below(min_id))
                 break
+        return removed
+
+    def _trim_by_references(
+        self, end: EntryID, max_length: int, limit: int, references: References
+    ) -> int:
+        """Remove entries with IDs below `end`, as long as there are more than `max_length`.
+
+        Entries that are to stay because a group refers to them are passed over.
+        """
+        chosen: list[tuple[Node, list[EntryID]]] = []
+        removed = 0
+        for node in self._nodes:
+            surplus = self.length - removed - max_length
+            if surplus <= 0 or node.key >= end or (limit and removed + node.live > limit):
+                break
+            if references is References.ACKED and node.live and self._was_not_read(node.key):
+                break  # nor was anything behind it
+            ids = node.select_ids(MIN_ID, end - 1, node.live)
+            if references is References.ACKED:
+                ids = [entry_id for entry_id in ids if not self.is_referenced(entry_id)]
+            del ids[surplus:]
+            chosen.append((node, ids))
+            removed += len(ids)
+        for node, ids in chosen:
+            for entry_id in ids:
+                node.delete(entry_id)
+                if references is References.DELETE:
+                    self.drop_references(entry_id)
+            self.length -= len(ids)
+            # As in trim_before, a node that could not go as a whole stays, even if it is empty.
+            self._tidy(node, is_droppable=node.highest_id < end)
         return removed
 
     def _drop_first_node(self, node: Node) -> int:
@@ -252,6 +346,25 @@ class Stream:
         """After the last node may have been removed or replaced."""
         last = self._nodes.last()
         self._tail = last if isinstance(last, OpenNode) else None
+
+    # -- references ----------------------------------------------------------------------------
+
+    def is_referenced(self, entry_id: EntryID) -> bool:
+        """Whether a group was not given an entry yet, or has not acknowledged it (ACKED).
+
+        That is a matter of IDs alone: the entry need not exist. A few lookups for each group.
+        """
+        return self._was_not_read(entry_id) or any(
+            group.pending.get(entry_id) is not None for group in self.groups.values()
+        )
+
+    def _was_not_read(self, entry_id: EntryID) -> bool:
+        """Whether a group has not come to this ID yet."""
+        return any(entry_id > group.last_delivered_id for group in self.groups.values())
+
+    def drop_references(self, entry_id: EntryID) -> int:
+        """Make an entry pending in no group (DELREF); how many groups it was pending in."""
+        return sum(group.drop(entry_id) for group in self.groups.values())
 
     # -- groups --------------------------------------------------------------------------------
 
@@ -335,6 +448,8 @@ class Stream:
             twin._nodes.append(node.copy())
         twin._find_tail()
         twin.groups = {name: group.copy() for name, group in self.groups.items()}
+        if self.idempotence is not None:
+            twin.idempotence = self.idempotence.copy()
         return twin
 
     def release(self) -> None:
@@ -346,6 +461,8 @@ class Stream:
         """An estimate of the memory the stream takes, from `sampled` nodes (0: from all)."""
         count = len(self._nodes)
         size = sys.getsizeof(self) + sum(g.memory_bytes() for g in self.groups.values())
+        if self.idempotence is not None:
+            size += self.idempotence.memory_bytes()
         looked_at = 0
         nodes_bytes = 0
         for node in self._nodes:
@@ -354,3 +471,17 @@ class Stream:
             if looked_at == sampled:
                 break
         return size + (nodes_bytes * count // looked_at if looked_at else 0)
+
+
+def _entries_within(node: Node, ids: list[EntryID], max_bytes: int) -> list[bytes]:
+    """The first of these entries of a node, up to the one that uses up `max_bytes`."""
+    entries: list[bytes] = []
+    used_bytes = 0
+    for entry_id in ids:
+        if used_bytes >= max_bytes:
+            break
+        entry = node.get(entry_id)
+        assert entry is not None
+        entries.append(entry)
+        used_bytes += len(entry)
+    return entries

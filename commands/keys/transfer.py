@@ -65,7 +65,8 @@ def _source(client: Client, key: bytes) -> Value:
 
 def _rename(client: Client, key: bytes, new_key: bytes, value: Value) -> None:
     when_ms = client.db.expires.get(key)
-    if find(client.instance, client.db, new_key) is not None:
+    old = find(client.instance, client.db, new_key)
+    if old is not None:
         client.remove(new_key)
     client.remove(key)
     _place(client, client.db, new_key, value, when_ms)
@@ -73,6 +74,8 @@ def _rename(client: Client, key: bytes, new_key: bytes, value: Value) -> None:
     client.modified(new_key, 0)
     client.notify(notifications.GENERIC, b"rename_from", key)
     client.notify(notifications.GENERIC, b"rename_to", new_key)
+    if old is not None:
+        client.instance.notify_overwritten(client.db, new_key, old, value)
 
 
 def _place(client: Client, db: Database, key: bytes, value: Value, when_ms: int | None) -> None:
@@ -113,7 +116,8 @@ def copy(client: Client, argv: Argv) -> bytes:
     if value is None:
         return replies.ZERO
     instance = client.instance
-    if find(instance, target, destination) is not None:
+    old = find(instance, target, destination)
+    if old is not None:
         if not replace:
             return replies.ZERO
         instance.remove(target, destination)
@@ -122,6 +126,8 @@ def copy(client: Client, argv: Argv) -> bytes:
     _place(client, target, destination, twin, client.db.expires.get(source))
     instance.dirty += 1
     _tell(client, target, b"copy_to", destination)
+    if old is not None:
+        instance.notify_overwritten(target, destination, old, twin)
     return replies.ONE
 
 

@@ -9,6 +9,7 @@ from protocol import replies
 from protocol.errors import ReplyError
 
 _NOT_A_KEY = b"not_key"  # a place that is routed like a key: the channel of SPUBLISH
+_INCOMPLETE = b"incomplete"  # of the specification, not of a key
 _VARIABLE = b"variable_flags"  # the flags depend on options; of our commands only those of SET
 
 
@@ -78,7 +79,7 @@ def _lookup(request: Argv) -> Command | None:
 
 def _flags(spec: KeySpec, request: Argv) -> list[bytes]:
     """What the request does with its key: SET without GET only overwrites it."""
-    flags = _shown(spec)
+    flags = [flag for flag in _shown(spec) if flag != _INCOMPLETE]
     if _VARIABLE not in flags:
         return flags
     if any(word.upper() == b"GET" for word in request[3:]):

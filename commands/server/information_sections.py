@@ -7,6 +7,7 @@ Redis's C program was built are left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeAlias
@@ -16,6 +17,8 @@ from commands.client import Client
 from commands.instance import Instance
 from commands.server.memory_figures import human, memory_figures
 from storage.keyspace import Database
+from storage.stream import Stream
+from storage.values import StringValue
 
 Value: TypeAlias = "str | int"
 Field: TypeAlias = "tuple[str, Value]"
@@ -364,6 +367,29 @@ def _average_ttl_ms(db: Database, now_ms: int) -> int:
     return sum(sample) // len(sample) if sample else 0
 
 
+def keysizes(instance: Instance) -> Iterator[Field]:
+    """How many keys are how large: bytes of strings, entries of streams, in powers of two.
+
+    It looks at every key, and so it is left out unless it is asked for. Source: Redis 8.10.
+    """
+    for db in instance.databases:
+        values = db.values.values()
+        strings = Counter(len(v).bit_length() for v in values if type(v) is StringValue)
+        streams = Counter(v.length.bit_length() for v in values if type(v) is Stream)
+        for name, counts in (("strings_sizes", strings), ("streams_items", streams)):
+            if counts:
+                bins = [f"{_power_of_two(bits)}={counts[bits]}" for bits in sorted(counts)]
+                yield f"db{db.index}_distrib_{name}", ",".join(bins)
+
+
+def _power_of_two(bits: int) -> str:
+    """The smallest number of so many bits, e.g. 512, 1K or 2M; 0 for none."""
+    if not bits:
+        return "0"
+    thousands, rest = divmod(bits - 1, 10)
+    return f"{1 << rest}{' KMGTPE'[thousands].strip()}"
+
+
 # By name, in the order in which INFO prints them.
 SECTIONS: dict[str, Section] = {
     "server": server,
@@ -379,6 +405,7 @@ SECTIONS: dict[str, Section] = {
     "latencystats": latencystats,
     "cluster": cluster,
     "keyspace": keyspace,
+    "keysizes": keysizes,
 }
 TITLES = {"cpu": "CPU"}  # the others begin with a capital letter
-ONLY_WHEN_ASKED_FOR = {"commandstats", "latencystats"}  # not part of a plain INFO
+ONLY_WHEN_ASKED_FOR = {"commandstats", "latencystats", "keysizes"}  # not part of a plain INFO

@@ -1,12 +1,28 @@
-"""XACK: a consumer is done with entries (reference 1.1, 1.2)."""
+"""XACK, XACKDEL and XNACK: a consumer is done with entries, or gives them back."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from commands.arguments import Arguments
 from commands.client import Client
 from commands.registry import FAST, WRITE, Argv, command, one_key
+from commands.streams.delete import entries_deleted
+from commands.streams.deletion_options import (
+    DELETED,
+    NOT_FOUND,
+    STILL_REFERENCED,
+    parse_deletion,
+    result_array,
+)
 from commands.streams.delivery import group_changed
 from commands.streams.ids import parse_all
-from protocol import replies
+from commands.streams.lookup import find_group
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entry_id import EntryID
+from storage.group import MAX_DELIVERIES
+from storage.references import References
 
 
 @command(
@@ -30,7 +46,130 @@ def xack(client: Client, argv: Argv) -> bytes:
     group = None if stream is None else stream.groups.get(argv[2])
     if group is None:
         return replies.ZERO
-    acknowledged = sum(map(group.acknowledge, parse_all(argv[3:])))
+    acknowledged = group.acknowledge_all(parse_all(argv[3:]))
     if acknowledged:
         group_changed(client, key, acknowledged)
     return replies.integer(acknowledged)
+
+
+@command(
+    "XACKDEL",
+    arity=-6,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE"),
+    group="stream",
+    since="8.2.0",
+    summary="Acknowledges entries and removes them from the stream.",
+    syntax="key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]",
+    complexity="O(1) for each entry and each group.",
+)
+def xackdel(client: Client, argv: Argv) -> bytes:
+    """Array of integers, one for each ID: 1 acknowledged and gone, -1 not pending, 2 acknowledged
+    but kept because of another group.
+
+    All are -1 without the key or the group. Source: Redis 8.10.
+    """
+    key = argv[1]
+    references, ids = parse_deletion(argv, 3)
+    stream = client.lookup_stream_for_write(key)
+    group = None if stream is None else stream.groups.get(argv[2])
+    if stream is None or group is None:
+        return result_array([NOT_FOUND] * len(ids))
+    results: list[int] = []
+    changes = deleted = 0
+    for entry_id in ids:
+        if not group.acknowledge(entry_id):
+            results.append(NOT_FOUND)
+            continue
+        changes += 1
+        if references is References.ACKED and stream.is_referenced(entry_id):
+            results.append(STILL_REFERENCED)
+            continue
+        results.append(DELETED)
+        deleted += stream.delete(entry_id)
+        if references is References.DELETE:
+            changes += stream.drop_references(entry_id)
+    if changes:
+        group_changed(client, key, changes)
+    entries_deleted(client, key, deleted)
+    return result_array(results)
+
+
+# -- XNACK -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Release:
+    """The arguments of XNACK behind the group."""
+
+    mode: bytes
+    ids: list[EntryID]
+    retry_count: int | None = None
+    force: bool = False
+
+    def count(self, deliveries: int) -> int:
+        """The delivery count of an entry that is released, from the one that it had."""
+        if self.retry_count is not None:
+            return self.retry_count
+        if self.mode == b"FATAL":
+            return MAX_DELIVERIES
+        return deliveries if self.mode == b"FAIL" else max(deliveries - 1, 0)
+
+
+@command(
+    "XNACK",
+    arity=-7,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="8.8.0",
+    summary="Gives pending entries back to the group, for anyone to claim at once.",
+    syntax=(
+        "key group <SILENT | FAIL | FATAL> IDS numids id [id ...] [RETRYCOUNT retry-count] [FORCE]"
+    ),
+    complexity="O(1) for each ID.",
+)
+def xnack(client: Client, argv: Argv) -> bytes:
+    """Integer: the number of entries that nobody owns now. Source: Redis 8.8."""
+    key = argv[1]
+    stream, group = find_group(client, key, argv[2])
+    release = _parse_release(argv)
+    released = 0
+    for entry_id in release.ids:
+        pending = group.pending.get(entry_id)
+        if pending is not None:
+            group.release(pending, release.count(pending.delivery_count))
+        elif release.force and entry_id in stream:
+            group.add(entry_id, None, 0, release.count(0))
+        else:
+            continue
+        released += 1
+    if released:
+        group_changed(client, key, released)
+        client.signal_key_as_ready(key)
+    return replies.integer(released)
+
+
+def _parse_release(argv: Argv) -> Release:
+    """Raises ReplyError. The options come behind the IDs, in any order."""
+    arguments = Arguments(argv, 3)
+    mode = arguments.next_keyword()
+    if mode not in (b"SILENT", b"FAIL", b"FATAL"):
+        raise ReplyError(errors.XNACK_MODE)
+    if not arguments.take(b"IDS"):
+        raise ReplyError(errors.XNACK_WITHOUT_IDS)
+    number = arguments.next_int(errors.XNACK_NUMBER, 1)
+    if number > arguments.remaining:
+        raise ReplyError(errors.XNACK_NUMBER_MISMATCH)
+    texts = [arguments.next() for _ in range(number)]
+    release = Release(mode, [])
+    while arguments:
+        word = arguments.next()
+        if word.upper() == b"FORCE":
+            release.force = True
+        elif word.upper() == b"RETRYCOUNT" and arguments:
+            release.retry_count = arguments.next_int(errors.XNACK_RETRYCOUNT, 0)
+        else:
+            raise errors.unrecognized_xnack_option(word)
+    release.ids = parse_all(texts)
+    return release

@@ -1,8 +1,9 @@
-"""XADD (reference 1.3).
+"""XADD (reference 1.3, 2.1, 2.3).
 
 The plain form `XADD key * field value ...` is what producers send, so it takes a short way; every
 other form goes through `AddOptions`. An ID is chosen so that it never goes backwards, whatever
-the clock does. The entry is appended before the stream is trimmed.
+the clock does. The entry is appended before the stream is trimmed. An entry that its producer has
+named (IDMP) and that was added before is not added again: the first ID is the answer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from commands import notifications
 from commands.client import Client
 from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, record
+from commands.streams.ids import id_bulk
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -40,6 +43,7 @@ class AddOptions:
     seq: int | None  # None: `*` or `<ms>-*`
     no_mkstream: bool
     trim: Trim | None
+    idempotency: Idempotency | None
 
 
 @command(
@@ -51,13 +55,17 @@ class AddOptions:
     since="5.0.0",
     summary="Appends an entry to a stream, which is created if there is none.",
     syntax=(
-        "key [NOMKSTREAM] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]]"
+        "key [NOMKSTREAM] [KEEPREF | DELREF | ACKED]"
+        " [IDMPAUTO producer-id | IDMP producer-id idempotent-id]"
+        " [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]]"
         " <* | id> field value [field value ...]"
     ),
     complexity="O(1) to append; O(N) to trim, with N the number of removed entries.",
     history=(
         ("6.2.0", "Added `NOMKSTREAM`, the `MINID` strategy and the `LIMIT` option."),
         ("7.0.0", "Added the ID form `<ms>-*`."),
+        ("8.2.0", "Added the options `KEEPREF`, `DELREF` and `ACKED`."),
+        ("8.6.0", "Added the options `IDMP` and `IDMPAUTO`."),
     ),
     tips=(b"nondeterministic_output",),
     defers_ready_keys=True,
@@ -65,7 +73,7 @@ class AddOptions:
 def xadd(client: Client, argv: Argv) -> bytes:
     """Bulk string: the new entry's ID; null if NOMKSTREAM kept the stream from being created.
 
-    Source: Redis 7.4.
+    Source: Redis 8.6.
     """
     if argv[2] != b"*":
         return _add_with_options(client, argv)
@@ -86,6 +94,14 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     stream = client.lookup_stream_for_write(key)
     if stream is None and options.no_mkstream:
         return replies.NIL[client.resp]
+    idempotency = options.idempotency
+    iid = b"" if idempotency is None else idempotency.key_of(fields)
+    if idempotency is not None and stream is not None and stream.idempotence is not None:
+        known = stream.idempotence.find(idempotency.pid, iid)
+        if known is not None:
+            stream.idempotence.note_duplicate()
+            client.changed()  # a copy counts duplicates as well
+            return id_bulk(known)
     entry_id = _choose_id(stream, options, client.instance.now_ms)
     trim = options.trim
     if stream is not None and trim is not None and trim.may_remove(stream):
@@ -93,6 +109,8 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     reply = _append(client, key, stream, entry_id, fields)
     longer = client.db.values[key]
     assert isinstance(longer, Stream)
+    if idempotency is not None:
+        record(client, longer, idempotency.pid, iid, entry_id)
     if trim is not None and trim.apply(longer):
         client.notify(notifications.STREAM, b"xtrim", key)
     if client.instance.sinks:
@@ -112,7 +130,7 @@ def _append(
     if sum(map(len, fields)) > MAX_ENTRY_BYTES:
         raise ReplyError(errors.XADD_TOO_LARGE)
     if stream is None:
-        stream = Stream()
+        stream = new_stream(client.instance.config)
         client.store(key, stream)
     instance = client.instance
     config = instance.config
@@ -178,11 +196,18 @@ def _parse_options(client: Client, argv: Argv) -> AddOptions:
     """Options in any order, up to `*` or the first word that is none: that must be the ID."""
     trim_options = TrimOptions()
     no_mkstream = False
+    idempotency: Idempotency | None = None
     ms: int | None = None
     seq: int | None = None
     position = 2
     while position < len(argv) and argv[position] != b"*":
         behind = trim_options.take(argv, position)
+        given = None
+        if behind == position:
+            given, behind = parse_idempotency(argv, position)
+        if given is not None and idempotency is not None:
+            raise ReplyError(errors.IDMP_TWICE)
+        idempotency = given or idempotency
         if behind > position:
             position = behind
         elif argv[position].upper() == b"NOMKSTREAM":
@@ -191,13 +216,15 @@ def _parse_options(client: Client, argv: Argv) -> AddOptions:
         else:
             ms, seq = _parse_id(argv[position])
             break
+    if idempotency is not None and ms is not None and not client.replays:
+        raise ReplyError(errors.IDMP_WITH_ID)
     trim = trim_options.finish(client.instance.config, required=False)
     field_words = len(argv) - position - 1
     if field_words < 2 or field_words % 2:
         raise errors.wrong_arity(b"xadd")
     if ms == 0 and seq == 0:
         raise ReplyError(errors.XADD_ID_ZERO)
-    return AddOptions(position, ms, seq, no_mkstream, trim)
+    return AddOptions(position, ms, seq, no_mkstream, trim, idempotency)
 
 
 def _parse_id(text: bytes) -> tuple[int, int | None]:

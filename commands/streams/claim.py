@@ -15,6 +15,7 @@ from commands.client import Client
 from commands.registry import FAST, WRITE, Argv, command, one_key
 from commands.streams.delivery import (
     group_changed,
+    propagate_acknowledgement,
     propagate_claim,
     propagate_consumer,
     propagate_position,
@@ -40,46 +41,58 @@ class Claim:
         self.client = client
         self.key = key
         self.group = group
+        # What no XCLAIM has told a copy yet: that there is the consumer, how far the group is.
         self.is_created = consumer_name not in group.consumers
+        self.is_moved = False
         self.consumer: Consumer = seen_consumer(client, key, group, consumer_name)
-        self.propagated = False
         client.propagate_nothing()  # never the request itself
 
     def drop(self, pending: PendingEntry) -> None:
         """Take an entry whose content is gone out of the PEL."""
         self._propagate(pending)
-        self.group.drop(pending.entry_id)
+        self.group.acknowledge(pending.entry_id)
 
     def take(self, pending: PendingEntry, delivery_ms: int, delivery_count: int) -> None:
         """Give a pending entry to the consumer."""
-        self.group.assign(pending, self.consumer)
-        pending.delivery_ms = delivery_ms
-        pending.delivery_count = delivery_count
+        self.group.claim(pending, self.consumer, delivery_ms, delivery_count)
         self.consumer.active_ms = self.client.instance.now_ms
         self._propagate(pending)
 
     def _propagate(self, pending: PendingEntry) -> None:
         group_changed(self.client, self.key)
-        self.propagated = True
-        if self.client.instance.sinks:
-            group = self.group
-            propagate_claim(self.client, self.key, group, pending, group.last_delivered_id)
+        if not self.client.instance.sinks:
+            return
+        group = self.group
+        if pending.consumer is None:
+            propagate_acknowledgement(self.client, self.key, group, pending.entry_id)
+            return
+        propagate_claim(self.client, self.key, group, pending, group.last_delivered_id)
+        self.is_moved = False
+        if pending.consumer is self.consumer:
+            self.is_created = False
 
-    def finish(self, *, moved: bool = False) -> None:
-        """After the last entry. `moved`: the group's last delivered ID was changed as well."""
-        if moved:
-            group_changed(self.client, self.key)
-        if self.propagated:
-            return  # an XCLAIM says it all
+    def move_group(self, last_id: EntryID) -> None:
+        """Set the group's last delivered ID (LASTID)."""
+        self.group.last_delivered_id = last_id
+        self.is_moved = True
+        group_changed(self.client, self.key)
+
+    def finish(self) -> None:
+        """After the last entry."""
         if self.is_created:
             propagate_consumer(self.client, self.key, self.group, self.consumer)
-        if moved:
+        if self.is_moved:
             propagate_position(self.client, self.key, self.group)
 
 
 def _is_idle(pending: PendingEntry, min_idle_ms: int, now_ms: int) -> bool:
-    """Whether it was delivered long enough ago; 0 is always, even if the clock stepped back."""
-    return not min_idle_ms or now_ms - pending.delivery_ms >= min_idle_ms
+    """Whether it was delivered long enough ago; 0 is always, even if the clock stepped back.
+
+    What was released (XNACK) is at anyone's disposal.
+    """
+    if not min_idle_ms or pending.consumer is None:
+        return True
+    return now_ms - pending.delivery_ms >= min_idle_ms
 
 
 # -- XCLAIM ------------------------------------------------------------------------------------
@@ -120,10 +133,9 @@ def xclaim(client: Client, argv: Argv) -> bytes:
     now_ms = client.instance.now_ms
     options = _parse_claim(argv, now_ms)
 
-    moved = options.last_id > group.last_delivered_id
-    if moved:
-        group.last_delivered_id = options.last_id
     claim = Claim(client, key, group, argv[3])
+    if options.last_id > group.last_delivered_id:
+        claim.move_group(options.last_id)
     claimed: list[bytes] = []
     for entry_id in options.ids:
         entry = stream.get(entry_id)
@@ -143,7 +155,7 @@ def xclaim(client: Client, argv: Argv) -> bytes:
             count = pending.delivery_count + (not options.just_id)
         claim.take(pending, options.delivery_ms, count)
         claimed.append(id_bulk(entry_id) if options.just_id else entry)
-    claim.finish(moved=moved)
+    claim.finish()
     return replies.array(claimed)
 
 

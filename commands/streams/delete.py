@@ -1,12 +1,21 @@
-"""XDEL (reference 1.5)."""
+"""XDEL and XDELEX: entries are removed from anywhere in a stream (reference 1.5, 2.1)."""
 
 from __future__ import annotations
 
 from commands import notifications
 from commands.client import Client
 from commands.registry import FAST, WRITE, Argv, command, one_key
+from commands.streams.deletion_options import (
+    DELETED,
+    NOT_FOUND,
+    STILL_REFERENCED,
+    parse_deletion,
+    result_array,
+)
+from commands.streams.delivery import group_changed
 from commands.streams.ids import parse_all
 from protocol import replies
+from storage.references import References
 
 
 @command(
@@ -27,7 +36,49 @@ def xdel(client: Client, argv: Argv) -> bytes:
     if stream is None:
         return replies.ZERO
     deleted = sum(map(stream.delete, parse_all(argv[2:])))
+    entries_deleted(client, key, deleted)
+    return replies.integer(deleted)
+
+
+@command(
+    "XDELEX",
+    arity=-5,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE"),
+    group="stream",
+    since="8.2.0",
+    summary="Removes entries from a stream, and what groups know of them if asked to.",
+    syntax="key [KEEPREF | DELREF | ACKED] IDS numids id [id ...]",
+    complexity="O(1) for each entry and each group.",
+)
+def xdelex(client: Client, argv: Argv) -> bytes:
+    """Array of integers, one for each ID: 1 deleted, -1 not found, 2 kept because of a group.
+
+    An ID that a group was not given yet counts as referenced (ACKED), whether it exists or not.
+    Source: Redis 8.10.
+    """
+    key = argv[1]
+    references, ids = parse_deletion(argv, 2)
+    stream = client.lookup_stream_for_write(key)
+    if stream is None:
+        return result_array([NOT_FOUND] * len(ids))
+    results: list[int] = []
+    dropped = 0
+    for entry_id in ids:
+        if references is References.ACKED and stream.is_referenced(entry_id):
+            results.append(STILL_REFERENCED)
+            continue
+        results.append(DELETED if stream.delete(entry_id) else NOT_FOUND)
+        if references is References.DELETE:
+            dropped += stream.drop_references(entry_id)
+    if dropped:
+        group_changed(client, key, dropped)
+    entries_deleted(client, key, results.count(DELETED))
+    return result_array(results)
+
+
+def entries_deleted(client: Client, key: bytes, deleted: int) -> None:
+    """Tell everybody that so many entries are gone, if any is."""
     if deleted:
         client.modified(key, deleted)
         client.notify(notifications.STREAM, b"xdel", key)
-    return replies.integer(deleted)

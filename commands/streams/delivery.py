@@ -54,16 +54,22 @@ def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
 def propagate_claim(
     client: Client, key: bytes, group: Group, pending: PendingEntry, last_id: EntryID
 ) -> None:
-    """The present state of a pending entry, as the XCLAIM that would make it.
+    """The present state of a pending entry with an owner, as the XCLAIM that would make it.
 
     `last_id`: the group's last delivered ID at that moment.
     """
+    assert pending.consumer is not None
     entry_id = format_id(pending.entry_id)
     client.propagate(
         b"XCLAIM", key, group.name, pending.consumer.name, b"0", entry_id,
         b"TIME", b"%d" % pending.delivery_ms, b"RETRYCOUNT", b"%d" % pending.delivery_count,
         b"FORCE", b"JUSTID", b"LASTID", format_id(last_id),
     )  # fmt: skip
+
+
+def propagate_acknowledgement(client: Client, key: bytes, group: Group, entry_id: EntryID) -> None:
+    """An entry without owner is pending no more."""
+    client.propagate(b"XACK", key, group.name, format_id(entry_id))
 
 
 def propagate_position(client: Client, key: bytes, group: Group) -> None:

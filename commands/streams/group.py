@@ -10,6 +10,7 @@ from commands.client import Client
 from commands.help import help_reply
 from commands.registry import DENYOOM, LOADING, STALE, WRITE, Argv, command, container, one_key
 from commands.streams.delivery import group_changed, new_consumer
+from commands.streams.idempotence import new_stream
 from commands.streams.ids import parse_open, parse_strict
 from commands.streams.lookup import group_of
 from protocol import errors, replies
@@ -44,6 +45,10 @@ class GroupOptions:
 
     mkstream: bool = False
     entries_read: int = UNKNOWN
+
+    def entries_read_of(self, stream: Stream) -> int:
+        """As given, but not more than the stream ever had (Redis 8.2.1)."""
+        return min(self.entries_read, stream.entries_added)
 
 
 def _parse_options(argv: Argv, *, can_create: bool) -> GroupOptions:
@@ -101,12 +106,12 @@ def xgroup_create(client: Client, argv: Argv) -> bytes:
     else:
         last_id = parse_strict(argv[4])
     if stream is None:
-        stream = Stream()
+        stream = new_stream(client.instance.config)
         client.store(key, stream)
         client.modified(key)
     elif name in stream.groups:
         raise ReplyError(errors.BUSYGROUP)
-    stream.groups[name] = Group(name, last_id, options.entries_read)
+    stream.groups[name] = Group(name, last_id, options.entries_read_of(stream))
     _changed(client, key, b"xgroup-create")
     return replies.OK
 
@@ -131,7 +136,7 @@ def xgroup_setid(client: Client, argv: Argv) -> bytes:
     if len(argv) > 7:
         raise errors.subcommand_syntax(b"XGROUP", argv[1])
     group.last_delivered_id = stream.last_id if argv[4] == b"$" else parse_open(argv[4])
-    group.entries_read = options.entries_read
+    group.entries_read = options.entries_read_of(stream)
     _changed(client, key, b"xgroup-setid")
     return replies.OK
 

@@ -17,7 +17,8 @@ from commands.streams.lookup import group_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import MAX_ID, MIN_ID
-from storage.group import NEVER, UNKNOWN, Consumer, Group
+from storage.group import NEVER, UNKNOWN, Consumer, Group, PendingEntry
+from storage.idempotence import Idempotence
 from storage.stream import Stream
 
 T = TypeVar("T")
@@ -81,10 +82,12 @@ def _number_or_nil(number: int | None, resp: int) -> bytes:
             "Added the fields `entries-added`, `entries-read`, `lag` and three more.",
         ),
         ("7.2.0", "Added the `active-time` field, and changed the meaning of `seen-time`."),
+        ("8.6.0", "Added the fields `idmp-duration`, `idmp-maxsize` and four more."),
+        ("8.8.0", "Added the `nacked-count` field."),
     ),
 )
 def xinfo_stream(client: Client, argv: Argv) -> bytes:
-    """Map. Source: Redis 7.4."""
+    """Map. Source: Redis 8.8."""
     stream = _stream_at(client, argv[2])
     count = _parse_full(argv)
     resp = client.resp
@@ -96,6 +99,7 @@ def xinfo_stream(client: Client, argv: Argv) -> bytes:
         "max_deleted_entry_id": id_bulk(stream.max_deleted_id),
         "entries_added": replies.integer(stream.entries_added),
         "recorded_first_entry_id": id_bulk(stream.first_id),
+        **_idempotence_fields(stream.idempotence or Idempotence()),
     }
     if count is None:
         return _fields(
@@ -115,6 +119,18 @@ def xinfo_stream(client: Client, argv: Argv) -> bytes:
     )
 
 
+def _idempotence_fields(idempotence: Idempotence) -> dict[str, bytes]:
+    """What the stream remembers of its producers."""
+    return {
+        "idmp_duration": replies.integer(idempotence.duration_s),
+        "idmp_maxsize": replies.integer(idempotence.maxsize),
+        "pids_tracked": replies.integer(idempotence.pids_tracked),
+        "iids_tracked": replies.integer(idempotence.iids_tracked),
+        "iids_added": replies.integer(idempotence.added),
+        "iids_duplicates": replies.integer(idempotence.duplicates),
+    }
+
+
 def _parse_full(argv: Argv) -> int | None:
     """COUNT of the full form, 0 for all; None for the short form. Raises ReplyError."""
     if len(argv) == 3:
@@ -132,7 +148,7 @@ def _parse_full(argv: Argv) -> int | None:
 def _full_group(stream: Stream, group: Group, count: int, resp: int) -> bytes:
     pending = [
         b"*4\r\n%b%b:%d\r\n:%d\r\n"
-        % (id_bulk(p.entry_id), replies.bulk(p.consumer.name), p.delivery_ms, p.delivery_count)
+        % (id_bulk(p.entry_id), replies.bulk(_owner(p)), p.delivery_ms, p.delivery_count)
         for p in islice(group.pending.values(), count or None)
     ]
     consumers = [_full_consumer(c, count, resp) for c in _by_name(group.consumers)]
@@ -143,9 +159,15 @@ def _full_group(stream: Stream, group: Group, count: int, resp: int) -> bytes:
         entries_read=_entries_read(group, resp),
         lag=_number_or_nil(stream.lag(group), resp),
         pel_count=replies.integer(len(group.pending)),
+        nacked_count=replies.integer(group.nacked_count),
         pending=replies.array(pending),
         consumers=replies.array(consumers),
     )
+
+
+def _owner(pending: PendingEntry) -> bytes:
+    """The name of the consumer that has it; empty if nobody has."""
+    return b"" if pending.consumer is None else pending.consumer.name
 
 
 def _full_consumer(consumer: Consumer, count: int, resp: int) -> bytes:

@@ -14,6 +14,8 @@ from protocol.errors import ReplyError
 from storage.entry_id import EntryID
 from storage.group import Group
 
+NOT_OWNED = -1  # the idle time of an entry that was released
+
 
 @dataclass(slots=True)
 class PendingQuery:
@@ -42,8 +44,8 @@ class PendingQuery:
 def xpending(client: Client, argv: Argv) -> bytes:
     """Short form: total, smallest ID, greatest ID, consumers with their counts (as text).
 
-    Extended form: array of ID, consumer, idle time in ms, number of deliveries.
-    Source: Redis 7.4.
+    Extended form: array of ID, consumer, idle time in ms, number of deliveries. An entry without
+    owner has the consumer "" and the idle time -1. Source: Redis 8.8.
     """
     query = _parse_query(argv)
     _, group = find_group(client, argv[1], argv[2])
@@ -102,13 +104,15 @@ def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes:
     for entry_id, pending in pending_entries.items_from(query.start):
         if entry_id > query.end:
             break
-        idle_ms = now_ms - pending.delivery_ms
-        if query.min_idle_ms and idle_ms < query.min_idle_ms:
-            continue
-        name = pending.consumer.name
+        # What was released (XNACK) has no owner and no age, and is old enough for any query.
+        name, idle_ms = b"", NOT_OWNED
+        if pending.consumer is not None:
+            name, idle_ms = pending.consumer.name, max(now_ms - pending.delivery_ms, 0)
+            if idle_ms < query.min_idle_ms:
+                continue
         found.append(
             b"*4\r\n%b$%d\r\n%b\r\n:%d\r\n:%d\r\n"
-            % (id_bulk(entry_id), len(name), name, max(idle_ms, 0), pending.delivery_count)
+            % (id_bulk(entry_id), len(name), name, idle_ms, pending.delivery_count)
         )
         if len(found) == query.count:
             break

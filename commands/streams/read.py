@@ -12,11 +12,13 @@ from commands.registry import BLOCKING, MOVABLE_KEYS, READONLY, Argv, KeySpec, c
 from commands.streams.ids import parse_strict
 from commands.streams.read_request import (
     ReadRequest,
+    key_positions,
     nothing_to_read,
     parse_read_request,
     read_reply,
     stream_header,
 )
+from commands.streams.reply_caps import caps_of
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.entry_id import MAX_ID, MIN_ID, EntryID
@@ -26,17 +28,33 @@ from storage.entry_id import MAX_ID, MIN_ID, EntryID
     "XREAD",
     arity=-4,
     flags=READONLY | BLOCKING | MOVABLE_KEYS,
-    keys=(KeySpec(begin=1, keyword=b"STREAMS", last=-1, limit=2, flags=(b"RO", b"ACCESS")),),
+    keys=(
+        KeySpec(
+            begin=1,
+            keyword=b"STREAMS",
+            last=-1,
+            limit=2,
+            flags=(b"RO", b"ACCESS", b"INCOMPLETE"),
+            find=key_positions,
+        ),
+    ),
     group="stream",
     since="5.0.0",
     summary="Returns the entries of streams behind given IDs; waits for them if asked to.",
-    syntax="[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
+    syntax=(
+        "[COUNT count] [MAXCOUNT max-count] [MAXSIZE max-size] [BLOCK milliseconds]"
+        " STREAMS key [key ...] id [id ...]"
+    ),
     complexity="O(N) for each stream, with N the number of entries returned.",
+    history=(
+        ("7.4.0", "Added the ID `+`."),
+        ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
+    ),
 )
 def xread(client: Client, argv: Argv) -> bytes | Block:
     """Map from key to entries, of the streams that have some; null if none has.
 
-    Source: Redis 7.4.
+    Source: Redis 8.10.
     """
     request = parse_read_request(argv, client.instance.now_ms, with_group=False)
     after = [
@@ -69,19 +87,29 @@ class StreamRead:
 
     def serve(self, client: Client) -> bytes | Block:
         """The reply, or the decision to wait for it. Raises WRONGTYPE."""
-        count = self._request.count
+        request = self._request
+        caps = caps_of(request) if request.is_capped else None
         parts: list[bytes] = []
         streams = 0
-        for key, after in zip(self._request.keys, self._after, strict=True):
+        for key, after in zip(request.keys, self._after, strict=True):
             stream = client.lookup_stream(key)
             if stream is None or not stream.length or after == MAX_ID:
                 continue
             start = stream.last_live_id if after is None else after + 1
-            length, chunks = stream.range(start, MAX_ID, count)
+            if caps is None:
+                length, chunks = stream.range(start, MAX_ID, request.count)
+            else:
+                caps.start_stream(key, client.resp)
+                if not caps.admits():
+                    break
+                ids, chunks, size_bytes = caps.read(stream, start, request.count)
+                length = len(ids)
+                if length:
+                    caps.spend(length, size_bytes)
             if length:
                 streams += 1
                 parts.append(stream_header(key, length, client.resp))
                 parts += chunks
         if streams:
             return read_reply(streams, parts, client.resp)
-        return nothing_to_read(client, self._request, self.serve, on_missing_key=False)
+        return nothing_to_read(client, request, self.serve, on_missing_key=False)

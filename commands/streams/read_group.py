@@ -3,11 +3,14 @@
 `>` takes entries that no consumer of the group was given yet and makes them pending, unless NOACK
 is given. Any other ID asks for the consumer's own pending entries behind it: that never waits, and
 each answer counts as one more delivery.
+
+CLAIM (reference 2.2) lets `>` begin with entries that are pending for long, whoever has them: the
+released ones (XNACK) first, then the oldest deliveries. Each entry of such a reply is followed by
+its idle time and the number of its earlier deliveries. A client that waits for new entries then
+also waits for the oldest pending one to become old enough.
 """
 
 from __future__ import annotations
-
-from itertools import islice
 
 from commands.blocking import Block
 from commands.client import Client
@@ -20,17 +23,21 @@ from commands.streams.delivery import (
     propagate_position,
     seen_consumer,
 )
+from commands.streams.idle_entries import ClaimTurn, next_claimable_ms, with_delivery
 from commands.streams.ids import parse_strict
 from commands.streams.read_request import (
+    ALL,
     ReadRequest,
+    key_positions,
     nothing_to_read,
     parse_read_request,
     read_reply,
     stream_header,
 )
+from commands.streams.reply_caps import NoCaps, caps_of
 from protocol import errors
 from storage.entry_id import MAX_ID, EntryID
-from storage.group import Group
+from storage.group import Consumer, Group, PendingEntry
 from storage.stream import Stream
 
 # `>`. Nothing lies behind the last possible ID, and Redis, too, takes that ID for `>`.
@@ -41,21 +48,35 @@ NEW = MAX_ID
     "XREADGROUP",
     arity=-7,
     flags=WRITE | BLOCKING | MOVABLE_KEYS,
-    keys=(KeySpec(begin=4, keyword=b"STREAMS", last=-1, limit=2, flags=(b"RO", b"ACCESS")),),
+    keys=(
+        KeySpec(
+            begin=4,
+            keyword=b"STREAMS",
+            last=-1,
+            limit=2,
+            flags=(b"RO", b"ACCESS", b"INCOMPLETE"),
+            find=key_positions,
+        ),
+    ),
     group="stream",
     since="5.0.0",
     summary="Returns new or pending entries for a consumer of a group; waits if asked to.",
     syntax=(
-        "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK]"
+        "GROUP group consumer [COUNT count] [MAXCOUNT max-count] [MAXSIZE max-size]"
+        " [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK]"
         " STREAMS key [key ...] id [id ...]"
     ),
     complexity="O(N) for each stream, with N the number of entries returned.",
+    history=(
+        ("8.4.0", "Added the `CLAIM` option."),
+        ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
+    ),
 )
 def xreadgroup(client: Client, argv: Argv) -> bytes | Block:
     """Map from key to entries, of the streams that have some; null if none has.
 
-    A key with an ID other than `>` is always there, with an empty array if nothing is pending.
-    Source: Redis 7.4.
+    A key with an ID other than `>` is always there, with an empty array if nothing is pending,
+    except where MAXCOUNT or MAXSIZE was reached before it. Source: Redis 8.10.
     """
     request = parse_read_request(argv, client.instance.now_ms, with_group=True)
     after = [
@@ -98,32 +119,59 @@ class GroupRead:
         request = self._request
         # All of them are looked up before one is served: a delivery must not end in an error.
         found = [_find(client, key, request.group) for key in request.keys]
-        client.propagate_nothing()  # never the request itself, but what it comes to
+        caps = caps_of(request)
+        claims = request.min_idle_ms is not None
         parts: list[bytes] = []
         streams = 0
         for key, after, (stream, group) in zip(request.keys, self._after, found, strict=True):
-            if after == NEW:
-                part = self._new_entries(client, key, stream, group)
+            caps.start_stream(key, client.resp)
+            if not caps.admits():
+                break
+            if after != NEW:
+                part = self._history(client, key, stream, group, after, caps)
+                claims = False  # as in Redis, for the streams that follow
+            elif claims:
+                part = self._claimed_and_new(client, key, stream, group, caps)
             else:
-                part = self._history(client, key, stream, group, after)
+                part = self._new_entries(client, key, stream, group, caps)
             if part:
                 streams += 1
                 parts += part
         if streams:
             return read_reply(streams, parts, client.resp)
-        return nothing_to_read(client, request, self.serve, on_missing_key=True)
+        wake_ms = self._wake_ms(client.instance.now_ms, found) if claims else None
+        return nothing_to_read(client, request, self.serve, on_missing_key=True, wake_ms=wake_ms)
 
-    def _new_entries(self, client: Client, key: bytes, stream: Stream, group: Group) -> list[bytes]:
+    # -- new entries ---------------------------------------------------------------------------
+
+    def _new_entries(
+        self, client: Client, key: bytes, stream: Stream, group: Group, caps: NoCaps
+    ) -> list[bytes]:
         """Deliver what no consumer of the group was given yet; its part of the reply, if any."""
         request = self._request
         is_created = request.consumer not in group.consumers
         consumer = seen_consumer(client, key, group, request.consumer)
         start = group.last_delivered_id + 1
-        ids, chunks = stream.range_with_ids(start, MAX_ID, request.count)
+        ids, chunks, size_bytes = caps.read(stream, start, request.count)
         if is_created and (request.noack or not ids):
             propagate_consumer(client, key, group, consumer)
         if not ids:
             return []
+        caps.spend(len(ids), size_bytes)
+        self._deliver(client, key, stream, group, consumer, ids)
+        return [stream_header(key, len(ids), client.resp), *chunks]
+
+    def _deliver(
+        self,
+        client: Client,
+        key: bytes,
+        stream: Stream,
+        group: Group,
+        consumer: Consumer,
+        ids: list[EntryID],
+    ) -> None:
+        """Note that the consumer is given the next entries of the stream, and propagate it."""
+        request = self._request
         stream.advance_group(group, ids)
         group_changed(client, key)
         if not request.noack:
@@ -132,10 +180,55 @@ class GroupRead:
             consumer.active_ms = now_ms
         if client.instance.sinks:
             _propagate_delivery(client, key, group, [] if request.noack else ids)
-        return [stream_header(key, len(ids), client.resp), *chunks]
+
+    # -- CLAIM ---------------------------------------------------------------------------------
+
+    def _claimed_and_new(
+        self, client: Client, key: bytes, stream: Stream, group: Group, caps: NoCaps
+    ) -> list[bytes]:
+        """Claim what is pending for long, then deliver new entries; the part of the reply."""
+        request = self._request
+        is_created = request.consumer not in group.consumers
+        consumer = seen_consumer(client, key, group, request.consumer)
+        assert request.min_idle_ms is not None
+        turn = ClaimTurn(client, key, stream, group, consumer)
+        claimed = turn.take(request.min_idle_ms, request.count, caps)
+        room = request.count if request.count == ALL else request.count - len(claimed)
+        start = group.last_delivered_id + 1
+        ids: list[EntryID] = []
+        fresh: list[bytes] = []
+        for entry_id in caps.read(stream, start, room)[0] if room else []:
+            if not caps.admits():
+                break
+            entry = stream.get(entry_id)
+            assert entry is not None
+            ids.append(entry_id)
+            fresh.append(with_delivery(entry, 0, 0))
+            caps.spend(1, len(fresh[-1]))
+        if is_created and not claimed and (request.noack or not ids):
+            propagate_consumer(client, key, group, consumer)
+        if ids:
+            self._deliver(client, key, stream, group, consumer, ids)
+        if not claimed and not fresh:
+            return []
+        return [stream_header(key, len(claimed) + len(fresh), client.resp), *claimed, *fresh]
+
+    def _wake_ms(self, now_ms: int, found: list[tuple[Stream, Group]]) -> int:
+        """When something may be claimable, if nothing but time passes."""
+        min_idle_ms = self._request.min_idle_ms
+        assert min_idle_ms is not None
+        return min(next_claimable_ms(group, now_ms, min_idle_ms) for _, group in found)
+
+    # -- history -------------------------------------------------------------------------------
 
     def _history(
-        self, client: Client, key: bytes, stream: Stream, group: Group, after: EntryID
+        self,
+        client: Client,
+        key: bytes,
+        stream: Stream,
+        group: Group,
+        after: EntryID,
+        caps: NoCaps,
     ) -> list[bytes]:
         """The consumer's pending entries behind an ID: the part of the reply, never empty.
 
@@ -148,16 +241,19 @@ class GroupRead:
         if is_created:
             propagate_consumer(client, key, group, consumer)
         entries: list[bytes] = []
-        pending_entries = consumer.pending.items_from(after + 1)
-        limit = request.count if request.count > 0 else None
-        for entry_id, pending in islice(pending_entries, limit):
+        delivered: list[PendingEntry] = []
+        for entry_id, pending in consumer.pending.items_from(after + 1):
+            if len(entries) == request.count or not caps.admits():
+                break
             entry = stream.get(entry_id)
-            if entry is None:
-                entries.append(deleted_entry(entry_id, client.resp))
-                continue
-            entries.append(entry)
-            pending.delivery_ms = client.instance.now_ms
-            pending.delivery_count += 1
+            entries.append(entry or deleted_entry(entry_id, client.resp))
+            caps.spend(1, len(entries[-1]))
+            if entry is not None:
+                delivered.append(pending)
+        for pending in delivered:
+            group.set_delivery(pending, client.instance.now_ms, pending.delivery_count + 1)
+        if not entries:
+            caps.spend(0, 0)
         return [stream_header(key, len(entries), client.resp), *entries]
 
 

@@ -1,6 +1,7 @@
 """The request that XREAD and XREADGROUP share (reference 1.7, 1.8), parsed once.
 
-    [GROUP group consumer] [COUNT count] [BLOCK ms] [NOACK] STREAMS key [key ...] id [id ...]
+    [GROUP group consumer] [COUNT count] [MAXCOUNT entries] [MAXSIZE bytes] [BLOCK ms]
+    [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]
 
 A blocked client's request is run again each time one of its keys is ready: it works on the parsed
 form. The IDs stay text here, because what they mean depends on the command, and because Redis
@@ -9,7 +10,7 @@ looks at each key before it looks at that key's ID.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from commands.arguments import INT64_MAX, parse_int
@@ -33,12 +34,21 @@ class ReadRequest:
     group: bytes
     consumer: bytes
     noack: bool
+    min_idle_ms: int | None = None  # CLAIM; None: claim nothing
+    max_count: int = ALL  # entries of all streams
+    max_size: int = ALL  # bytes of the reply
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether MAXCOUNT or MAXSIZE is given."""
+        return self.max_count != ALL or self.max_size != ALL
 
 
 def parse_read_request(argv: Argv, now_ms: int, *, with_group: bool) -> ReadRequest:
     """Parse either command. The options come in any order, STREAMS last. Raises ReplyError."""
     count, block_ms, noack = ALL, None, False
-    group = consumer = None
+    group = consumer = min_idle_ms = None
+    caps = {b"MAXCOUNT": ALL, b"MAXSIZE": ALL}
     last = len(argv) - 1
     position = 1
     # Readers send this many times a second, so it goes without a cursor object.
@@ -63,6 +73,14 @@ def parse_read_request(argv: Argv, now_ms: int, *, with_group: bool) -> ReadRequ
                 raise ReplyError(errors.XREAD_WITH_NOACK)
             noack = True
             position += 1
+        elif option == b"CLAIM" and position < last:
+            if not with_group:
+                raise ReplyError(errors.XREAD_WITH_CLAIM)
+            min_idle_ms = _parse_min_idle(argv[position + 1])
+            position += 2
+        elif option in caps and position < last:
+            caps[option] = parse_int(argv[position + 1], errors.not_positive(option).text, 1)
+            position += 2
         else:
             raise ReplyError(errors.SYNTAX)
     else:
@@ -72,6 +90,8 @@ def parse_read_request(argv: Argv, now_ms: int, *, with_group: bool) -> ReadRequ
         raise ReplyError(errors.XREADGROUP_UNBALANCED if with_group else errors.XREAD_UNBALANCED)
     if with_group and group is None:
         raise ReplyError(errors.XREADGROUP_WITHOUT_GROUP)
+    if ALL < caps[b"MAXCOUNT"] < count:
+        raise ReplyError(errors.MAXCOUNT_BELOW_COUNT)
     first_id = position + 1 + streams
     return ReadRequest(
         argv[position + 1 : first_id],
@@ -81,7 +101,17 @@ def parse_read_request(argv: Argv, now_ms: int, *, with_group: bool) -> ReadRequ
         group or b"",
         consumer or b"",
         noack,
+        min_idle_ms,
+        caps[b"MAXCOUNT"],
+        caps[b"MAXSIZE"],
     )
+
+
+def _parse_min_idle(text: bytes) -> int:
+    min_idle_ms = parse_int(text, errors.CLAIM_NOT_AN_INTEGER)
+    if min_idle_ms < 0:
+        raise ReplyError(errors.CLAIM_NEGATIVE)
+    return min_idle_ms
 
 
 def parse_block(text: bytes, now_ms: int) -> int:
@@ -92,6 +122,29 @@ def parse_block(text: bytes, now_ms: int) -> int:
     if timeout_ms > INT64_MAX - now_ms:
         raise ReplyError(errors.TIMEOUT_OUT_OF_RANGE)
     return timeout_ms
+
+
+# How many words follow an option, for who looks for STREAMS behind the options.
+_OPTION_WORDS = {
+    b"BLOCK": 1, b"COUNT": 1, b"GROUP": 2, b"NOACK": 0, b"CLAIM": 1, b"MAXCOUNT": 1, b"MAXSIZE": 1,
+}  # fmt: skip
+
+
+def key_positions(argv: Sequence[bytes]) -> list[int]:
+    """Where the keys are; empty where the request is none.
+
+    A key specification cannot tell: it would take a group or a consumer of the name STREAMS for
+    the keyword.
+    """
+    position = 1
+    while position < len(argv) and argv[position].upper() != b"STREAMS":
+        words = _OPTION_WORDS.get(argv[position].upper())
+        if words is None:
+            return []
+        position += 1 + words
+    first = position + 1
+    streams, odd = divmod(len(argv) - first, 2)
+    return [] if odd or streams < 1 else list(range(first, first + streams))
 
 
 # -- replies -----------------------------------------------------------------------------------
@@ -116,9 +169,10 @@ def nothing_to_read(
     retry: Callable[[Client], bytes | Block],
     *,
     on_missing_key: bool,
+    wake_ms: int | None = None,
 ) -> bytes | Block:
     """Wait if the request says so and the client may; otherwise null, as after a timeout."""
     nothing = replies.NIL_ARRAY[client.resp]
     if request.block_ms is None or client.deny_blocking:
         return nothing
-    return Block(request.keys, request.block_ms, retry, nothing, on_missing_key)
+    return Block(request.keys, request.block_ms, retry, nothing, on_missing_key, wake_ms)

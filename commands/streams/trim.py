@@ -1,12 +1,15 @@
 """XTRIM, and the trimming options that it shares with XADD (reference 1.3, 1.4).
 
-    <MAXLEN | MINID> [= | ~] threshold [LIMIT count]
+    <MAXLEN | MINID> [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]
 
 Exact trims remove entry by entry; approximate ones (`~`) whole nodes at the head, and no more
 entries than the limit. An approximate trim depends on where the nodes of this server end, so it
 is propagated as the exact trim that has the same result. LIMIT is left out there: Redis keeps the
 word and ignores it in what comes from a primary or a file, which is the same to any reader, and
 without it every server takes the request from any client.
+
+Where groups are to lose their references to what is removed (DELREF), or are to keep entries from
+being removed (ACKED), each entry is looked at, and `~` means no more than the limit.
 """
 
 from __future__ import annotations
@@ -18,10 +21,12 @@ from commands.arguments import parse_int
 from commands.client import Client
 from commands.configuration import Configuration
 from commands.registry import WRITE, Argv, command, one_key
+from commands.streams.deletion_options import POLICIES
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import MAX_ID, format_id
+from storage.references import References
 from storage.stream import Stream
 
 # The limit of an approximate trim that names none, in nodes; and its bounds in entries.
@@ -40,11 +45,17 @@ class Trim:
     limit: int  # entries at most, 0: no limit; only approximate trims have one
     threshold_position: int  # where it stands in argv
     limit_position: int  # where the word LIMIT stands in argv, 0 if it is not given
+    references: References = References.KEEP
 
     def apply(self, stream: Stream) -> int:
         """Trim; how many entries were removed."""
         trim = stream.trim_to_length if self.by_length else stream.trim_before
-        return trim(self.threshold, approximate=self.approximate, limit=self.limit)
+        return trim(
+            self.threshold,
+            approximate=self.approximate,
+            limit=self.limit,
+            references=self.references,
+        )
 
     def may_remove(self, stream: Stream) -> bool:
         """Whether trimming right after one more entry was appended could remove anything.
@@ -55,22 +66,25 @@ class Trim:
         if head is None:
             return False
         length = stream.length + 1
-        if self.by_length and self.approximate:
+        whole_nodes = self.approximate and self.references is References.KEEP
+        if self.by_length and whole_nodes:
             return length - head.live >= self.threshold
         if self.by_length:
             return length > self.threshold
-        return (head.highest_id if self.approximate else head.key) < self.threshold
+        return (head.highest_id if whole_nodes else head.key) < self.threshold
 
     def exact_form(self, argv: Argv, stream: Stream) -> Argv:
         """The request, after it was run, with a trim that does the same on any server."""
         if not self.approximate:
             return argv
-        if self.by_length:
+        exact = list(argv)
+        if self.by_length or self.references is References.ACKED:
+            # What groups keep may stand before what was removed, so its ID says nothing.
+            exact[self.threshold_position - 2] = b"MAXLEN"
             threshold = b"%d" % stream.length
         else:
             # If nothing is left, the copy must not keep anything either.
             threshold = format_id(stream.first_id if stream.length else MAX_ID)
-        exact = list(argv)
         exact[self.threshold_position] = threshold
         exact[self.threshold_position - 1] = b"="
         if self.limit_position:
@@ -81,7 +95,15 @@ class Trim:
 class TrimOptions:
     """Collects the trimming options of a request as its parser comes upon them."""
 
-    __slots__ = ("_approximate", "_by_length", "_limit", "_limit_at", "_threshold", "_threshold_at")
+    __slots__ = (
+        "_approximate",
+        "_by_length",
+        "_limit",
+        "_limit_at",
+        "_references",
+        "_threshold",
+        "_threshold_at",
+    )
 
     def __init__(self) -> None:
         self._by_length = False
@@ -90,14 +112,19 @@ class TrimOptions:
         self._approximate = False
         self._limit = 0
         self._limit_at = 0
+        self._references: References | None = None  # None: no word for it yet
 
     def take(self, argv: Argv, position: int) -> int:
         """The position behind the option at `position`; the same if there is none.
 
-        Raises ReplyError for an option that does not fit. An option word that ends the request is
-        not an option, as in Redis.
+        Raises ReplyError for an option that does not fit. An option word that ends the request
+        without its argument is not an option, as in Redis, nor is a second word of KEEPREF, DELREF
+        and ACKED.
         """
         word = argv[position].upper()
+        if word in POLICIES and self._references is None:
+            self._references = POLICIES[word]
+            return position + 1
         if position + 1 == len(argv):
             return position
         if word == b"MAXLEN" or word == b"MINID":
@@ -150,6 +177,7 @@ class TrimOptions:
             limit,
             self._threshold_at,
             self._limit_at,
+            self._references or References.KEEP,
         )
 
 
@@ -169,13 +197,16 @@ def default_limit(config: Configuration) -> int:
     group="stream",
     since="5.0.0",
     summary="Removes entries from the beginning of a stream.",
-    syntax="key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]",
+    syntax="key <MAXLEN | MINID> [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]",
     complexity="O(N) with N the number of removed entries; a whole node is removed at once.",
-    history=(("6.2.0", "Added the `MINID` strategy and the `LIMIT` option."),),
+    history=(
+        ("6.2.0", "Added the `MINID` strategy and the `LIMIT` option."),
+        ("8.2.0", "Added the options `KEEPREF`, `DELREF` and `ACKED`."),
+    ),
     tips=(b"nondeterministic_output",),
 )
 def xtrim(client: Client, argv: Argv) -> bytes:
-    """Integer: the number of entries removed. Source: Redis 7.4."""
+    """Integer: the number of entries removed. Source: Redis 8.2."""
     options = TrimOptions()
     position = 2
     while position < len(argv):

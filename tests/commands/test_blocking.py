@@ -1,4 +1,4 @@
-"""commands/blocking.py: queues, ready keys, deadlines."""
+"""commands/blocking.py: queues, ready keys, deadlines, times to wake."""
 
 from __future__ import annotations
 
@@ -74,6 +74,38 @@ def test_deadlines_of_served_clients_do_not_pile_up() -> None:
         blocked.block(client, block, deadline_ms, [b"XREAD"])
         blocked.unblock(client)
     assert len(blocked._deadlines) <= 66
+
+
+def test_a_waiter_is_woken_at_the_time_of_its_last_decision() -> None:
+    server = InProcessServer()
+    blocked = server.instance.blocked
+    client = server.connect().state
+    early, late = (Block([b"k"], 0, lambda _: b"", b"", wake_ms=ms) for ms in (10, 20))
+    blocked.block(client, early, 15, [b"XREADGROUP"])
+    assert (blocked.next_alarm_ms(), blocked.next_deadline_ms()) == (10, 15)
+    blocked.wait_on(client, late)
+    assert blocked.next_alarm_ms() == 15
+    assert blocked.take_woken(19) == []
+    assert blocked.take_woken(20) == [client]
+    blocked.unblock(client)
+    assert blocked.next_alarm_ms() is None
+
+
+def test_who_wakes_for_nothing_keeps_the_place() -> None:
+    server = InProcessServer()
+    blocked = server.instance.blocked
+    first, second = waiter(server, b"k"), waiter(server, b"k")
+    blocked.wait_on(first, Block([b"k"], 0, lambda _: b"", b"", wake_ms=10))
+    assert list(blocked.waiters[0, b"k"]) == [first, second]
+
+
+def test_times_to_wake_do_not_pile_up() -> None:
+    server = InProcessServer()
+    blocked = server.instance.blocked
+    client = waiter(server, b"k")
+    for wake_ms in range(1000, 2000):
+        blocked.requeue(client, Block([b"k"], 0, lambda _: b"", b"", wake_ms=wake_ms))
+    assert len(blocked._wakes) <= 67
 
 
 def test_flushdb_signals_every_watched_key_of_its_database() -> None:

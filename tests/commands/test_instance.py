@@ -69,3 +69,21 @@ def test_a_key_that_expires_is_counted_propagated_and_notified() -> None:
     assert server.propagated == [(0, [[b"DEL", b"k"]])]
     assert b"$1\r\nk" in listener.received()
     assert watching.state.dirty_cas
+
+
+def test_a_value_in_the_place_of_another_is_notified_and_so_is_another_type() -> None:
+    server = InProcessServer(notify_keyspace_events="Eoc")
+    listener = server.connect()
+    listener.execute("PSUBSCRIBE", "__keyevent@0__:*")
+    db = server.instance.databases[0]
+
+    def events_of(value: StringValue | Stream) -> list[bytes]:
+        server.instance.store(db, b"k", value)
+        server.tick()
+        received = listener.received()
+        return [name for name in (b":overwritten", b":type_changed") if name in received]
+
+    assert events_of(StringValue(b"1")) == []
+    assert events_of(StringValue(b"2")) == [b":overwritten"]
+    assert events_of(Stream()) == [b":overwritten", b":type_changed"]
+    assert events_of(Stream()) == [b":overwritten"]

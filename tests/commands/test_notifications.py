@@ -16,6 +16,7 @@ from commands.notifications import ALL, format_classes, parse_classes
         ("g$lshzxetd", "A"),
         ("Knm", "Kmn"),
         ("$E", "$E"),
+        ("cKo", "Koc"),
     ],
 )
 def test_letters_come_back_in_redis_order(given: str, shown: str) -> None:
@@ -28,6 +29,6 @@ def test_an_unknown_letter_is_refused() -> None:
     assert parse_classes("Kq") is None
 
 
-def test_a_stands_for_every_class_but_misses_and_new_keys() -> None:
+def test_a_stands_for_every_class_but_misses_new_keys_and_replaced_values() -> None:
     assert parse_classes("A") == ALL
-    assert parse_classes("mn") is not None and not ALL & (parse_classes("mn") or 0)
+    assert parse_classes("mnoc") is not None and not ALL & (parse_classes("mnoc") or 0)

@@ -37,3 +37,8 @@ def test_every_declared_command_says_what_documentation_needs() -> None:
 def test_categories_follow_from_flags_and_group() -> None:
     assert acl_categories(COMMANDS[b"get"]) == [b"@read", b"@string", b"@fast"]
     assert acl_categories(COMMANDS[b"set"]) == [b"@write", b"@string", b"@slow"]
+
+
+def test_an_incomplete_specification_finds_its_keys_by_a_function() -> None:
+    spec = KeySpec(begin=1, flags=(b"INCOMPLETE",), find=lambda argv: [len(argv) - 1])
+    assert spec.positions([b"XREAD", b"a", b"b"]) == [2]

@@ -7,25 +7,43 @@ so that arity and syntax errors are compared for all of them.
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from tests.compat import arguments as arg
-from tests.compat.drawing import Draft, Drafts, command, one_of, some_of, sometimes, weighted
+from tests.compat.drawing import (
+    Draft,
+    Drafts,
+    command,
+    mostly,
+    one_of,
+    some_of,
+    sometimes,
+    weighted,
+)
 
 # --- Streams ---
 
-_limit = sometimes(b"LIMIT", arg.count)
-_operator = sometimes(one_of(b"=", b"~", b"~"))
-_trim = st.one_of(
-    command(b"MAXLEN", _operator, arg.count, _limit),
-    command(b"MINID", _operator, arg.stored_id, _limit),
-)
+_limit = command(b"LIMIT", arg.count)
+_exactly = sometimes(b"=")
+_approximately = command(b"~")
+
+
+def _trim_to(strategy: bytes, threshold: SearchStrategy[bytes]) -> Drafts:
+    """MAXLEN or MINID with its options; rarely with a LIMIT where there can be none."""
+    exact = command(strategy, _exactly, threshold)
+    approximate = command(strategy, _approximately, threshold, sometimes(_limit))
+    limited = command(strategy, _exactly, threshold, _limit)
+    return mostly(st.one_of(exact, approximate), limited)
+
+
+_trim = st.one_of(_trim_to(b"MAXLEN", arg.count), _trim_to(b"MINID", arg.stored_id))
 _count = command(b"COUNT", arg.count)
 _block = command(b"BLOCK", arg.block_ms)
-_read_options = some_of(_count, _count, _count, _block)
-_group_options = some_of(_count, _count, _block, command(b"NOACK"))
+_read_options = some_of(_count, _block)
+_group_options = some_of(_count, _block, command(b"NOACK"))
 _group_and_consumer = command(b"GROUP", arg.group, arg.consumer)
 _read_ids = st.one_of(arg.stored_id, one_of(b"0", b"$", b"$"))
-_group_read_ids = st.one_of(one_of(b">", b">", b">", b"0"), arg.stored_id)
+_group_read_ids = st.one_of(one_of(b">"), one_of(b">", b">", b"0"), arg.stored_id)
 _claim_options = some_of(
     command(b"IDLE", arg.idle_ms),
     command(b"TIME", arg.past_ms),
@@ -52,8 +70,8 @@ stream_command: Drafts = weighted(
         ),
     ),
     (1, command(b"XADD", arg.stream_key, b"*", arg.fields)),
-    (3, command(b"XTRIM", arg.stream_key, _trim)),
-    (1, command(b"XTRIM", arg.stream_key, some_of(_trim, _limit))),
+    (4, command(b"XTRIM", arg.stream_key, _trim)),
+    (1, command(b"XTRIM", arg.stream_key, some_of(_trim, _limit, _trim))),
     (1, command(b"XLEN", arg.stream_key)),
     (2, command(b"XRANGE", arg.stream_key, arg.interval_start, arg.interval_end, some_of(_count))),
     (
@@ -68,7 +86,7 @@ stream_command: Drafts = weighted(
         command(
             b"XSETID",
             arg.stream_key,
-            arg.new_id,
+            arg.next_or_invalid_id,
             some_of(command(b"ENTRIESADDED", arg.count), command(b"MAXDELETEDID", arg.stored_id)),
         ),
     ),
@@ -122,7 +140,7 @@ stream_command: Drafts = weighted(
             arg.stream_key,
             arg.group,
             _read_ids,
-            some_of(command(b"MKSTREAM"), command(b"MKSTREAM"), _entries_read),
+            some_of(command(b"MKSTREAM"), _entries_read),
         ),
     ),
     (

@@ -2,7 +2,7 @@
 
 `expected` turns Redis's reply into what Rillway must send: the same bytes, except that a time may
 be a little off, a generated ID has another time in it, and unordered replies are sorted. Known
-differences between Redis 7.0 and 7.4 are applied on top (differences.py). `first_mismatch` walks a
+differences between Redis 7.0 and 8.10 are applied on top (differences.py). `first_mismatch` walks a
 whole sequence and looks into EXEC's reply as if its commands had been sent alone.
 """
 

@@ -1,4 +1,4 @@
-"""The rules of the table of differences: Redis 7.0's reply made into Redis 7.4's.
+"""The rules of the table of differences: Redis 7.0's reply made into Redis 8.10's.
 
 Each takes what happened before, the exchange, and what is wanted so far; one that does not concern
 the exchange returns what it was given. differences.py says why each is there.
@@ -27,6 +27,12 @@ PLUS_IS_MEANINGLESS = (
     b"-ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of "
     b"this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would "
     b"just return an empty result set.\r\n"
+)
+BEHIND_TOP = b"-ERR The ID specified in XSETID is smaller than the target stream top item\r\n"
+BEHIND_DELETED = b"-ERR The ID specified in XSETID is smaller than current max_deleted_entry_id\r\n"
+TOO_LARGE = b"-ERR Elements are too large to be stored\r\n"
+NOT_GREATER = (
+    b"-ERR The ID specified in XADD is equal or smaller than the target stream top item\r\n"
 )
 UNBALANCED = (
     b"-ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' "
@@ -75,6 +81,40 @@ def _with_active_time(group: Expected) -> Expected:
     )
 
 
+# What Rillway says of a stream of which no producer has named an entry.
+IDEMPOTENCE_FIELDS = {
+    b"idmp-duration": b":100\r\n",
+    b"idmp-maxsize": b":100\r\n",
+    b"pids-tracked": b":0\r\n",
+    b"iids-tracked": b":0\r\n",
+    b"iids-added": b":0\r\n",
+    b"iids-duplicates": b":0\r\n",
+}
+
+
+def idempotence(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    if name_of(exchange) != b"XINFO" or _about(exchange) != b"STREAM":
+        return wanted
+    before = b"recorded-first-entry-id"
+    for name, value in IDEMPOTENCE_FIELDS.items():
+        wanted = with_field_after(wanted, before, name, Exactly(value))
+        before = name
+    return wanted
+
+
+def nacked_count(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    if name_of(exchange) != b"XINFO" or _about(exchange) != b"STREAM":
+        return wanted
+    none = Exactly(b":0\r\n")
+    return changed_field(
+        wanted,
+        b"groups",
+        lambda groups: changed_items(
+            groups, lambda group: with_field_after(group, b"pel-count", b"nacked-count", none)
+        ),
+    )
+
+
 def last_entry(history: History, exchange: Exchange, wanted: Expected) -> Expected:
     refused = exchange.theirs.head == INVALID_ID and b"+" in exchange.argv
     if name_of(exchange) == b"XREAD" and refused:
@@ -88,6 +128,18 @@ def unbalanced(history: History, exchange: Exchange, wanted: Expected) -> Expect
     if exchange.theirs.head == UNBALANCED:
         return Exactly(UNBALANCED_NEWER[name_of(exchange)])
     return wanted
+
+
+def set_id(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    """Where Redis 7.0 complains about the top item, 7.4 may have found a deleted one first."""
+    if exchange.theirs.head == BEHIND_TOP:
+        return Either((wanted, Exactly(BEHIND_DELETED)))
+    return wanted
+
+
+def sequence_runs_out(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    """No entry of these tests is too large to be stored."""
+    return Exactly(NOT_GREATER) if exchange.theirs.head == TOO_LARGE else wanted
 
 
 def consumers(history: History, exchange: Exchange, wanted: Expected) -> Expected:

@@ -43,10 +43,10 @@ def sometimes(*parts: Part) -> Drafts:
 
 
 def some_of(*options: Drafts) -> Drafts:
-    """None to three of the options in any order, so that one may come twice."""
-    return st.lists(st.one_of(*options), max_size=3).map(
-        lambda chosen: [argument for option in chosen for argument in option]
-    )
+    """None to three of the options in any order; rarely one of them twice."""
+    once = st.lists(st.sampled_from(options), max_size=3, unique_by=id)
+    twice = st.lists(st.sampled_from(options), min_size=2, max_size=3)
+    return mostly(once, twice).flatmap(lambda chosen: command(*chosen))
 
 
 def one_of(*choices: bytes) -> SearchStrategy[bytes]:

@@ -7,6 +7,7 @@ import pytest
 from tests.compat import differences
 from tests.compat.comparing import Exchange, Expected, History, expected, first_mismatch
 from tests.compat.drawing import Draft, Rising
+from tests.compat.edges import commands_of
 from tests.compat.sequences import consumers_created_by, resolved, with_short_block
 from tests.support.resp import Reply, encode_command, parse
 
@@ -166,6 +167,20 @@ def test_the_consumers_that_a_command_may_create_are_known() -> None:
     claiming = [b"XCLAIM", b"s", b"g", b"a", b"0", b"1-1"]
     assert consumers_created_by(claiming) == [[b"XGROUP", b"CREATECONSUMER", b"s", b"g", b"a"]]
     assert consumers_created_by([b"XLEN", b"s"]) == []
+
+
+def test_the_script_of_an_edge_is_expanded() -> None:
+    script = """
+        XADD s {1..3}-0 f 1 ; XLEN s
+        {A | B
+            | ""} x {1 | 2}
+        C
+            ; D
+    """
+    assert commands_of(script) == [
+        *("XADD s 1-0 f 1", "XLEN s", "XADD s 2-0 f 1", "XLEN s", "XADD s 3-0 f 1", "XLEN s"),
+        *("A x 1", "A x 2", "B x 1", "B x 2", '"" x 1', '"" x 2', "C", "D"),
+    ]
 
 
 def test_a_reply_that_was_encoded_is_parsed_whole() -> None:

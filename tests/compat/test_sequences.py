@@ -14,62 +14,92 @@ import pytest
 from hypothesis import given, seed, settings
 
 from tests.compat import comparing, differences
-from tests.compat.sequences import CLOSING, Argv, Sequence, sequences
-from tests.support.redis_cli import command_line
+from tests.compat.drawing import Draft
+from tests.compat.edges import EDGES, commands_of
+from tests.compat.sequences import CLOSING, Argv, Sequence, resolved, sequences
+from tests.support.redis_cli import command_line, split_line
 from tests.support.resp import Reply, RespClient, parse
 from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 
-EXAMPLES = int(os.environ.get("RILLWAY_COMPAT_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("RILLWAY_COMPAT_EXAMPLES", "500"))
 SEED = int(os.environ.get("RILLWAY_SEED", "0"))
 PROTOCOLS = (2, 3)
-OPENING: list[Argv] = [
-    [b"DISCARD"],
-    [b"UNWATCH"],
-    [b"SELECT", b"0"],
-    [b"FLUSHALL"],
-]
+RESET: list[Argv] = [[b"DISCARD"], [b"UNWATCH"]]
 
 
 @dataclass
 class Pair:
-    """A connection to each server, in each protocol."""
+    """A connection to each server."""
 
-    ours: dict[int, RespClient]
-    theirs: dict[int, RespClient]
+    ours: RespClient
+    theirs: RespClient
 
 
 @pytest.fixture(scope="module")
 def pair(rillway_server: RunningServer, redis_server: RunningServer) -> Iterator[Pair]:
-    connections = Pair(
-        {protocol: rillway_server.connect(protocol=protocol) for protocol in PROTOCOLS},
-        {protocol: redis_server.connect(protocol=protocol) for protocol in PROTOCOLS},
+    with rillway_server.connect() as ours, redis_server.connect() as theirs:
+        yield Pair(ours, theirs)
+        for client in (ours, theirs):
+            client.send("CONFIG", "SET", "stream-node-max-entries", 100)
+            client.send("FLUSHALL")
+
+
+def opening(sequence: Sequence, protocol: int) -> list[Argv]:
+    """Leads to an empty server; each of these must succeed."""
+    return [
+        [b"HELLO", b"%d" % protocol],
+        [b"SELECT", b"0"],
+        [b"FLUSHALL"],
+        [b"CONFIG", b"SET", b"stream-node-max-entries", b"%d" % sequence.max_node_entries],
+    ]
+
+
+def write(client: RespClient, sequence: Sequence) -> None:
+    """Sends the sequence in every protocol, in one write."""
+    client.write_all(
+        argv
+        for protocol in PROTOCOLS
+        for argv in (*RESET, *opening(sequence, protocol), *sequence.commands, *CLOSING)
     )
-    yield connections
-    for client in (*connections.ours.values(), *connections.theirs.values()):
-        client.close()
 
 
-def answers(client: RespClient, sequence: Sequence) -> list[Reply]:
-    """Runs the sequence from an empty server and reads the state back; sent in one write."""
-    size = [b"CONFIG", b"SET", b"stream-node-max-entries", b"%d" % sequence.max_node_entries]
-    opening = [*OPENING, size]
-    replies = client.pipeline([*opening, *sequence.commands, *CLOSING])
-    assert replies[len(OPENING) - 1 : len(opening)] == [b"+OK\r\n"] * 2, "FLUSHALL, CONFIG SET"
-    return [parse(reply) for reply in replies[len(opening) :]]
+def read(client: RespClient, sequence: Sequence, protocol: int) -> list[Reply]:
+    """The replies to the sequence in one protocol, and to the closing look at the state."""
+    for _ in RESET:
+        client.read_reply()
+    for argv in opening(sequence, protocol):
+        reply = client.read_reply()
+        assert not reply.startswith(b"-"), f"{command_line(argv)}: {reply!r}"
+    return [parse(client.read_reply()) for _ in (*sequence.commands, *CLOSING)]
+
+
+def check(pair: Pair, sequence: Sequence) -> None:
+    """Fails with a script that shows the first reply that differs, in the first protocol."""
+    write(pair.theirs, sequence)
+    write(pair.ours, sequence)
+    replies = [
+        (protocol, read(pair.ours, sequence, protocol), read(pair.theirs, sequence, protocol))
+        for protocol in PROTOCOLS
+    ]
+    commands = [*sequence.commands, *CLOSING]
+    for protocol, ours, theirs in replies:
+        mismatch = comparing.first_mismatch(commands, ours, theirs, differences.adjust)
+        assert mismatch is None, report(protocol, sequence, commands, mismatch)
 
 
 @seed(SEED)
 @settings(max_examples=EXAMPLES)
 @given(sequence=sequences())
 def test_a_sequence_is_answered_as_redis_answers_it(pair: Pair, sequence: Sequence) -> None:
-    commands = [*sequence.commands, *CLOSING]
-    for protocol in PROTOCOLS:
-        ours = answers(pair.ours[protocol], sequence)
-        theirs = answers(pair.theirs[protocol], sequence)
-        mismatch = comparing.first_mismatch(commands, ours, theirs, differences.adjust)
-        assert mismatch is None, report(protocol, sequence, commands, mismatch)
+    check(pair, sequence)
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_an_edge_is_answered_as_redis_answers_it(pair: Pair, name: str) -> None:
+    drafts: list[Draft] = [list(split_line(line)) for line in commands_of(EDGES[name])]
+    check(pair, Sequence(100, resolved(drafts)))
 
 
 def report(

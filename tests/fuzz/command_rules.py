@@ -119,16 +119,16 @@ def _entries(chunks: list[bytes]) -> tuple[Reply, ...]:
 
 
 def check_group(group: Group) -> None:
-    """The group's pending entries are its consumers', each once."""
+    """The group's pending entries are its consumers' and those without one, each once."""
     pending = _items(group.pending, "a group's PEL")
-    of_consumers = []
+    owned = [item for item in pending if item[1].consumer is None]
     for name, consumer in group.consumers.items():
         require(consumer.name == name, "a consumer under another's name")
         mine = _items(consumer.pending, "a consumer's PEL")
         require(all(entry.consumer is consumer for _, entry in mine), "another's pending entry")
-        of_consumers += mine
-    of_consumers.sort(key=lambda item: item[0])
-    require(of_consumers == pending, "the group's PEL is not the union of its consumers'")
+        owned += mine
+    owned.sort(key=lambda item: item[0])
+    require(owned == pending, "the group's PEL is not the union of its consumers'")
     for entry_id, entry in pending:
         require(entry.entry_id == entry_id, "a pending entry under another's ID")
         require(entry.delivery_count >= 0, f"delivered {entry.delivery_count} times")
@@ -242,7 +242,8 @@ def snapshot(value: Value, with_deliveries: bool) -> dict[str, object]:
     for name, group in value.groups.items():
         found[f"group {name!r}"] = format_id(group.last_delivered_id), group.entries_read
         found[f"PEL of {name!r}"] = [
-            (format_id(entry_id), entry.consumer.name) for entry_id, entry in group.pending.items()
+            (format_id(entry_id), entry.consumer.name if entry.consumer else None)
+            for entry_id, entry in group.pending.items()
         ]
         if with_deliveries:
             found[f"deliveries of {name!r}"] = [

@@ -213,6 +213,16 @@ def test_a_signal_ends_the_server_cleanly(
     assert "Traceback" not in server.output()
 
 
+def test_a_terminal_that_closes_does_not_end_the_server(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway()
+    server.process.send_signal(signal.SIGHUP)
+    with server.connect() as client:
+        assert client.send("PING") == b"+PONG\r\n"
+    assert server.process.poll() is None
+
+
 def test_shutdown_ends_the_server(run_rillway: Callable[..., RunningServer]) -> None:
     server = run_rillway()
     with server.connect() as client, pytest.raises(BrokenReply):

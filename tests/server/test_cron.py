@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.cron import close_idle_clients, expire_keys
+from server.cron import close_idle_clients, expire_keys, forget_idempotent_ids
 from server.inprocess import InProcessServer
 
 
@@ -43,3 +43,15 @@ def test_idle_clients_are_closed_but_not_those_that_wait() -> None:
     server.instance.now_ms += 1001
     close_idle_clients(server.instance)
     assert idle.closed and not waiting.closed
+
+
+def test_ids_of_producers_are_forgotten_so_many_producers_at_a_time() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    for i in range(5):
+        client.execute("XADD", f"s{i}", "IDMP", "p", "1", "*", "f", "v")
+    server.instance.now_ms += 100_001
+    forget_idempotent_ids(server.instance, limit=3)
+    assert len(server.instance.idempotence) == 2
+    forget_idempotent_ids(server.instance, limit=3)
+    assert len(server.instance.idempotence) == 0

@@ -94,6 +94,19 @@ def test_a_transaction_is_propagated_as_one() -> None:
     assert server.propagated == [(0, [[b"MULTI"], set_a, set_b, [b"EXEC"]])]
 
 
+def test_a_key_that_expires_within_a_transaction_is_deleted_at_its_place() -> None:
+    server = InProcessServer(now_ms=1000)
+    client = server.connect()
+    client.execute("SET", "k", "old", "PXAT", "2000")
+    server.propagated.clear()
+    server.instance.active_expiry = False
+    server.now_ms = 3000
+    client.pipeline(("MULTI",), ("SET", "a", "1"), ("GET", "k"), ("SET", "b", "2"), ("EXEC",))
+    set_a, set_b = [b"SET", b"a", b"1"], [b"SET", b"b", b"2"]
+    unit = [[b"MULTI"], set_a, [b"DEL", b"k"], set_b, [b"EXEC"]]
+    assert server.propagated == [(0, unit)]
+
+
 def test_a_defect_in_a_handler_takes_nobody_down(monkeypatch: pytest.MonkeyPatch) -> None:
     server = InProcessServer()
     client = server.connect()

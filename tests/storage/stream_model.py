@@ -1,5 +1,8 @@
 """A stream with consumer groups as plain lists and dicts: slow, and right at a glance.
 
+What Redis 8 added is here as well: entries that nobody owns, the order in which pending entries
+are claimed, deletions that look at references, and messages that are known by their names.
+
 Nodes are lists of entries, because approximate trims and XINFO show where they end. They are
 opened by the number of entries alone; what bytes do to them is tested with numbers from Redis.
 """
@@ -7,6 +10,8 @@ opened by the number of entries alone; what bytes do to them is tested with numb
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
+from storage.references import References
 
 
 @dataclass
@@ -18,7 +23,7 @@ class ModelEntry:
 
 @dataclass
 class ModelPending:
-    consumer: bytes
+    consumer: bytes | None  # None: released
     delivery_ms: int
     delivery_count: int
 
@@ -29,6 +34,51 @@ class ModelGroup:
     entries_read: int
     pending: dict[int, ModelPending] = field(default_factory=dict)
     consumers: set[bytes] = field(default_factory=set)
+    released: list[int] = field(default_factory=list)  # the first release first
+
+    def claim(self, entry_id: int, consumer: bytes, delivery_ms: int, count: int) -> None:
+        """Whether it was pending or not, and whoever owned it."""
+        self.drop(entry_id)
+        self.pending[entry_id] = ModelPending(consumer, delivery_ms, count)
+
+    def release(self, entry_id: int, count: int) -> None:
+        self.drop(entry_id)
+        self.pending[entry_id] = ModelPending(None, 0, count)
+        self.released.append(entry_id)
+
+    def drop(self, entry_id: int) -> bool:
+        if entry_id in self.released:
+            self.released.remove(entry_id)
+        return self.pending.pop(entry_id, None) is not None
+
+    def owned(self) -> list[tuple[int, int]]:
+        """(time, ID), the oldest delivery first."""
+        pending = self.pending.items()
+        return sorted((p.delivery_ms, i) for i, p in pending if p.consumer is not None)
+
+    def claimable(self, now_ms: int, min_idle_ms: int) -> list[int]:
+        old = [i for ms, i in self.owned() if not min_idle_ms or now_ms - ms >= min_idle_ms]
+        return self.released + old
+
+
+@dataclass
+class ModelMessages:
+    """What a stream remembers of its producers' messages."""
+
+    maxsize: int
+    known: list[tuple[bytes, bytes, int]] = field(default_factory=list)  # pid, iid, entry
+
+    def find(self, pid: bytes, iid: bytes) -> int | None:
+        return next((e for p, i, e in self.known if (p, i) == (pid, iid)), None)
+
+    def record(self, pid: bytes, iid: bytes, entry_id: int) -> None:
+        self.known.append((pid, iid, entry_id))
+        of_producer = [message for message in self.known if message[0] == pid]
+        if len(of_producer) > self.maxsize:
+            self.known.remove(of_producer[0])
+
+    def expire(self, oldest_ms: int) -> None:
+        self.known = [message for message in self.known if message[2] >> 64 >= oldest_ms]
 
 
 class StreamModel:
@@ -116,6 +166,38 @@ class StreamModel:
             del self.nodes[0]
         return removed
 
+    # -- references ----------------------------------------------------------------------------
+
+    def is_referenced(self, entry_id: int) -> bool:
+        groups = self.groups.values()
+        return any(entry_id > g.last_delivered_id or entry_id in g.pending for g in groups)
+
+    def drop_references(self, entry_id: int) -> int:
+        return sum(group.drop(entry_id) for group in self.groups.values())
+
+    def trim_by_references(
+        self, end: int, max_length: int, limit: int, references: References
+    ) -> int:
+        """Entries below `end`, as long as there are more than `max_length`."""
+        removed = 0
+        for node in list(self.nodes):
+            if self.length <= max_length or node[0].entry_id >= end:
+                break
+            if limit and removed + self.live(node) > limit:
+                break
+            for entry in node:
+                if self.length <= max_length or entry.entry_id >= end:
+                    break
+                is_kept = references is References.ACKED and self.is_referenced(entry.entry_id)
+                if entry.alive and not is_kept:
+                    entry.alive = False
+                    removed += 1
+                    if references is References.DELETE:
+                        self.drop_references(entry.entry_id)
+            if not self.live(node) and node[-1].entry_id < end:
+                self.nodes.remove(node)
+        return removed
+
     # -- groups --------------------------------------------------------------------------------
 
     def estimate_entries_read(self, entry_id: int) -> int:
@@ -164,7 +246,7 @@ class StreamModel:
             elif self.entries_added:
                 group.entries_read = self.estimate_entries_read(entry.entry_id)
             group.last_delivered_id = entry.entry_id
-            group.pending[entry.entry_id] = ModelPending(consumer, now_ms, 1)
+            group.claim(entry.entry_id, consumer, now_ms, 1)
         return [entry.entry_id for entry in delivered]
 
     def delete_consumer(self, name: bytes, consumer: bytes) -> int:

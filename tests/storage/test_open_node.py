@@ -73,10 +73,11 @@ def test_the_bound_never_lets_in_what_the_exact_size_would_not(
 @pytest.mark.parametrize("length", [4096, 9999, 16378, 65536])
 def test_long_values_are_bounded_as_well(length: int) -> None:
     # IDs whose differences to the key take as many bytes as the bound expects.
-    ids = [make_id(1, 100), *(make_id(2**24 + n, 5) for n in range(60))]
+    key_ms = 1700000000000
+    ids = [make_id(key_ms, 100), *(make_id(key_ms + 2**24 + n, 5) for n in range(120))]
     node = open_node(ids, b"x" * length)
     needed = node.copy().listpack_bytes() + 2
-    assert not add(node, make_id(2**25, 5), [b"f", b"v"], (0, needed))
+    assert not add(node, make_id(key_ms + 2**25, 5), [b"f", b"v"], (0, needed))
 
 
 @pytest.mark.parametrize(

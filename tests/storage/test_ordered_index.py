@@ -112,6 +112,15 @@ def test_many_items_are_added_at_once(filled: OrderedIndex[str]) -> None:
     assert len(filled) == 11 + len(keys) + 3
 
 
+def test_keys_below_those_added_at_once_find_their_place() -> None:
+    index: OrderedIndex[str] = OrderedIndex()
+    index.extend([1, 3, 5], ["one", "three", "five"])
+    index[3] = "another"
+    index[4] = "four"
+    assert list(index.items()) == [(1, "one"), (3, "another"), (4, "four"), (5, "five")]
+    assert len(index) == 4
+
+
 def test_a_walk_survives_the_removal_of_what_it_yields() -> None:
     index: OrderedIndex[int] = OrderedIndex()
     keys = list(range(5 * BLOCK_ITEMS))
@@ -160,6 +169,18 @@ def test_items_that_leave_in_order_free_their_blocks() -> None:
             index.pop(key - 100)
     assert len(index) == 100
     assert len(index._blocks) <= 3
+
+
+def test_a_block_that_waits_to_be_sorted_is_sorted_when_it_is_merged() -> None:
+    with mock.patch.multiple(ordered_index, BLOCK_ITEMS=4, MERGE_AT=frozenset({0, 1})):
+        index: OrderedIndex[int] = OrderedIndex()
+        for key in (0, 10, 20, 30, 40, 50, 60, 70, 45, 80):
+            index[key] = key
+        assert len(index._blocks) == 3
+        for key in (40, 50, 60, 0, 10, 20, 30):
+            index.pop(key)
+        assert len(index._blocks) == 2
+        assert list(index) == [45, 70, 80]
 
 
 KEYS = st.integers(0, 60) | st.sampled_from([2**64, 2**128 - 1])

@@ -233,13 +233,25 @@ def test_a_full_node_stays_full_when_it_has_become_the_last() -> None:
 
 
 def test_a_thinned_out_node_takes_entries_again_when_it_is_the_last() -> None:
-    stream = numbered(21, node_entries=20)
-    stream.delete(make_id(21, 0))
-    for n in range(2, 21):
-        stream.delete(make_id(n, 0))
-    stream.append(make_id(22, 0), fields_of(22), 100, 0)
-    assert stream.node_count == 1
-    assert numbers(stream) == [1, 22]
+    for order in ([21, *range(2, 21)], [*range(2, 21), 21]):
+        stream = numbered(21, node_entries=20)
+        for n in order:
+            stream.delete(make_id(n, 0))
+        stream.append(make_id(22, 0), fields_of(22), 100, 0)
+        assert stream.node_count == 1
+        assert numbers(stream) == [1, 22]
+
+
+def test_the_last_node_counts_the_bytes_of_its_deleted_entries() -> None:
+    stream = Stream()
+    for n in range(1, 21):
+        stream.append(n, [b"f", b"x" * 100], 20, 0)
+    stream.append(21, [b"f", b"v"], 20, 0)
+    for n in (21, *range(2, 21)):
+        stream.delete(n)
+    # Redis still holds the 20 entries of more than 100 bytes each.
+    stream.append(22, [b"f", b"v"], 100, 2000)
+    assert stream.node_count == 2
 
 
 def test_the_tail_counts_its_deleted_entries() -> None:

@@ -15,9 +15,10 @@ from hypothesis.stateful import (
 
 from storage.entry_id import MAX_ID, MIN_ID, format_id
 from storage.frozen_node import FrozenNode
-from storage.group import Consumer, Group
+from storage.group import MAX_DELIVERIES, Consumer, Group
+from storage.references import References
 from storage.stream import Stream
-from tests.storage.stream_model import ModelEntry, ModelGroup, ModelPending, StreamModel
+from tests.storage.stream_model import ModelEntry, ModelGroup, StreamModel
 
 GROUPS = st.sampled_from([b"one", b"two"])
 CONSUMERS = st.sampled_from([b"alice", b"bob", b"carol"])
@@ -48,10 +49,18 @@ class StreamMachine(RuleBasedStateMachine):
         self.node_entries = 100
         self.now_ms = 1000
 
-    @initialize(node_entries=st.sampled_from([1, 2, 10, 100]), start=st.sampled_from([0, 1 << 90]))
-    def choose(self, node_entries: int, start: int) -> None:
+    @initialize(
+        node_entries=st.sampled_from([1, 2, 10, 100]),
+        start=st.sampled_from([0, 1 << 90]),
+        with_groups=st.booleans(),
+    )
+    def choose(self, node_entries: int, start: int, with_groups: bool) -> None:
         self.node_entries = node_entries
         self.stream.last_id = self.model.last_id = start
+        if with_groups:
+            for name in (b"one", b"two"):
+                self.stream.groups[name] = Group(name, start, 0)
+                self.model.groups[name] = ModelGroup(start, 0)
 
     def some_id(self, data: st.DataObject) -> int:
         """An ID at, beside or far from one that is or was there."""
@@ -97,6 +106,69 @@ class StreamMachine(RuleBasedStateMachine):
         removed = self.stream.trim_before(min_id, approximate=approximate, limit=limit)
         assert removed == self.model.trim_before(min_id, approximate, limit)
 
+    @rule(
+        spare=st.sampled_from([0, 1, 2, 5, 9, 10, 11, 50]),
+        limit=st.sampled_from([0, 0, 1, 2, 10, 15]),
+        references=st.sampled_from([References.DELETE, References.ACKED]),
+        approximate=st.booleans(),
+    )
+    def trim_to_length_by_references(
+        self, spare: int, limit: int, references: References, approximate: bool
+    ) -> None:
+        limit = limit if approximate else 0
+        max_length = max(0, self.model.length - spare)
+        removed = self.stream.trim_to_length(
+            max_length, approximate=approximate, limit=limit, references=references
+        )
+        expected = self.model.trim_by_references(MAX_ID + 1, max_length, limit, references)
+        assert removed == expected
+
+    @rule(
+        data=st.data(),
+        limit=st.sampled_from([0, 0, 1, 2, 10, 15]),
+        references=st.sampled_from([References.DELETE, References.ACKED]),
+        approximate=st.booleans(),
+    )
+    def trim_before_by_references(
+        self, data: st.DataObject, limit: int, references: References, approximate: bool
+    ) -> None:
+        limit = limit if approximate else 0
+        min_id = self.some_id(data)
+        removed = self.stream.trim_before(
+            min_id, approximate=approximate, limit=limit, references=references
+        )
+        assert removed == self.model.trim_by_references(min_id, 0, limit, references)
+
+    @rule(data=st.data(), count=st.sampled_from([1, 1, 2, 12]))
+    def ask_for_references(self, data: st.DataObject, count: int) -> None:
+        for _ in range(count):
+            entry_id = self.some_id(data)
+            assert self.stream.is_referenced(entry_id) == self.model.is_referenced(entry_id)
+
+    @rule(data=st.data())
+    def drop_references(self, data: st.DataObject) -> None:
+        entry_id = self.some_id(data)
+        assert self.stream.drop_references(entry_id) == self.model.drop_references(entry_id)
+
+    @rule(data=st.data())
+    def set_last_id(self, data: st.DataObject) -> None:
+        """XSETID, which may go back to the last entry or the last deletion."""
+        entries = self.model.entries()
+        lowest = max(self.model.max_deleted_id, entries[-1].entry_id if entries else MIN_ID)
+        self.stream.last_id = self.model.last_id = max(lowest, self.some_id(data))
+
+    @rule(data=st.data(), count=COUNTS, max_bytes=st.sampled_from([0, 1, 30, 60, 200, 1000]))
+    def read_within(self, data: st.DataObject, count: int, max_bytes: int) -> None:
+        start, end = self.some_id(data), self.some_id(data)
+        expected: list[ModelEntry] = []
+        for entry in self.model.range(start, end, count):
+            if len(wire(expected)) < max_bytes:
+                expected.append(entry)
+        ids, chunks, used_bytes = self.stream.range_within(start, end, count, max_bytes)
+        assert ids == [entry.entry_id for entry in expected]
+        assert b"".join(chunks) == wire(expected)
+        assert used_bytes == len(wire(expected))
+
     @rule(data=st.data(), count=COUNTS)
     def read(self, data: st.DataObject, count: int) -> None:
         start, end = self.some_id(data), self.some_id(data)
@@ -128,8 +200,11 @@ class StreamMachine(RuleBasedStateMachine):
         original.trim_to_length(original.length // 2)
         original.delete(original.first_id)
         for group in original.groups.values():
-            for entry in group.pending.values():
-                entry.delivery_count += 100
+            for entry in list(group.pending.values()):
+                if entry.entry_id % 3:
+                    group.release(entry, entry.delivery_count + 100)
+                else:
+                    entry.delivery_count += 100
         original.release()
 
     # -- groups --------------------------------------------------------------------------------
@@ -187,24 +262,56 @@ class StreamMachine(RuleBasedStateMachine):
             group, model = pair
             for _ in range(count):
                 entry_id = self.pending_id(data, model)
-                expected = model.pending.pop(entry_id, None) is not None
-                assert group.acknowledge(entry_id) == expected
+                assert group.acknowledge(entry_id) == model.drop(entry_id)
 
-    @rule(name=GROUPS, consumer=CONSUMERS, data=st.data())
-    def claim(self, name: bytes, consumer: bytes, data: st.DataObject) -> None:
+    @rule(name=GROUPS, data=st.data(), count=st.integers(1, 8))
+    def acknowledge_all(self, name: bytes, data: st.DataObject, count: int) -> None:
+        if pair := self.groups(name):
+            group, model = pair
+            ids = [self.pending_id(data, model) for _ in range(count)]
+            assert group.acknowledge_all(ids) == sum(map(model.drop, ids))
+
+    @rule(
+        name=GROUPS,
+        consumer=CONSUMERS,
+        data=st.data(),
+        age_ms=st.sampled_from([0, 0, 1, 3, 50, 1000]),
+        count=st.sampled_from([0, 1, 7, MAX_DELIVERIES, MAX_DELIVERIES + 1]),
+    )
+    def claim(
+        self, name: bytes, consumer: bytes, data: st.DataObject, age_ms: int, count: int
+    ) -> None:
+        """XCLAIM with TIME, RETRYCOUNT and FORCE."""
         if pair := self.groups(name):
             group, model = pair
             entry_id = self.pending_id(data, model)
             claimer = self.consumer(group, model, consumer)
+            delivery_ms = max(0, self.now_ms - age_ms)
             entry = group.pending.get(entry_id)
             if entry is not None:
-                group.assign(entry, claimer)
-                entry.delivery_count += 1
-                model.pending[entry_id].consumer = consumer
-                model.pending[entry_id].delivery_count += 1
+                group.claim(entry, claimer, delivery_ms, count)
             else:
-                group.add(entry_id, claimer, 5, 3)
-                model.pending[entry_id] = ModelPending(consumer, 5, 3)
+                group.add(entry_id, claimer, delivery_ms, count)
+            model.claim(entry_id, consumer, delivery_ms, min(count, MAX_DELIVERIES))
+
+    @rule(name=GROUPS, data=st.data(), count=st.sampled_from([0, 3, MAX_DELIVERIES]))
+    def release(self, name: bytes, data: st.DataObject, count: int) -> None:
+        """XNACK with FORCE."""
+        if pair := self.groups(name):
+            group, model = pair
+            entry_id = self.pending_id(data, model)
+            entry = group.pending.get(entry_id)
+            if entry is not None:
+                group.release(entry, count)
+            else:
+                group.add(entry_id, None, self.now_ms, count)
+            model.release(entry_id, count)
+
+    @rule(name=GROUPS)
+    def destroy_group(self, name: bytes) -> None:
+        if name in self.model.groups:
+            self.stream.groups.pop(name).disband()
+            del self.model.groups[name]
 
     @rule(name=GROUPS, consumer=CONSUMERS)
     def delete_consumer(self, name: bytes, consumer: bytes) -> None:
@@ -251,7 +358,11 @@ class StreamMachine(RuleBasedStateMachine):
             assert self.stream.lag(group) == self.model.lag(model)
             assert group.consumers.keys() == model.consumers
             pending = {
-                entry_id: (entry.consumer.name, entry.delivery_ms, entry.delivery_count)
+                entry_id: (
+                    entry.consumer and entry.consumer.name,
+                    entry.delivery_ms,
+                    entry.delivery_count,
+                )
                 for entry_id, entry in group.pending.items()
             }
             assert list(pending) == sorted(model.pending)
@@ -259,12 +370,14 @@ class StreamMachine(RuleBasedStateMachine):
                 entry_id: (entry.consumer, entry.delivery_ms, entry.delivery_count)
                 for entry_id, entry in model.pending.items()
             }
+            assert [entry.entry_id for entry in group.nacked()] == model.released
+            assert group.nacked_count == len(model.released)
 
     @invariant()
-    def the_pel_of_a_group_is_the_union_of_its_consumers(self) -> None:
+    def a_pel_is_the_union_of_what_consumers_own_and_what_nobody_does(self) -> None:
         for group in self.stream.groups.values():
             union = [entry for c in group.consumers.values() for entry in c.pending.values()]
-            assert len(union) == len(group.pending)
+            assert len(union) + group.nacked_count == len(group.pending)
             for consumer in group.consumers.values():
                 for entry_id, entry in consumer.pending.items():
                     assert entry.consumer is consumer
@@ -281,5 +394,5 @@ class StreamMachine(RuleBasedStateMachine):
 
 def test_a_stream_does_what_its_model_does() -> None:
     run_state_machine_as_test(
-        StreamMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None)
+        StreamMachine, settings=settings(max_examples=150, stateful_step_count=50, deadline=None)
     )

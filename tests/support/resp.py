@@ -199,9 +199,14 @@ class RespClient:
 
     def pipeline(self, commands: Iterable[Command]) -> list[bytes]:
         """Sends all commands in one write and returns a reply for each."""
+        count = self.write_all(commands)
+        return [self.read_reply() for _ in range(count)]
+
+    def write_all(self, commands: Iterable[Command]) -> int:
+        """Sends all commands in one write and waits for nothing; how many there were."""
         encoded = [encode_command(argv) for argv in commands]
         self.write_bytes(b"".join(encoded))
-        return [self.read_reply() for _ in encoded]
+        return len(encoded)
 
     def write(self, *argv: Argument) -> None:
         """Sends one command and waits for nothing."""

@@ -157,3 +157,34 @@ def test_a_stream_that_is_moved_wakes_who_waits_in_the_other_database(talk: Conv
     assert reader.do("XREAD BLOCK 0 STREAMS s 0") == b""
     talk.all("MOVE s 1")
     assert reader.received().startswith(b"*1\r\n")
+
+
+# -- keys that are overwritten -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_", "events"),
+    [
+        ("RENAME a b", ["new b", "rename_from a", "rename_to b", "overwritten b"]),
+        (
+            "RENAME s b",
+            ["new b", "rename_from s", "rename_to b", "overwritten b", "type_changed b"],
+        ),
+        ("COPY a b REPLACE", ["new b", "copy_to b", "overwritten b"]),
+        ("COPY s b REPLACE", ["new b", "copy_to b", "overwritten b", "type_changed b"]),
+        ("SET b 3", ["overwritten b", "set b"]),
+        ("SET s 3", ["overwritten s", "type_changed s", "set s"]),
+        ("GETSET b 3", ["overwritten b", "set b"]),
+        ("MSET b 3 c 4", ["overwritten b", "set b", "new c", "set c"]),
+        ("APPEND b 3", ["append b"]),
+        ("INCR b", ["incrby b"]),
+        ("SETRANGE b 0 3", ["setrange b"]),
+        ("XADD s * f v", ["xadd s"]),
+    ],
+)  # fmt: skip
+def test_who_asks_for_it_learns_what_was_overwritten(
+    talk: Conversation, request_: str, events: list[str]
+) -> None:
+    talk.all("SET a 1", "SET b 2", "XADD s * f v", "CONFIG SET notify-keyspace-events AEnoc")
+    assert not talk.do(request_).startswith(b"-")
+    assert talk.events() == events

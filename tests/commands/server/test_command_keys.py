@@ -1,4 +1,5 @@
-"""COMMAND GETKEYS and GETKEYSANDFLAGS. The replies are those of redis-server 7.0.15."""
+"""COMMAND GETKEYS and GETKEYSANDFLAGS. The replies are those of redis-server 7.0.15, but for the
+keys of XREAD and XREADGROUP, which Redis 8.10 finds by parsing the request."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ def client() -> InProcessClient:
         ("mset a 1 b 2", [b"a", b"b"]),
         ("RENAME a b", [b"a", b"b"]),
         ("XREAD COUNT 1 STREAMS a b 0 0", [b"a", b"b"]),
-        ("XREAD streams a b c", [b"a"]),
+        ("XREADGROUP GROUP g STREAMS COUNT 1 STREAMS k >", [b"k"]),
+        ("xreadgroup COUNT 1 CLAIM 5 NOACK GROUP STREAMS STREAMS streams k >", [b"k"]),
+        ("XREAD MAXCOUNT 5 MAXSIZE 5 BLOCK 0 STREAMS STREAMS 0", [b"STREAMS"]),
         ("XREADGROUP GROUP streams c STREAMS k1 k2 > >", [b"k1", b"k2"]),
         ("xgroup CREATE k g $", [b"k"]),
     ],
@@ -40,6 +43,7 @@ def test_the_keys_of_a_request_are_told(
         ("config get x", b"-ERR The command has no key arguments\r\n"),
         ("SPUBLISH channel message", b"-ERR The command has no key arguments\r\n"),
         ("GET a b", b"-ERR Invalid number of arguments specified for command\r\n"),
+        ("XREAD streams a b c", b"-ERR Invalid arguments specified for command\r\n"),
         ("XREAD a b c", b"-ERR Invalid arguments specified for command\r\n"),
     ],
 )
@@ -64,3 +68,9 @@ def test_set_reads_its_key_only_with_get(client: InProcessClient) -> None:
     assert plain == b"*1\r\n*2\r\n$1\r\nk\r\n~2\r\n+OW\r\n+update\r\n"
     with_get = client.execute("COMMAND", "GETKEYSANDFLAGS", "SET", "k", "v", "get")
     assert with_get == b"*1\r\n*2\r\n$1\r\nk\r\n~3\r\n+RW\r\n+access\r\n+update\r\n"
+
+
+def test_a_key_is_not_incomplete_even_if_its_specification_is(client: InProcessClient) -> None:
+    reply = client.execute("COMMAND", "GETKEYSANDFLAGS", "XREAD", "STREAMS", "k", "0")
+    assert decode(reply) == [[b"k", [b"RO", b"access"]]]
+    assert b"+incomplete\r\n" in client.execute("COMMAND", "INFO", "XREADGROUP")

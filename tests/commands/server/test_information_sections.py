@@ -30,7 +30,7 @@ def test_every_field_is_there_once(server: InProcessServer) -> None:
 
 def test_what_clients_steer_by(client: InProcessClient) -> None:
     found = fields(client, "everything")
-    assert found["redis_version"].startswith("7.4.")
+    assert found["redis_version"].startswith("8.10.")
     assert found["rillway_version"]
     assert found["redis_mode"] == "standalone"
     assert found["arch_bits"] == "64"
@@ -187,3 +187,23 @@ def test_keyspace_tells_databases_that_hold_keys(
 def test_cpu_time_is_told_in_seconds(client: InProcessClient) -> None:
     found = fields(client, "cpu")
     assert (found["used_cpu_user"], found["used_cpu_sys"]) == ("1.000000", "0.500000")
+
+
+def test_keysizes_count_streams_by_entries_and_strings_by_bytes(client: InProcessClient) -> None:
+    assert fields(client, "keysizes") == {}
+    for length in (0, 1, 2, 5, 7, 1024):
+        key = f"s{length}"
+        client.execute("XGROUP", "CREATE", key, "g", "0", "MKSTREAM")
+        client.pipeline(*(("XADD", key, f"{i}-1", "f", "v") for i in range(1, length + 1)))
+    client.execute("SET", "small", "v" * 511)
+    client.execute("SET", "large", "v" * (5 * 1024 * 1024))
+    client.execute("SELECT", "3")
+    client.execute("XADD", "s", "*", "f", "v")
+    assert fields(client, "keysizes") == {
+        "db0_distrib_strings_sizes": "256=1,4M=1",
+        "db0_distrib_streams_items": "0=1,1=1,2=1,4=2,1K=1",
+        "db3_distrib_streams_items": "1=1",
+    }
+    client.execute("XDEL", "s", "1-1")
+    client.execute("XTRIM", "s", "MAXLEN", "0")
+    assert fields(client, "keysizes")["db3_distrib_streams_items"] == "0=1"

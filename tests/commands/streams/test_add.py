@@ -12,6 +12,7 @@ MAX = "18446744073709551615"
 ARITY = "ERR wrong number of arguments for 'xadd' command"
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"
 TOO_SMALL = "ERR The ID specified in XADD is equal or smaller than the target stream top item"
+IDMP_WITH_ID = "ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs"
 EXHAUSTED = "ERR The stream has exhausted the last possible ID, unable to add more items"
 
 
@@ -206,7 +207,7 @@ def test_options_come_in_any_order_and_case(client: Talk) -> None:
 
 def test_an_unknown_option_is_taken_for_an_id(client: Talk) -> None:
     assert client.error("XADD s MAXLEN 5 FOO 5-5 f v") == INVALID_ID
-    assert client.error("XADD s KEEPREF * f v") == INVALID_ID
+    assert client.error("XADD s FOO * f v") == INVALID_ID
 
 
 def test_options_are_checked_before_the_fields_and_the_key(client: Talk) -> None:
@@ -314,3 +315,119 @@ def test_a_transaction_is_whole_before_a_waiter_sees_it(
     reader.raw("XREAD BLOCK 0 STREAMS s $")
     client.pipeline("MULTI", "XADD s 1-1 f v", "XADD s MAXLEN 1 2-2 f v", "EXEC")
     assert reader.received() == [[b"s", [entry("2-2", "f", "v")]]]
+
+
+# -- idempotent producers ----------------------------------------------------------------------
+
+
+def test_what_a_producer_sends_again_is_answered_with_the_first_id(
+    client: Talk, server: InProcessServer
+) -> None:
+    first = client.do("XADD s IDMP p 1 * f a")
+    server.now_ms += 1
+    assert client.do("XADD s IDMP p 1 * f other") == first
+    assert client.ids("s") == [first.decode()]
+    assert client.do("XADD s IDMP p 2 * f a") != first
+    assert client.do("XADD s IDMP q 1 * f a") != first
+    assert client.do("XADD t IDMP p 1 * f a") == b"%d-0" % server.now_ms
+    info = client.fields("XINFO STREAM s")
+    assert (info["pids-tracked"], info["iids-tracked"]) == (2, 3)
+    assert (info["iids-added"], info["iids-duplicates"]) == (3, 1)
+
+
+def test_idmpauto_knows_an_entry_by_its_pairs_in_any_order(client: Talk) -> None:
+    first = client.do("XADD s IDMPAUTO p * a 1 b 2")
+    assert client.do("XADD s IDMPAUTO p * b 2 a 1") == first
+    assert client.do("XADD s IDMPAUTO q * a 1 b 2") != first
+    assert client.do("XADD s IDMPAUTO p * a 2 b 1") != first
+    assert client.do("XADD s IDMPAUTO p * a 1 b 2 a 1") != first
+
+
+def test_ids_of_producers_may_be_long_and_binary(client: Talk) -> None:
+    execute = client.client.execute
+    first = execute("XADD", "s", "IDMP", b"\r\n\0", b"\xff" * 65536, "*", "f", "v")
+    assert execute("XADD", "s", "IDMP", b"\r\n\0", b"\xff" * 65536, "*", "f", "v") == first
+
+
+def test_a_duplicate_neither_trims_nor_needs_its_entry(
+    client: Talk, server: InProcessServer, events: list[tuple[str, str]], propagated: list[str]
+) -> None:
+    first = client.do("XADD s IDMP p 1 * f a")
+    client.all("XADD s * f b", f"XDEL s {first.decode()}", "WATCH s")
+    del events[:], propagated[:]
+    server.now_ms += 1
+    assert Talk(server).do("XADD s IDMP p 1 MAXLEN 0 * f a") == first
+    assert client.do("XLEN s") == 1
+    assert events == []
+    assert propagated == ["XADD s IDMP p 1 MAXLEN 0 * f a"]
+    client.do("MULTI")
+    assert client.raw("EXEC") == b"*0\r\n"
+
+
+def test_a_producers_option_goes_with_all_others(client: Talk) -> None:
+    assert client.raw("XADD s NOMKSTREAM IDMP p 1 * f v") == b"$-1\r\n"
+    first = client.do("XADD s KEEPREF MAXLEN ~ 5 IDMP p 1 LIMIT 0 * f v")
+    assert client.do("XADD s idmp p 1 nomkstream ACKED MINID 5 * f v") == first
+    client.do("MULTI")
+    client.all("XADD s IDMP p 1 * f v", "XADD s IDMP p 2 * f v")
+    assert client.do("EXEC")[0] == first
+    assert client.do("XLEN s") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("IDMP p 1 5-1", IDMP_WITH_ID),
+        ("IDMP p 1 5-*", IDMP_WITH_ID),
+        ("IDMPAUTO p 5", IDMP_WITH_ID),
+        ("IDMP p 1 IDMP p 1 *", "ERR syntax error, IDMP/IDMPAUTO specified multiple times"),
+        ("IDMPAUTO p IDMP p 1 *", "ERR syntax error, IDMP/IDMPAUTO specified multiple times"),
+        ("IDMP p *", INVALID_ID),
+        ("IDMPAUTO *", INVALID_ID),
+        ("ACKED DELREF *", INVALID_ID),
+    ],
+)  # fmt: skip
+def test_options_of_producers_that_do_not_fit_are_refused(
+    client: Talk, options: str, text: str
+) -> None:
+    assert client.error(f"XADD s {options} f v") == text
+    assert client.do("EXISTS s") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("IDMP", "", "1"), b"-ERR syntax error, IDMP requires a non-empty producer ID\r\n"),
+        (("IDMP", "p", ""), b"-ERR syntax error, IDMP requires a non-empty idempotent ID\r\n"),
+        (("IDMPAUTO", ""), b"-ERR syntax error, IDMPAUTO requires a non-empty producer ID\r\n"),
+    ],
+)
+def test_ids_of_producers_may_not_be_empty(
+    client: Talk, words: tuple[str, ...], text: bytes
+) -> None:
+    assert client.client.execute("XADD", "s", *words, "*", "f", "v") == text
+
+
+def test_a_refused_entry_leaves_no_producer_behind(
+    client: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.do("XADD s * f v")
+    monkeypatch.setattr(add, "MAX_ENTRY_BYTES", 5)
+    assert (
+        client.error("XADD s IDMP p 1 * field value") == "ERR Elements are too large to be stored"
+    )
+    client.do(f"XADD s {MAX}-{MAX} f v")
+    assert client.error("XADD s IDMP p 1 * f v") == EXHAUSTED
+    info = client.fields("XINFO STREAM s")
+    assert (info["pids-tracked"], info["iids-tracked"], info["iids-added"]) == (0, 0, 0)
+
+
+def test_an_entry_of_a_producer_is_propagated_with_its_id_which_is_taken_from_a_file_only(
+    client: Talk, server: InProcessServer, propagated: list[str]
+) -> None:
+    first = client.do("XADD s IDMP p 1 * f v").decode()
+    assert propagated == [f"XADD s IDMP p 1 {first} f v"]
+    file = Talk(InProcessServer())
+    file.client.state.replays = True
+    assert file.do(propagated[0]) == first.encode()
+    assert file.do("XADD s IDMP p 1 * f v") == first.encode()

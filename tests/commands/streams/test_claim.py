@@ -327,7 +327,9 @@ def test_a_dropped_entry_is_propagated_in_its_old_owners_name(
     client.do("XDEL s 1-1 2-1")
     propagated.clear()
     client.do(f"{CLAIM} 0 1-1")
-    assert propagated == [claim("1-1", "c", NOW_MS - 1000, 1)]
+    assert propagated == [
+        "MULTI", claim("1-1", "c", NOW_MS - 1000, 1), "XGROUP CREATECONSUMER s g d", "EXEC",
+    ]  # fmt: skip
     propagated.clear()
     client.do(f"{AUTOCLAIM} 0 0 COUNT 2 JUSTID")
     assert propagated[1:-1] == [
@@ -377,3 +379,42 @@ def test_a_transaction_that_watches_the_key_does_not_fail(
     Talk(server).all(f"{CLAIM} 0 1-1", f"{AUTOCLAIM} 0 0")
     client.do("MULTI")
     assert client.raw("EXEC") == b"*0\r\n"
+
+
+# -- entries that nobody owns ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("claim", ["XCLAIM s g d 999999 1-1", "XAUTOCLAIM s g d 999999 0 COUNT 1"])
+def test_what_was_released_can_be_claimed_at_once(client: Talk, claim: str) -> None:
+    client.do("XNACK s g FAIL IDS 1 1-1 RETRYCOUNT 5")
+    client.do(claim)
+    assert client.do("XPENDING s g - + 1") == [[b"1-1", b"d", 0, 6]]
+    assert client.fields("XINFO STREAM s FULL")["groups"][0][11] == 0
+
+
+@pytest.mark.parametrize("claim", ["XCLAIM s g d 999999 1-1", "XAUTOCLAIM s g d 999999 0 COUNT 1"])
+def test_a_released_entry_whose_content_is_gone_is_dropped_as_an_acknowledgement(
+    client: Talk, propagated: list[str], claim: str
+) -> None:
+    client.all("XNACK s g FAIL IDS 1 1-1", "XDEL s 1-1")
+    del propagated[:]
+    client.do(claim)
+    assert client.do("XPENDING s g 1-1 1-1 9") == []
+    assert "XACK s g 1-1" in propagated
+
+
+def test_a_claim_that_only_drops_entries_still_tells_of_its_consumer_and_position(
+    client: Talk, propagated: list[str]
+) -> None:
+    client.all("XNACK s g FAIL IDS 1 1-1", "XDEL s 1-1 2-1")
+    del propagated[:]
+    client.do("XCLAIM s g new 0 1-1 LASTID 9-9")
+    position = propagated[3]
+    assert propagated == [
+        "MULTI", "XACK s g 1-1", "XGROUP CREATECONSUMER s g new", position, "EXEC",
+    ]  # fmt: skip
+    assert position.startswith("XGROUP SETID s g 9-9 ENTRIESREAD ")
+    del propagated[:]
+    client.do("XCLAIM s g newer 0 2-1")
+    assert propagated[1].endswith("FORCE JUSTID LASTID 9-9")
+    assert propagated[2:] == ["XGROUP CREATECONSUMER s g newer", "EXEC"]

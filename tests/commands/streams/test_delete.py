@@ -1,4 +1,4 @@
-"""XDEL."""
+"""XDEL and XDELEX."""
 
 from __future__ import annotations
 
@@ -86,3 +86,100 @@ def test_a_waiter_gets_an_entry_that_the_same_cycle_removes(
     reader.raw("XREAD BLOCK 0 STREAMS s $")
     client.pipeline("XADD s 4-1 f v", "XDEL s 4-1")
     assert reader.received()[0][1][0][0] == b"4-1"
+
+
+# -- XDELEX ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def groups(client: Talk) -> Talk:
+    """Two groups were given 1-1 and 2-1; group one has acknowledged both, and group two 1-1."""
+    client.all("XGROUP CREATE s one 0", "XGROUP CREATE s two 0")
+    client.all("XREADGROUP GROUP one c COUNT 2 STREAMS s >", "XACK s one 1-1 2-1")
+    client.all("XREADGROUP GROUP two c COUNT 2 STREAMS s >", "XACK s two 1-1")
+    return client
+
+
+def test_each_id_has_its_own_answer(client: Talk) -> None:
+    assert client.raw("XDELEX s IDS 3 1-1 9-9 1-1") == b"*3\r\n:1\r\n:-1\r\n:-1\r\n"
+    assert client.ids("s") == ["2-1", "3-1"]
+
+
+def test_without_a_policy_references_are_kept(groups: Talk) -> None:
+    assert groups.do("XDELEX s IDS 1 2-1") == [1]
+    assert groups.do("XDELEX s KEEPREF IDS 1 3-1") == [1]
+    assert groups.do("XPENDING s two")[0] == 1
+
+
+def test_delref_takes_an_entry_out_of_every_group(groups: Talk) -> None:
+    groups.do("XGROUP CREATE s three 0")
+    groups.do("XREADGROUP GROUP three c STREAMS s >")
+    assert groups.do("XDELEX s DELREF IDS 2 2-1 1-1") == [1, 1]
+    assert groups.do("XPENDING s two")[0] == 0
+    assert groups.do("XPENDING s three - + 9")[0][0] == b"3-1"
+    assert groups.do("XINFO CONSUMERS s two")[0][3] == 0
+
+
+def test_delref_drops_references_to_an_entry_that_is_gone(
+    groups: Talk, propagated: list[str], events: list[tuple[str, str]]
+) -> None:
+    groups.do("XDEL s 2-1")
+    del propagated[:], events[:]
+    assert groups.do("XDELEX s DELREF IDS 1 2-1") == [-1]
+    assert groups.do("XPENDING s two")[0] == 0
+    assert (propagated, events) == (["XDELEX s DELREF IDS 1 2-1"], [])
+
+
+def test_acked_spares_what_a_group_has_not_acknowledged_or_was_not_given(groups: Talk) -> None:
+    assert groups.do("XDELEX s ACKED IDS 4 1-1 2-1 3-1 9-9") == [1, 2, 2, 2]
+    assert groups.ids("s") == ["2-1", "3-1"]
+    groups.do("XACK s two 2-1")
+    assert groups.do("XDELEX s ACKED IDS 2 2-1 1-1") == [1, -1]
+
+
+def test_acked_deletes_where_there_is_no_group(client: Talk) -> None:
+    assert client.do("XDELEX s ACKED IDS 2 1-1 9-9") == [1, -1]
+
+
+def test_a_group_that_is_destroyed_refers_to_nothing(groups: Talk) -> None:
+    groups.do("XGROUP CREATE s behind 0")
+    assert groups.do("XDELEX s ACKED IDS 2 1-1 2-1") == [2, 2]
+    groups.do("XGROUP DESTROY s behind")
+    assert groups.do("XDELEX s ACKED IDS 2 1-1 2-1") == [1, 2]
+    groups.do("XGROUP DESTROY s two")
+    assert groups.do("XDELEX s ACKED IDS 1 2-1") == [1]
+
+
+def test_an_unowned_entry_is_a_reference(groups: Talk) -> None:
+    groups.do("XNACK s two FAIL IDS 1 2-1")
+    assert groups.do("XDELEX s ACKED IDS 1 2-1") == [2]
+    assert groups.do("XDELEX s DELREF IDS 1 2-1") == [1]
+    assert groups.do("XPENDING s two")[0] == 0
+
+
+def test_xdelex_of_a_missing_key_finds_nothing(client: Talk) -> None:
+    assert client.do("XDELEX missing ACKED IDS 2 1-1 2-1") == [-1, -1]
+    assert client.error("XDELEX missing IDS 1 bad") == INVALID_ID
+    client.do("SET string v")
+    assert client.error("XDELEX string IDS 1 1-1").startswith("WRONGTYPE ")
+    assert client.error("XDELEX s IDS 2") == "ERR wrong number of arguments for 'xdelex' command"
+
+
+def test_one_invalid_id_and_xdelex_deletes_nothing(client: Talk) -> None:
+    assert client.error("XDELEX s IDS 2 1-1 bad") == INVALID_ID
+    assert len(client.ids("s")) == 3
+
+
+def test_xdelex_tells_what_xdel_tells(
+    groups: Talk, events: list[tuple[str, str]], propagated: list[str], server: InProcessServer
+) -> None:
+    groups.do("XDELEX s ACKED IDS 2 2-1 9-9")
+    assert (events, propagated) == ([], [])
+    groups.do("WATCH s")
+    Talk(server).do("XDELEX s IDS 3 3-1 9-9 1-1")
+    assert events == [("xdel", "s")]
+    assert propagated == ["XDELEX s IDS 3 3-1 9-9 1-1"]
+    groups.do("MULTI")
+    assert groups.raw("EXEC") == b"*-1\r\n"
+    info = groups.fields("XINFO STREAM s")
+    assert (info["max-deleted-entry-id"], info["recorded-first-entry-id"]) == (b"3-1", b"2-1")

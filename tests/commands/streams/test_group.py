@@ -278,3 +278,15 @@ def test_only_a_new_stream_fails_a_transaction_that_watches_the_key(
     other.do("XGROUP CREATE new g $ MKSTREAM")
     client.do("MULTI")
     assert client.raw("EXEC") == b"*-1\r\n"
+
+
+def test_a_group_cannot_have_read_more_than_was_ever_added(client: Talk) -> None:
+    client.all("XADD clipped 1-1 f v", "XADD clipped 2-1 f v")
+    client.do("XGROUP CREATE clipped g 0 ENTRIESREAD 9")
+    assert client.do("XINFO GROUPS clipped")[0][9] == 2
+    client.do("XGROUP SETID clipped g 0 ENTRIESREAD 1")
+    assert client.do("XINFO GROUPS clipped")[0][9] == 1
+    client.do("XGROUP SETID clipped g 0 ENTRIESREAD 3")
+    assert client.do("XINFO GROUPS clipped")[0][9] == 2
+    client.do("XGROUP CREATE new g 0 MKSTREAM ENTRIESREAD 5")
+    assert client.do("XINFO GROUPS new")[0][9] == 0

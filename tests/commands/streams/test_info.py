@@ -33,7 +33,8 @@ def syntax(word: str) -> str:
 
 HEAD = [
     "length", "radix-tree-keys", "radix-tree-nodes", "last-generated-id", "max-deleted-entry-id",
-    "entries-added", "recorded-first-entry-id",
+    "entries-added", "recorded-first-entry-id", "idmp-duration", "idmp-maxsize", "pids-tracked",
+    "iids-tracked", "iids-added", "iids-duplicates",
 ]  # fmt: skip
 
 
@@ -41,14 +42,15 @@ def test_a_stream_is_described_in_the_order_of_redis(client: Talk) -> None:
     flat = client.do("XINFO STREAM s")
     assert names(flat) == [*HEAD, "groups", "first-entry", "last-entry"]
     assert flat[1::2] == [
-        3, 1, 2, b"3-1", b"0-0", 3, b"1-1", 2, entry("1-1", "f", "a"), entry("3-1", "f", "c"),
+        3, 1, 2, b"3-1", b"0-0", 3, b"1-1", 100, 100, 0, 0, 0, 0, 2,
+        entry("1-1", "f", "a"), entry("3-1", "f", "c"),
     ]  # fmt: skip
 
 
 def test_the_description_is_a_map_in_resp3(client: Talk, resp3: Talk) -> None:
     old, new = client.raw("XINFO STREAM s"), resp3.raw("XINFO STREAM s")
-    assert old.startswith(b"*20\r\n$6\r\nlength\r\n:3\r\n")
-    assert new == b"%10" + old.removeprefix(b"*20")
+    assert old.startswith(b"*32\r\n$6\r\nlength\r\n:3\r\n")
+    assert new == b"%16" + old.removeprefix(b"*32")
 
 
 def test_an_empty_stream_has_no_first_and_last_entry(client: Talk, resp3: Talk) -> None:
@@ -77,11 +79,12 @@ def test_the_full_form_shows_entries_groups_and_consumers(client: Talk) -> None:
     ]  # fmt: skip
     one, two = info["groups"]
     assert names(two) == [
-        "name", "last-delivered-id", "entries-read", "lag", "pel-count", "pending", "consumers",
+        "name", "last-delivered-id", "entries-read", "lag", "pel-count", "nacked-count", "pending",
+        "consumers",
     ]  # fmt: skip
-    assert one[1::2] == [b"one", b"3-1", None, 0, 0, [], []]
+    assert one[1::2] == [b"one", b"3-1", None, 0, 0, 0, [], []]
     assert two[1:-1:2] == [
-        b"two", b"2-1", 2, 1, 2, [[b"1-1", b"b", NOW_MS, 1], [b"2-1", b"b", NOW_MS, 1]],
+        b"two", b"2-1", 2, 1, 2, 0, [[b"1-1", b"b", NOW_MS, 1], [b"2-1", b"b", NOW_MS, 1]],
     ]  # fmt: skip
     a, b = two[-1]
     assert names(a) == ["name", "seen-time", "active-time", "pel-count", "pending"]
@@ -91,14 +94,24 @@ def test_the_full_form_shows_entries_groups_and_consumers(client: Talk) -> None:
 
 def test_the_full_form_has_nested_maps_in_resp3(client: Talk, resp3: Talk) -> None:
     raw = resp3.raw("XINFO STREAM s FULL")
-    assert raw.startswith(b"%9\r\n")
+    assert raw.startswith(b"%15\r\n")
     group = decode(raw)[b"groups"][1]
     assert (group[b"name"], group[b"lag"]) == (b"two", 1)
     assert group[b"consumers"][0][b"name"] == b"a"
     assert b"entries-read\r\n_\r\n" in raw
-    assert raw.count(b"%7\r\n") == 2
+    assert raw.count(b"%8\r\n") == 2
     assert raw.count(b"%5\r\n") == 2
     assert b"*4\r\n$3\r\n1-1\r\n$1\r\nb\r\n:1700000000000\r\n:1\r\n" in raw
+
+
+def test_entries_that_nobody_owns_are_counted_and_shown(client: Talk) -> None:
+    client.do("XNACK s two FAIL IDS 1 1-1")
+    two = client.fields("XINFO STREAM s FULL")["groups"][1]
+    assert two[8:14] == [
+        b"pel-count", 2, b"nacked-count", 1,
+        b"pending", [[b"1-1", b"", 0, 1], [b"2-1", b"b", NOW_MS, 1]],
+    ]  # fmt: skip
+    assert [consumer[7] for consumer in two[-1]] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -120,8 +133,8 @@ def test_the_full_form_is_limited_entries_and_each_pending_list_apart(
     info = client.fields(f"XINFO STREAM s FULL{count}")
     group = info["groups"][0]
     assert len(info["entries"]) == entries
-    assert (group[9], len(group[11])) == (20, pending)
-    consumer = group[13][0]
+    assert (group[9], len(group[13])) == (20, pending)
+    consumer = group[15][0]
     assert (consumer[7], len(consumer[9])) == (20, pending)
 
 

@@ -144,3 +144,20 @@ def test_there_must_be_a_stream_with_the_group(client: Talk, form: str) -> None:
         "NOGROUP No such key 's' or consumer group 'nobody'"
     )
     assert client.error(f"XPENDING string g{form}").startswith("WRONGTYPE ")
+
+
+def test_an_entry_without_owner_is_of_nobody_and_always_old_enough(
+    client: Talk, server: InProcessServer
+) -> None:
+    before = client.do("XPENDING s g")
+    rows = client.do("XPENDING s g - + 99")
+    first = rows[0][0].decode()
+    client.do(f"XNACK s g FAIL IDS 1 {first}")
+    assert client.do("XPENDING s g - + 1") == [[first.encode(), b"", -1, rows[0][3]]]
+    assert client.do("XPENDING s g IDLE 999999999 - + 99") == [
+        [first.encode(), b"", -1, rows[0][3]]
+    ]
+    assert client.do("XPENDING s g - + 99 nobody") == []
+    after = client.do("XPENDING s g")
+    assert after[:3] == before[:3]
+    assert sum(int(n) for _, n in after[3]) == after[0] - 1

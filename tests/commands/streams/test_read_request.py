@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.arguments import INT64_MAX
-from commands.streams.read_request import ALL, ReadRequest, parse_read_request
+from commands.streams.read_request import ALL, ReadRequest, key_positions, parse_read_request
 from protocol.errors import ReplyError
 
 NOW_MS = 1_700_000_000_000
@@ -78,7 +78,21 @@ def test_the_deadline_must_be_a_64_bit_number() -> None:
         ("COUNT 5 BLOCK 5", SYNTAX),
         ("COUNT 5 STREAMS", SYNTAX),
         ("COUNT 5 COUNT", SYNTAX),
-        ("MAXCOUNT 5 STREAMS s 0", SYNTAX),
+        ("MAXCOUNT", SYNTAX),
+        ("MAXSIZE STREAMS s 0", b"ERR MAXSIZE must be a positive integer"),
+        ("MAXCOUNT 0 STREAMS s 0", b"ERR MAXCOUNT must be a positive integer"),
+        ("MAXCOUNT -1 STREAMS s 0", b"ERR MAXCOUNT must be a positive integer"),
+        ("MAXCOUNT x STREAMS s 0", b"ERR MAXCOUNT must be a positive integer"),
+        ("MAXSIZE 0 STREAMS s 0", b"ERR MAXSIZE must be a positive integer"),
+        ("MAXSIZE -1 STREAMS s 0", b"ERR MAXSIZE must be a positive integer"),
+        (
+            "COUNT 3 MAXCOUNT 2 STREAMS s 0",
+            b"ERR MAXCOUNT must be greater than or equal to COUNT",
+        ),
+        (
+            "MAXCOUNT 2 COUNT 3 STREAMS s 0",
+            b"ERR MAXCOUNT must be greater than or equal to COUNT",
+        ),
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused_by_both(options: str, text: bytes) -> None:
@@ -110,7 +124,23 @@ def test_streams_and_ids_come_in_equal_numbers() -> None:
         ),
         ("XREADGROUP COUNT 5 STREAMS s >", b"ERR Missing GROUP option for XREADGROUP"),
         ("XREADGROUP GROUP g", SYNTAX),
-        ("XREADGROUP GROUP g c CLAIM 5 STREAMS s >", SYNTAX),
+        (
+            "XREAD CLAIM 5 STREAMS s >",
+            b"ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.",
+        ),
+        (
+            "XREADGROUP GROUP g c CLAIM x STREAMS s >",
+            b"ERR min-idle-time is not an integer or out of range",
+        ),
+        (
+            "XREADGROUP GROUP g c CLAIM 9223372036854775808 STREAMS s >",
+            b"ERR min-idle-time is not an integer or out of range",
+        ),
+        (
+            "XREADGROUP GROUP g c CLAIM -1 STREAMS s >",
+            b"ERR min-idle-time must be a positive integer",
+        ),
+        ("XREADGROUP GROUP g c CLAIM", SYNTAX),
     ],
 )
 def test_options_of_the_other_command_are_refused(request_: str, text: bytes) -> None:
@@ -119,3 +149,32 @@ def test_options_of_the_other_command_are_refused(request_: str, text: bytes) ->
 
 def test_an_unbalanced_list_is_noticed_before_a_missing_group() -> None:
     assert refusal("XREADGROUP STREAMS s").startswith(b"ERR Unbalanced 'xreadgroup'")
+
+
+def test_claim_and_the_caps_are_parsed() -> None:
+    request = parse("XREADGROUP GROUP g c CLAIM 0 COUNT 2 MAXCOUNT 2 MAXSIZE 1 STREAMS s >")
+    assert (request.min_idle_ms, request.max_count, request.max_size) == (0, 2, 1)
+    assert request.is_capped
+    assert not parse("XREADGROUP GROUP g c STREAMS s >").is_capped
+
+
+@pytest.mark.parametrize("count", ["0", "-5"])
+def test_a_count_without_limit_goes_with_every_maxcount(count: str) -> None:
+    assert parse(f"XREAD COUNT {count} MAXCOUNT 1 STREAMS s 0").max_count == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "positions"),
+    [
+        ("XREAD STREAMS a b 0 0", [2, 3]),
+        ("XREADGROUP GROUP STREAMS STREAMS STREAMS STREAMS >", [5]),
+        ("XREAD STREAMS a", []),
+        ("XREAD STREAMS", []),
+        ("XREAD COUNT", []),
+        ("XREAD FOO STREAMS a 0", []),
+    ],
+)
+def test_keys_stand_behind_the_streams_that_is_no_argument(
+    request_: str, positions: list[int]
+) -> None:
+    assert key_positions(request_.encode().split()) == positions

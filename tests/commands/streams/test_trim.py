@@ -146,7 +146,12 @@ def test_the_default_limit_follows_the_size_of_a_node(node_entries: int, limit: 
         ("MAXLEN 5 FOO", SYNTAX),
         ("FOO 5", SYNTAX),
         ("NOMKSTREAM MAXLEN 5", SYNTAX),
-        ("MAXLEN ~ 5 KEEPREF", SYNTAX),
+        ("MAXLEN ~ 5 KEEPREF DELREF", SYNTAX),
+        ("ACKED MAXLEN 5 ACKED", SYNTAX),
+        ("KEEPREF ACKED", SYNTAX),
+        ("LIMIT 5 DELREF", LIMIT_ALONE),
+        ("ACKED LIMIT 0", "ERR syntax error, XTRIM must be called with a trimming strategy"),
+        ("MAXLEN 5 ACKED LIMIT 5", LIMIT_EXACT),
     ],
 )
 def test_options_that_do_not_fit_are_refused(client: Talk, options: str, text: str) -> None:
@@ -240,3 +245,82 @@ def test_a_trim_fails_a_transaction_that_watches_the_key(
     Talk(server).do("XTRIM s MAXLEN 5")
     client.do("MULTI")
     assert client.raw("EXEC") == b"*-1\r\n"
+
+
+# -- references of groups ----------------------------------------------------------------------
+
+
+def read_by_group(client: Talk, acknowledged: str) -> None:
+    """A group is given 1-1 to 8-1, and acknowledges some."""
+    client.all("XGROUP CREATE s g 0", "XREADGROUP GROUP g c COUNT 8 STREAMS s >")
+    client.do(f"XACK s g {acknowledged}")
+
+
+def pending(client: Talk) -> int:
+    total = client.do("XPENDING s g")[0]
+    assert isinstance(total, int)
+    return total
+
+
+def test_a_trim_keeps_references_unless_it_is_told_otherwise(client: Talk) -> None:
+    read_by_group(client, "1-1")
+    assert client.do("XTRIM s MAXLEN 8") == 2
+    assert client.do("XTRIM s KEEPREF MAXLEN 7") == 1
+    assert pending(client) == 7
+    assert client.do("XTRIM s MAXLEN 6 DELREF") == 1
+    assert pending(client) == 6
+    assert client.do("XTRIM s MINID 7 DELREF") == 2
+    assert pending(client) == 4
+
+
+def test_acked_passes_over_what_is_referenced_and_goes_on(client: Talk) -> None:
+    read_by_group(client, "2-1 3-1 5-1 8-1")
+    assert client.do("XTRIM s MAXLEN 7 ACKED") == 3
+    assert client.ids("s") == ["1-1", "4-1", "6-1", "7-1", "8-1", "9-1", "10-1"]
+    assert client.do("XTRIM s MAXLEN 0 ACKED") == 1
+    assert client.ids("s") == ["1-1", "4-1", "6-1", "7-1", "9-1", "10-1"]
+    assert client.do("XTRIM s MINID 99 ACKED") == 0
+
+
+@pytest.mark.parametrize("policy", ["DELREF", "ACKED"])
+def test_with_a_policy_an_approximate_trim_looks_at_each_entry(client: Talk, policy: str) -> None:
+    read_by_group(client, " ".join(f"{i}-1" for i in range(1, 9)))
+    assert client.do(f"XTRIM s MAXLEN ~ 9 {policy}") == 1
+    assert client.do(f"XTRIM s MINID ~ 3-1 {policy}") == 1
+    assert client.ids("s") == remaining(3)
+
+
+def test_xadd_takes_a_policy_for_its_trim(client: Talk) -> None:
+    read_by_group(client, "1-1 3-1")
+    client.do("XADD s ACKED MAXLEN ~ 9 11-1 f v")
+    assert client.ids("s") == ["2-1", *remaining(4), "11-1"]
+    client.do("XADD s MAXLEN 8 DELREF * f v")
+    assert pending(client) == 4
+    client.do("XADD s KEEPREF * f v")  # without a trim it says nothing
+    assert client.do("XLEN s") == 9
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "XTRIM s MAXLEN ~ 4 ACKED",
+        "XTRIM s MINID ~ 8 ACKED",
+        "XTRIM s MINID ~ 99 LIMIT 3 ACKED",
+        "XTRIM s MAXLEN ~ 2 LIMIT 3 DELREF",
+        "XTRIM s MINID ~ 6 DELREF",
+        "XADD s MINID ~ 99 ACKED 50-* f v",
+    ],
+)
+def test_a_trim_with_a_policy_is_propagated_as_one_that_does_the_same(
+    client: Talk, propagated: list[str], request_: str
+) -> None:
+    twin = Talk(nodes_of(7))
+    twin.all(*(f"XADD s {i}-1 f v" for i in range(1, 11)))
+    for talk in (client, twin):
+        read_by_group(talk, "2-1 3-1 5-1")
+    del propagated[:]
+    client.do(request_)
+    twin.all(*propagated)
+    assert "1-1" in client.ids("s") or "DELREF" in request_
+    assert twin.ids("s") == client.ids("s")
+    assert pending(twin) == pending(client)

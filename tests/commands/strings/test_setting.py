@@ -36,7 +36,7 @@ def test_an_expired_key_goes_before_the_new_one_comes(talk: Conversation) -> Non
     talk.server.now_ms += 11
     assert talk.do("SET k w") == OK
     assert talk.events() == ["expired k", "new k", "set k"]
-    assert talk.propagated() == ["DEL k", "SET k w"]
+    assert talk.propagated() == ["MULTI", "DEL k", "SET k w", "EXEC"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""Idempotent production (reference 2.3): a producer sends an entry again, and it is added once.
+
+    IDMP producer-id idempotent-id | IDMPAUTO producer-id         options of XADD
+    XCFGSET, XIDMPRECORD                                          what a stream remembers
+
+A stream remembers, for each producer, the newest idempotent IDs and the entry that each made
+(storage/idempotence.py). IDMPAUTO takes a hash of the fields and values for the idempotent ID.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.arguments import Arguments, parse_int
+from commands.client import Client
+from commands.configuration import Configuration
+from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.streams.delivery import group_changed
+from commands.streams.ids import parse_strict
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entry_id import EntryID
+from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence, automatic_iid
+from storage.stream import Stream
+
+MAX_DURATION_S = 86_400
+MAX_MAXSIZE = 10_000
+
+
+@dataclass(slots=True)
+class Idempotency:
+    """IDMP or IDMPAUTO of one XADD."""
+
+    pid: bytes
+    iid: bytes | None  # None: made from the entry
+
+    def key_of(self, fields: list[bytes]) -> bytes:
+        """The idempotent ID of the entry."""
+        return automatic_iid(fields) if self.iid is None else self.iid
+
+
+def parse_idempotency(argv: Argv, position: int) -> tuple[Idempotency | None, int]:
+    """The option at `position` and the position behind it; None and the same if it is no such.
+
+    An option word without its arguments is not an option. Raises ReplyError.
+    """
+    option = argv[position].upper()
+    if option == b"IDMP" and position + 2 < len(argv):
+        pid, iid = argv[position + 1], argv[position + 2]
+        if not pid:
+            raise errors.idmp_without_pid(option)
+        if not iid:
+            raise ReplyError(errors.IDMP_WITHOUT_IID)
+        return Idempotency(pid, iid), position + 3
+    if option == b"IDMPAUTO" and position + 1 < len(argv):
+        if not argv[position + 1]:
+            raise errors.idmp_without_pid(option)
+        return Idempotency(argv[position + 1], None), position + 2
+    return None, position
+
+
+def new_stream(config: Configuration) -> Stream:
+    """An empty stream with the configuration's defaults for idempotent production."""
+    stream = Stream()
+    defaults = (config.stream_idmp_duration, config.stream_idmp_maxsize)
+    if defaults != (DEFAULT_DURATION_S, DEFAULT_MAXSIZE):
+        stream.idempotence = Idempotence(*defaults)
+    return stream
+
+
+def idempotence_of(stream: Stream) -> Idempotence:
+    """What the stream remembers, from now on if it did not do so yet."""
+    if stream.idempotence is None:
+        stream.idempotence = Idempotence()
+    return stream.idempotence
+
+
+def record(client: Client, stream: Stream, pid: bytes, iid: bytes, entry_id: EntryID) -> None:
+    """Remember which entry a producer's idempotent ID made."""
+    idempotence = idempotence_of(stream)
+    idempotence.record(pid, iid, entry_id)
+    client.instance.idempotence.watch(idempotence)
+
+
+@command(
+    "XCFGSET",
+    arity=-2,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="8.6.0",
+    summary="Sets for how long, and how many, idempotent IDs a stream remembers.",
+    syntax="key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
+    complexity="O(N) with N the number of idempotent IDs that are forgotten.",
+)
+def xcfgset(client: Client, argv: Argv) -> bytes:
+    """OK. A value that differs from the present one makes the stream forget all idempotent IDs.
+
+    Source: Redis 8.6.
+    """
+    key = argv[1]
+    duration_s, maxsize = _parse_limits(argv)
+    stream = client.lookup_stream_for_write(key)
+    if stream is None:
+        raise ReplyError(errors.NO_SUCH_KEY)
+    idempotence = idempotence_of(stream)
+    if idempotence.configure(duration_s, maxsize):
+        group_changed(client, key)
+    return replies.OK
+
+
+def _parse_limits(argv: Argv) -> tuple[int | None, int | None]:
+    """Duration in seconds and maximal size, None for what is not given. Raises ReplyError."""
+    limits = {
+        b"IDMP-DURATION": (MAX_DURATION_S, errors.IDMP_DURATION_RANGE),
+        b"IDMP-MAXSIZE": (MAX_MAXSIZE, errors.IDMP_MAXSIZE_RANGE),
+    }
+    given: dict[bytes, int] = {}
+    arguments = Arguments(argv, 2)
+    while arguments:
+        parameter = arguments.next_keyword()
+        if parameter not in limits or not arguments:
+            raise ReplyError(errors.SYNTAX)
+        if parameter in given:
+            raise errors.specified_twice(parameter)
+        value = parse_int(arguments.next())
+        maximum, out_of_range = limits[parameter]
+        if not 1 <= value <= maximum:
+            raise ReplyError(out_of_range)
+        given[parameter] = value
+    if not given:
+        raise ReplyError(errors.XCFGSET_NOTHING)
+    return given.get(b"IDMP-DURATION"), given.get(b"IDMP-MAXSIZE")
+
+
+@command(
+    "XIDMPRECORD",
+    arity=5,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="8.6.2",
+    summary="Notes which entry a producer's idempotent ID made (internal).",
+    syntax="key producer-id idempotent-id id",
+)
+def xidmprecord(client: Client, argv: Argv) -> bytes:
+    """OK, also if it was noted before. For the append-only file. Source: Redis 8.6.2."""
+    _, key, pid, iid, text = argv
+    if not pid:
+        raise ReplyError(errors.RECORD_WITHOUT_PID)
+    if not iid:
+        raise ReplyError(errors.RECORD_WITHOUT_IID)
+    entry_id = parse_strict(text)
+    stream = client.lookup_stream_for_write(key)
+    if stream is None:
+        raise ReplyError(errors.NO_SUCH_KEY)
+    if entry_id not in stream:
+        raise ReplyError(errors.RECORD_NO_ENTRY)
+    known = None if stream.idempotence is None else stream.idempotence.find(pid, iid)
+    if known is None:
+        record(client, stream, pid, iid, entry_id)
+        group_changed(client, key)
+    elif known != entry_id:
+        raise ReplyError(errors.RECORD_OTHER_ENTRY)
+    return replies.OK

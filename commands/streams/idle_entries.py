@@ -1,0 +1,73 @@
+"""Entries that have been pending for long: what XREADGROUP with CLAIM begins with (reference 2.2).
+
+They come from the whole group, the caller's own among them: first what was released (XNACK), in
+the order of the releases, then the oldest deliveries. The group keeps them in that order
+(storage/delivery_order.py), so that it costs next to nothing to find that there is none.
+"""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.streams.delivery import group_changed, propagate_claim
+from commands.streams.reply_caps import NoCaps
+from storage.group import Consumer, Group, PendingEntry
+from storage.stream import Stream
+
+# A client that waits looks for entries this often at most, unless it knows when one is due.
+MIN_WAKE_MS = 10
+
+
+class ClaimTurn:
+    """One consumer's turn to claim entries of one stream."""
+
+    def __init__(
+        self, client: Client, key: bytes, stream: Stream, group: Group, consumer: Consumer
+    ) -> None:
+        self.client = client
+        self.key = key
+        self.stream = stream
+        self.group = group
+        self.consumer = consumer
+
+    def take(self, min_idle_ms: int, count: int, caps: NoCaps) -> list[bytes]:
+        """Claim up to `count` entries (ALL: no limit); they come back as replies.
+
+        An entry whose content is gone is passed over and stays pending, as in Redis.
+        """
+        now_ms = self.client.instance.now_ms
+        claimed: list[bytes] = []
+        for pending in self.group.claimable(now_ms, min_idle_ms):
+            if len(claimed) == count or not caps.admits():
+                break
+            entry = self.stream.get(pending.entry_id)
+            if entry is None:
+                continue
+            idle_ms = max(now_ms - pending.delivery_ms, 0)
+            claimed.append(with_delivery(entry, idle_ms, pending.delivery_count))
+            caps.spend(1, len(claimed[-1]))
+            self._claim(pending, now_ms)
+        return claimed
+
+    def _claim(self, pending: PendingEntry, now_ms: int) -> None:
+        client, group = self.client, self.group
+        group.claim(pending, self.consumer, now_ms, pending.delivery_count + 1)
+        self.consumer.active_ms = now_ms
+        group_changed(client, self.key)
+        if client.instance.sinks:
+            propagate_claim(client, self.key, group, pending, group.last_delivered_id)
+
+
+def with_delivery(entry: bytes, idle_ms: int, deliveries: int) -> bytes:
+    """An encoded entry with two more elements: idle time, and how often it was delivered before."""
+    return b"*4%b:%d\r\n:%d\r\n" % (entry[len(b"*2") :], idle_ms, deliveries)
+
+
+def next_claimable_ms(group: Group, now_ms: int, min_idle_ms: int) -> int:
+    """When the next pending entry is old enough, or one that is delivered now.
+
+    What is old enough already was passed over because its content is gone.
+    """
+    for pending in group.claimable(now_ms, 0):
+        if pending.consumer is not None and now_ms - pending.delivery_ms < min_idle_ms:
+            return pending.delivery_ms + min_idle_ms
+    return now_ms + max(min_idle_ms, MIN_WAKE_MS)

@@ -1,0 +1,147 @@
+"""Idempotent producing: the IDs that producers gave to what they sent (Redis 8.6).
+
+A producer (pid) names each message (iid). As long as a stream remembers the pair, the message is
+known by the entry it became, and is not added twice. The stream remembers for a number of seconds
+and so many messages of each producer.
+
+Guarantees: the size limit holds at all times. The age limit is kept by `expire`, which is to be
+called now and then, and whose cost is bounded; looking a message up does not test its age. Age is
+that of the entry's ID (reference 2.3).
+
+Leaves out: whether the entry still exists; a duplicate is one even if its entry is gone.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice, takewhile
+
+import xxhash
+
+from storage.entry_id import EntryID, id_ms
+
+DEFAULT_DURATION_S = 100
+DEFAULT_MAXSIZE = 100
+
+HASH_BITS = 128
+
+
+class Idempotence:
+    """The messages that one stream remembers; see the module."""
+
+    __slots__ = (
+        "__weakref__",
+        "added",
+        "duplicates",
+        "duration_s",
+        "iids_tracked",
+        "maxsize",
+        "producers",
+    )
+
+    def __init__(
+        self, duration_s: int = DEFAULT_DURATION_S, maxsize: int = DEFAULT_MAXSIZE
+    ) -> None:
+        self.duration_s = duration_s  # how long a message is remembered
+        self.maxsize = maxsize  # how many messages of a producer are
+        self.producers: dict[bytes, dict[bytes, EntryID]] = {}  # pid -> iid -> entry, oldest first
+        self.iids_tracked = 0
+        self.added = 0  # messages that were ever recorded
+        self.duplicates = 0  # requests that were answered with an entry that was there
+
+    @property
+    def pids_tracked(self) -> int:
+        """How many producers have a message that is remembered."""
+        return len(self.producers)
+
+    def find(self, pid: bytes, iid: bytes) -> EntryID | None:
+        """The entry that a message became; None if it is not remembered."""
+        messages = self.producers.get(pid)
+        return None if messages is None else messages.get(iid)
+
+    def note_duplicate(self) -> None:
+        """Count a request whose message was there already."""
+        self.duplicates += 1
+
+    def record(self, pid: bytes, iid: bytes, entry_id: EntryID) -> None:
+        """Remember a message that is new. The producer's oldest goes if there are too many."""
+        messages = self.producers.setdefault(pid, {})
+        assert iid not in messages
+        messages[iid] = entry_id
+        self.iids_tracked += 1
+        self.added += 1
+        if len(messages) > self.maxsize:
+            self._forget(pid, 1)
+
+    def expire(self, now_ms: int, max_producers: int | None = None) -> int:
+        """Forget what is too old; how many messages these were.
+
+        Looks at `max_producers` at most, and at others the next time. None: at all.
+        """
+        oldest_ms = now_ms - self.duration_s * 1000
+        before = self.iids_tracked
+        for pid in list(islice(self.producers, max_producers)):
+            messages = self.producers.pop(pid)  # and to the end, if anything is left
+            self.producers[pid] = messages
+            old = takewhile(lambda entry_id: id_ms(entry_id) < oldest_ms, messages.values())
+            self._forget(pid, sum(1 for _ in old))
+        return before - self.iids_tracked
+
+    def configure(self, duration_s: int | None = None, maxsize: int | None = None) -> bool:
+        """Change the limits; None leaves one as it is. True if one is different now.
+
+        Then everything is forgotten but the counters, as in Redis.
+        """
+        limits = (
+            self.duration_s if duration_s is None else duration_s,
+            self.maxsize if maxsize is None else maxsize,
+        )
+        if limits == (self.duration_s, self.maxsize):
+            return False
+        self.duration_s, self.maxsize = limits
+        self.producers.clear()
+        self.iids_tracked = 0
+        return True
+
+    def _forget(self, pid: bytes, count: int) -> None:
+        """Forget the oldest messages of a producer, and the producer with the last of them."""
+        messages = self.producers[pid]
+        for iid in list(islice(messages, count)):
+            del messages[iid]
+        self.iids_tracked -= count
+        if not messages:
+            del self.producers[pid]
+
+    def copy(self) -> Idempotence:
+        """An independent memory of the same messages."""
+        twin = Idempotence(self.duration_s, self.maxsize)
+        twin.producers = {pid: messages.copy() for pid, messages in self.producers.items()}
+        twin.iids_tracked = self.iids_tracked
+        twin.added = self.added
+        twin.duplicates = self.duplicates
+        return twin
+
+    def memory_bytes(self) -> int:
+        """An estimate of the memory that it takes, from the first producer."""
+        size = sys.getsizeof(self) + sys.getsizeof(self.producers)
+        for pid, messages in islice(self.producers.items(), 1):
+            iid, entry_id = next(iter(messages.items()))
+            size += self.pids_tracked * (sys.getsizeof(pid) + sys.getsizeof(messages))
+            size += self.iids_tracked * (sys.getsizeof(iid) + sys.getsizeof(entry_id))
+        return size
+
+
+def automatic_iid(fields: list[bytes]) -> bytes:
+    """A name for a message that follows from its content: 16 bytes (IDMPAUTO).
+
+    `fields` is flat: field, value, field, value... The order of the pairs does not matter, and
+    how often each occurs does: their hashes are combined by sum and by exclusive or.
+    """
+    total = combined = 0
+    for field, value in zip(fields[::2], fields[1::2], strict=True):
+        # The length tells where the field ends, and so ("ab", "c") from ("a", "bc").
+        pair = xxhash.xxh3_128_intdigest(b"%d:%b%b" % (len(field), field, value))
+        total += pair
+        combined ^= pair
+    sums = b"%x:%x" % (total % 2**HASH_BITS, combined)
+    return xxhash.xxh3_128_digest(sums)

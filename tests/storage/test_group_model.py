@@ -1,0 +1,219 @@
+"""A group against the model: who owns what, and in which order it can be claimed."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from storage import delivery_order
+from storage.group import MAX_DELIVERIES, Consumer, Group, PendingEntry
+from tests.storage.stream_model import ModelGroup
+
+IDS = st.integers(1, 30)
+SOME_IDS = st.lists(IDS, min_size=1, max_size=12, unique=True).map(sorted)
+CONSUMERS = st.sampled_from([b"alice", b"bob", b"carol"])
+IDLE_TIMES = st.sampled_from([0, 0, 1, 2, 3, 5])
+PASSING_MS = st.sampled_from([0, 0, 1, 1, 2])
+COUNTS = st.sampled_from([0, 1, 7, MAX_DELIVERIES, MAX_DELIVERIES + 1])
+
+
+class GroupMachine(RuleBasedStateMachine):
+    """Does the same to a Group and to a ModelGroup."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.group = Group(b"readers", 0)
+        self.model = ModelGroup(0, -1)
+        self.now_ms = 10
+
+    def consumer(self, name: bytes) -> Consumer:
+        """The consumer, made where it is missing."""
+        self.model.consumers.add(name)
+        known = self.group.consumers.get(name)
+        return known if known is not None else self.group.create_consumer(name, self.now_ms)
+
+    @rule(consumer=CONSUMERS, ids=SOME_IDS, passing_ms=PASSING_MS)
+    def deliver(self, consumer: bytes, ids: list[int], passing_ms: int) -> None:
+        self.now_ms += passing_ms
+        self.group.deliver(self.consumer(consumer), ids, self.now_ms)
+        for entry_id in ids:
+            self.model.claim(entry_id, consumer, self.now_ms, 1)
+
+    @rule(ids=SOME_IDS)
+    def acknowledge_all(self, ids: list[int]) -> None:
+        assert self.group.acknowledge_all(ids) == sum(map(self.model.drop, ids))
+
+    @rule(entry_id=IDS)
+    def acknowledge(self, entry_id: int) -> None:
+        assert self.group.acknowledge(entry_id) == self.model.drop(entry_id)
+
+    @rule(
+        consumer=CONSUMERS,
+        ids=SOME_IDS,
+        age_ms=st.sampled_from([-1, 0, 1, 3, 10]),
+        count=COUNTS,
+    )
+    def claim(self, consumer: bytes, ids: list[int], age_ms: int, count: int) -> None:
+        """XCLAIM with TIME, RETRYCOUNT and FORCE."""
+        delivery_ms = max(0, self.now_ms - age_ms)
+        for entry_id in ids:
+            entry = self.group.pending.get(entry_id)
+            if entry is not None:
+                self.group.claim(entry, self.consumer(consumer), delivery_ms, count)
+            else:
+                self.group.add(entry_id, self.consumer(consumer), delivery_ms, count)
+            self.model.claim(entry_id, consumer, delivery_ms, min(count, MAX_DELIVERIES))
+
+    @rule(consumer=CONSUMERS, ids=SOME_IDS)
+    def assign(self, consumer: bytes, ids: list[int]) -> None:
+        for entry_id in filter(self.group.pending.get, ids):
+            self.group.assign(self.group.pending[entry_id], self.consumer(consumer))
+            known = self.model.pending[entry_id]
+            self.model.claim(entry_id, consumer, known.delivery_ms, known.delivery_count)
+
+    @rule(consumer=CONSUMERS, count=COUNTS)
+    def read_history(self, consumer: bytes, count: int) -> None:
+        for entry in list(self.consumer(consumer).pending.values()):
+            self.group.set_delivery(entry, self.now_ms, count)
+            known = min(count, MAX_DELIVERIES)
+            self.model.claim(entry.entry_id, consumer, self.now_ms, known)
+
+    @rule(ids=SOME_IDS, count=COUNTS)
+    def release(self, ids: list[int], count: int) -> None:
+        """XNACK with FORCE."""
+        for entry_id in reversed(ids):
+            entry = self.group.pending.get(entry_id)
+            if entry is not None:
+                self.group.release(entry, count)
+            else:
+                self.group.add(entry_id, None, self.now_ms, count)
+            self.model.release(entry_id, min(count, MAX_DELIVERIES))
+
+    def are_ties_in_order(self) -> bool:
+        """Whether each time has but one part: then what has the same time comes by ID."""
+        return delivery_order.PART_IDS > 30
+
+    @rule(
+        consumer=CONSUMERS,
+        count=st.sampled_from([1, 3, 100]),
+        idle=IDLE_TIMES,
+        passing_ms=PASSING_MS,
+        skips=st.booleans(),
+    )
+    def claim_idle(
+        self, consumer: bytes, count: int, idle: int, passing_ms: int, skips: bool
+    ) -> None:
+        """XREADGROUP with CLAIM: entries are claimed, or passed over, while the walk goes on."""
+        self.now_ms += passing_ms
+        claimer = self.consumer(consumer)
+        expected = self.model.claimable(self.now_ms, idle)[:count]
+        times = [self.model.pending[entry_id].delivery_ms for entry_id in expected]
+        found: list[PendingEntry] = []
+        found_times = []
+        for entry in islice(self.group.claimable(self.now_ms, idle), count):
+            found.append(entry)
+            found_times.append(entry.delivery_ms)
+            if skips and entry.entry_id % 2:
+                continue
+            deliveries = self.model.pending[entry.entry_id].delivery_count + 1
+            self.group.claim(entry, claimer, self.now_ms, deliveries)
+            known = min(deliveries, MAX_DELIVERIES)
+            self.model.claim(entry.entry_id, consumer, self.now_ms, known)
+        assert found_times == times
+        if self.are_ties_in_order():
+            assert [entry.entry_id for entry in found] == expected
+
+    @rule(ids=SOME_IDS, idle=IDLE_TIMES)
+    def lose_entries_while_they_are_walked(self, ids: list[int], idle: int) -> None:
+        for entry in self.group.claimable(self.now_ms, idle):
+            assert entry.entry_id in self.model.pending
+            while ids and (entry_id := ids.pop()):
+                assert self.group.acknowledge_all([entry_id]) == self.model.drop(entry_id)
+
+    @rule(consumer=CONSUMERS)
+    def delete_consumer(self, consumer: bytes) -> None:
+        mine = [i for i, entry in self.model.pending.items() if entry.consumer == consumer]
+        assert self.group.delete_consumer(consumer) == len(mine)
+        for entry_id in mine:
+            self.model.drop(entry_id)
+        self.model.consumers.discard(consumer)
+
+    @rule(ids=SOME_IDS)
+    def go_on_with_a_copy(self, ids: list[int]) -> None:
+        original, self.group = self.group, self.group.copy()
+        # Whatever becomes of the original must not show in the copy.
+        for entry in list(filter(None, map(original.pending.get, ids))):
+            original.release(entry, 100)
+        original.acknowledge_all(ids[::2])
+        original.disband()
+
+    # A walk tidies up, so these are no invariants, which would look after each step.
+
+    @rule(idle=IDLE_TIMES)
+    def look_at_the_order(self, idle: int) -> None:
+        expected = self.model.claimable(self.now_ms, idle)
+        found = [entry.entry_id for entry in self.group.claimable(self.now_ms, idle)]
+        assert sorted(found) == sorted(expected)
+        if self.are_ties_in_order():
+            assert found == expected
+
+    @rule()
+    def look_at_the_oldest_delivery(self) -> None:
+        owned = self.model.owned()
+        expected = 0 if self.model.released else owned[0][0] if owned else None
+        assert self.group.oldest_delivery_ms() == expected
+
+    # -- what must always hold -----------------------------------------------------------------
+
+    @invariant()
+    def pending_entries_agree(self) -> None:
+        assert self.group.consumers.keys() == self.model.consumers
+        pending = {
+            entry_id: (
+                entry.consumer and entry.consumer.name,
+                entry.delivery_ms,
+                entry.delivery_count,
+            )
+            for entry_id, entry in self.group.pending.items()
+        }
+        assert list(pending) == sorted(self.model.pending)
+        assert pending == {
+            entry_id: (entry.consumer, entry.delivery_ms, entry.delivery_count)
+            for entry_id, entry in self.model.pending.items()
+        }
+
+    @invariant()
+    def released_entries_agree(self) -> None:
+        assert [entry.entry_id for entry in self.group.nacked()] == self.model.released
+
+    @invariant()
+    def a_pel_is_the_union_of_what_consumers_own_and_what_nobody_does(self) -> None:
+        group = self.group
+        union = {e.entry_id: e for c in group.consumers.values() for e in c.pending.values()}
+        released = {entry.entry_id: entry for entry in group.nacked()}
+        owned = sum(len(consumer.pending) for consumer in group.consumers.values())
+        assert owned + group.nacked_count == len(group.pending)
+        assert dict(group.pending.items()) == union | released
+        for consumer in group.consumers.values():
+            assert all(entry.consumer is consumer for entry in consumer.pending.values())
+
+
+@pytest.mark.parametrize(("part_ids", "spare_ids"), [(1024, 1024), (1024, 4), (3, 4)])
+def test_a_group_does_what_its_model_does(
+    part_ids: int, spare_ids: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the parts of the delivery order as they are, and so small that many are needed."""
+    monkeypatch.setattr(delivery_order, "PART_IDS", part_ids)
+    monkeypatch.setattr(delivery_order, "SPARE_IDS", spare_ids)
+    run_state_machine_as_test(
+        GroupMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None)
+    )
