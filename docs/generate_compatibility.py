@@ -1,0 +1,234 @@
+"""Brings the tables of docs/compatibility.md up to date: `python docs/generate_compatibility.py`.
+
+The page is written by hand, but for what stands between `<!-- generated: NAME -->` and
+`<!-- end -->`: that comes from the declarations of the commands, the directives of the
+configuration, the sections of INFO, and the table of differences that the comparison with a real
+redis-server keeps. A test compares the page with what this program would make of it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import commands.catalogue  # noqa: F401  (declares every command)
+from commands import version
+from commands.absent_features import ABSENT, FEATURES, VALUES
+from commands.configuration import DIRECTIVES, Directive
+from commands.registry import COMMANDS, Command
+from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
+from server.inprocess import InProcessServer
+from tests.compat.differences import BLOCKING_DIFFERENCES, DIFFERENCES
+
+PAGE = Path(__file__).with_name("compatibility.md")
+BLOCK = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+GROUPS = {
+    "stream": "Streams",
+    "generic": "Keys",
+    "string": "Strings",
+    "transactions": "Transactions",
+    "pubsub": "Publish and subscribe",
+    "connection": "Connection",
+    "server": "Server",
+    "scripting": "Functions",
+}
+
+# What Redis 7 has and Rillway has not: the feature, and its commands.
+ABSENT_COMMANDS: dict[str, str] = {
+    "Hashes": """hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield
+        hscan hset hsetnx hstrlen hvals""",
+    "Lists": """blmove blmpop blpop brpop brpoplpush lindex linsert llen lmove lmpop lpop lpos lpush
+        lpushx lrange lrem lset ltrim rpop rpoplpush rpush rpushx""",
+    "Sets": """sadd scard sdiff sdiffstore sinter sintercard sinterstore sismember smembers
+        smismember smove spop srandmember srem sscan sunion sunionstore""",
+    "Sorted sets": """bzmpop bzpopmax bzpopmin zadd zcard zcount zdiff zdiffstore zincrby zinter
+        zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember zrange
+        zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank
+        zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore zunion
+        zunionstore""",
+    "Places on a map": """geoadd geodist geohash geopos georadius georadius_ro georadiusbymember
+        georadiusbymember_ro geosearch geosearchstore""",
+    "Bits of strings, common parts of strings": """bitcount bitfield bitfield_ro bitop bitpos getbit
+        setbit lcs""",
+    "HyperLogLogs": "pfadd pfcount pfdebug pfmerge pfselftest",
+    "Sorting": "sort sort_ro",
+    "Scripts": """eval eval_ro evalsha evalsha_ro fcall fcall_ro script function|delete
+        function|dump function|kill function|load function|restore""",
+    "Snapshots and the append-only file": "bgrewriteaof bgsave save",
+    "Serialized values": "dump restore restore-asking migrate",
+    "Replication": "failover psync replconf replicaof slaveof sync wait",
+    "Cluster": "asking cluster readonly readwrite",
+    "Access control lists": "acl",
+    "Modules": "module",
+    "Figures of the allocator": "memory|malloc-stats",
+}
+
+
+# -- tables --------------------------------------------------------------------------------------
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table; a bar inside of a cell is escaped."""
+    titles = list(head)
+    lines = [titles, ["---"] * len(titles), *([*row] for row in rows)]
+    return "".join("| " + " | ".join(map(_cell, line)) + " |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def code(text: str) -> str:
+    """`text` as code; nothing for nothing."""
+    return f"`{text}`" if text else ""
+
+
+def codes(words: Iterable[str]) -> str:
+    return ", ".join(map(code, words))
+
+
+def version_text() -> str:
+    return (
+        f"Rillway {version.RILLWAY_VERSION} answers as Redis {version.REDIS_VERSION} does,\n"
+        "which is also what INFO and HELLO report as `redis_version`.\n"
+    )
+
+
+# -- commands ------------------------------------------------------------------------------------
+
+
+def callable_commands() -> list[Command]:
+    """Every command and sub-command that can be sent, in the order of the alphabet."""
+    found: list[Command] = []
+    for name in sorted(COMMANDS):
+        subcommands = COMMANDS[name].subcommands
+        found += [subcommands[sub] for sub in sorted(subcommands)] or [COMMANDS[name]]
+    return found
+
+
+def commands_text() -> str:
+    """A table for each group."""
+    found = callable_commands()
+    assert {command.group for command in found} == set(GROUPS)
+    parts = [f"{len(found)} commands, sub-commands counted one by one.\n"]
+    for group, title in GROUPS.items():
+        rows = [_command_row(command) for command in found if command.group == group]
+        head = ("command", "arguments", "since Redis", "what it does")
+        parts.append(f"### {title}\n\n{table(head, rows)}")
+    return "\n".join(parts)
+
+
+def _command_row(command: Command) -> list[str]:
+    name = command.fullname.decode().upper().replace("|", " ")
+    return [code(name), code(command.syntax), command.since, command.summary]
+
+
+def absent_commands_text() -> str:
+    rows = [
+        (feature, codes(name.upper().replace("|", " ") for name in sorted(names.split())))
+        for feature, names in ABSENT_COMMANDS.items()
+    ]
+    return table(("feature", "commands"), rows)
+
+
+# -- configuration -------------------------------------------------------------------------------
+
+
+def directives_text() -> str:
+    rows = [_directive_row(name, directive) for name, directive in sorted(DIRECTIVES.items())]
+    return table(("directive", "default", "values", "changed by CONFIG SET"), rows)
+
+
+def _directive_row(name: str, directive: Directive) -> list[str]:
+    if name != directive.name:
+        return [code(name), "", f"another name for `{directive.name}`", ""]
+    default = directive.kind.format(directive.default) or '""'
+    changed = "yes"
+    if directive.immutable:
+        changed = "no"
+    elif directive.protected:
+        changed = "if enable-protected-configs allows it"
+    return [code(name), code(default), directive.kind.expected, changed]
+
+
+def absent_directives_text() -> str:
+    rows = []
+    for feature, values in ABSENT.items():
+        accepted = [f"{name} {value}" if value else f'{name} ""' for name, value in values.items()]
+        rows.append((feature, codes(accepted)))
+    for feature in dict.fromkeys(FEATURES[name] for name in FEATURES if name not in VALUES):
+        names = [n for n, f in FEATURES.items() if f == feature and n not in VALUES]
+        rows.append((feature, f"{codes(names)}: refused with any value"))
+    return table(("Rillway does not have ... yet", "accepted as"), rows)
+
+
+# -- INFO ----------------------------------------------------------------------------------------
+
+
+def info_text() -> str:
+    rows = []
+    for name, lines in _info_sections().items():
+        plain = "when asked for" if name in ONLY_WHEN_ASKED_FOR else "yes"
+        rows.append((code(name), plain, codes(dict.fromkeys(map(_field_name, lines))) or "none"))
+    return table(("section", "in a plain INFO", "fields"), rows)
+
+
+def _info_sections() -> dict[str, list[str]]:
+    """The lines of every section, of a server on which each of them has some."""
+    server = InProcessServer()
+    client = server.connect()
+    for argv in (("SET", "k", "v"), ("XLEN", "k")):
+        client.execute(*argv)
+    return {
+        name: [field for field, _ in section(server.instance)] for name, section in SECTIONS.items()
+    }
+
+
+def _field_name(name: str) -> str:
+    """The names that hold a command, an error or a number stand for many."""
+    name = re.sub(r"^(cmdstat_|latency_percentiles_usec_).*", r"\1<command>", name)
+    name = re.sub(r"^errorstat_.*", "errorstat_<error>", name)
+    return re.sub(r"^(db|listener)\d+", r"\1<number>", name)
+
+
+# -- newer than 7.0 ------------------------------------------------------------------------------
+
+
+def newer_text() -> str:
+    found: dict[tuple[str, str, str], None] = {}
+    for difference in DIFFERENCES:
+        found[difference.name, difference.since, difference.reason] = None
+    for blocking in BLOCKING_DIFFERENCES:
+        found["blocked clients", blocking.since, blocking.reason] = None
+    return table(("what", "since Redis", "how it is"), found)
+
+
+# -- the page ------------------------------------------------------------------------------------
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "version": version_text,
+    "commands": commands_text,
+    "absent-commands": absent_commands_text,
+    "directives": directives_text,
+    "absent-directives": absent_directives_text,
+    "info": info_text,
+    "newer": newer_text,
+}
+
+
+def updated(page: str) -> str:
+    """The page with its generated blocks as they should be. Raises KeyError for an unknown one."""
+    return BLOCK.sub(lambda found: f"{found[1]}\n{BLOCKS[found[2]]()}\n{found[3]}", page)
+
+
+def main() -> None:
+    PAGE.write_text(updated(PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()
