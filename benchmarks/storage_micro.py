@@ -166,6 +166,46 @@ def measure_groups(count: int) -> None:
     report(f"slowest acknowledgement of {count:,}", slowest * 1e6, "us")
 
 
+def measure_waiting_groups(count: int) -> None:
+    """What it costs to ask ten groups, when one of them has `count` pending entries."""
+    stream = Stream()
+    group = stream.groups[b"g"] = Group(b"g", 0)
+    consumer = group.create_consumer(b"c", START_MS)
+    for first in range(0, count, 100):
+        batch = [make_id(START_MS + number, 0) for number in range(first, first + 100)]
+        group.deliver(consumer, batch, START_MS + first // 1000)
+    last_id = group.last_delivered_id = make_id(START_MS + count, 0)
+    for number in range(9):
+        stream.groups[b"%d" % number] = Group(b"%d" % number, last_id)
+    measure(
+        f"claimable, none of {count:,}",
+        lambda: next(group.claimable(START_MS, 5000), None),
+        1,
+        1000,
+    )
+    measure(f"oldest delivery of {count:,}", group.oldest_delivery_ms, 1, 1000)
+    now_ms = START_MS + 10**9
+
+    def claim_one_by_one() -> None:
+        for _ in range(1000):
+            entry = next(group.claimable(now_ms, 5000))
+            group.claim(entry, consumer, now_ms, 2)
+
+    measure(f"claim the oldest of {count:,}", claim_one_by_one, 1000)
+    ids = [make_id(START_MS + number, 0) for number in range(0, count, count // 1000)]
+    somewhere = random.Random(1).sample(ids, len(ids))
+    measure(
+        f"is_referenced, ten groups, {count:,} pending",
+        lambda: [stream.is_referenced(entry_id) for entry_id in somewhere],
+        len(ids),
+    )
+    measure(
+        f"is_referenced, ten groups, acknowledged, {count:,}",
+        lambda: [stream.is_referenced(entry_id + 1) for entry_id in somewhere],
+        len(ids),
+    )
+
+
 def resident_bytes() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
@@ -184,13 +224,13 @@ def memory_of_entries(count: int, per_ms: int) -> tuple[float, float]:
     return (resident_bytes() - before) / count, stream.memory_bytes(0) / count
 
 
-def memory_of_pending(count: int) -> tuple[float, float]:
+def memory_of_pending(count: int, per_ms: int) -> tuple[float, float]:
     """(measured, estimated) bytes of a pending entry, its ID included."""
     before = resident_bytes()
     group = Group(b"g", 0)
     consumer = group.create_consumer(b"c", START_MS)
-    for start in range(0, count, 100):
-        batch = [make_id(START_MS + number, 0) for number in range(start, start + 100)]
+    for start in range(0, count, per_ms):
+        batch = [make_id(START_MS + number, 0) for number in range(start, start + per_ms)]
         group.deliver(consumer, batch, START_MS + start)
     gc.collect()
     return (resident_bytes() - before) / count, group.memory_bytes() / count
@@ -200,7 +240,8 @@ def measure_memory(count: int) -> None:
     figures = [
         ("an entry, one in a millisecond", partial(memory_of_entries, count, 1)),
         ("an entry, sixteen in a millisecond", partial(memory_of_entries, count, 16)),
-        ("a pending entry", partial(memory_of_pending, count)),
+        ("a pending entry, a hundred in a delivery", partial(memory_of_pending, count, 100)),
+        ("a pending entry, each delivered by itself", partial(memory_of_pending, count, 1)),
     ]
     for what, figure in figures:
         # Each in a process of its own, whose heap has no gaps from what was there before.
@@ -220,6 +261,7 @@ def main() -> None:
     measure_reads(speed_count)
     measure_deletes(speed_count)
     measure_groups(speed_count)
+    measure_waiting_groups(count)
 
 
 if __name__ == "__main__":

@@ -64,11 +64,14 @@ class Idempotence:
         self.duplicates += 1
 
     def record(self, pid: bytes, iid: bytes, entry_id: EntryID) -> None:
-        """Remember a message that is new. The producer's oldest goes if there are too many."""
+        """Remember a message that is new. The producer's oldest goes if there are too many.
+
+        A copy that forgets later than its original may remember it still; the new entry counts.
+        """
         messages = self.producers.setdefault(pid, {})
-        assert iid not in messages
+        if messages.pop(iid, None) is None:
+            self.iids_tracked += 1
         messages[iid] = entry_id
-        self.iids_tracked += 1
         self.added += 1
         if len(messages) > self.maxsize:
             self._forget(pid, 1)

@@ -95,13 +95,13 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     if stream is None and options.no_mkstream:
         return replies.NIL[client.resp]
     idempotency = options.idempotency
-    iid = b"" if idempotency is None else idempotency.key_of(fields)
-    if idempotency is not None and stream is not None and stream.idempotence is not None:
-        known = stream.idempotence.find(idempotency.pid, iid)
+    if idempotency is not None and options.ms is None:
+        known = idempotency.find(stream)
         if known is not None:
-            stream.idempotence.note_duplicate()
             client.changed()  # a copy counts duplicates as well
             return id_bulk(known)
+        if client.replays:  # a duplicate where it comes from, but forgotten here: still no entry
+            return replies.NIL[client.resp]
     entry_id = _choose_id(stream, options, client.instance.now_ms)
     trim = options.trim
     if stream is not None and trim is not None and trim.may_remove(stream):
@@ -110,7 +110,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     longer = client.db.values[key]
     assert isinstance(longer, Stream)
     if idempotency is not None:
-        record(client, longer, idempotency.pid, iid, entry_id)
+        record(client, longer, idempotency.pid, idempotency.iid, entry_id)
     if trim is not None and trim.apply(longer):
         client.notify(notifications.STREAM, b"xtrim", key)
     if client.instance.sinks:
@@ -202,17 +202,16 @@ def _parse_options(client: Client, argv: Argv) -> AddOptions:
     position = 2
     while position < len(argv) and argv[position] != b"*":
         behind = trim_options.take(argv, position)
-        given = None
-        if behind == position:
-            given, behind = parse_idempotency(argv, position)
-        if given is not None and idempotency is not None:
-            raise ReplyError(errors.IDMP_TWICE)
-        idempotency = given or idempotency
         if behind > position:
             position = behind
         elif argv[position].upper() == b"NOMKSTREAM":
             no_mkstream = True
             position += 1
+        elif (given := parse_idempotency(argv, position)) is not None:
+            if idempotency is not None:
+                raise ReplyError(errors.IDMP_TWICE)
+            idempotency = given
+            position += given.words
         else:
             ms, seq = _parse_id(argv[position])
             break
@@ -224,6 +223,8 @@ def _parse_options(client: Client, argv: Argv) -> AddOptions:
         raise errors.wrong_arity(b"xadd")
     if ms == 0 and seq == 0:
         raise ReplyError(errors.XADD_ID_ZERO)
+    if idempotency is not None:
+        idempotency.complete(argv[position + 1 :])
     return AddOptions(position, ms, seq, no_mkstream, trim, idempotency)
 
 

@@ -29,20 +29,30 @@ MAX_MAXSIZE = 10_000
 
 @dataclass(slots=True)
 class Idempotency:
-    """IDMP or IDMPAUTO of one XADD."""
+    """IDMP or IDMPAUTO of one XADD: how the producer names what it sends."""
 
     pid: bytes
-    iid: bytes | None  # None: made from the entry
+    iid: bytes  # empty until it is made from the entry (IDMPAUTO)
+    words: int  # that the option takes in the request
 
-    def key_of(self, fields: list[bytes]) -> bytes:
-        """The idempotent ID of the entry."""
-        return automatic_iid(fields) if self.iid is None else self.iid
+    def complete(self, fields: list[bytes]) -> None:
+        """Make the idempotent ID from the entry, if the producer gave none."""
+        self.iid = self.iid or automatic_iid(fields)
+
+    def find(self, stream: Stream | None) -> EntryID | None:
+        """The entry that was added when this was sent before; the duplicate is counted."""
+        if stream is None or stream.idempotence is None:
+            return None
+        known = stream.idempotence.find(self.pid, self.iid)
+        if known is not None:
+            stream.idempotence.note_duplicate()
+        return known
 
 
-def parse_idempotency(argv: Argv, position: int) -> tuple[Idempotency | None, int]:
-    """The option at `position` and the position behind it; None and the same if it is no such.
+def parse_idempotency(argv: Argv, position: int) -> Idempotency | None:
+    """The option at `position`, if it is one; raises ReplyError.
 
-    An option word without its arguments is not an option. Raises ReplyError.
+    An option word without its arguments is not an option.
     """
     option = argv[position].upper()
     if option == b"IDMP" and position + 2 < len(argv):
@@ -51,12 +61,12 @@ def parse_idempotency(argv: Argv, position: int) -> tuple[Idempotency | None, in
             raise errors.idmp_without_pid(option)
         if not iid:
             raise ReplyError(errors.IDMP_WITHOUT_IID)
-        return Idempotency(pid, iid), position + 3
+        return Idempotency(pid, iid, words=3)
     if option == b"IDMPAUTO" and position + 1 < len(argv):
         if not argv[position + 1]:
             raise errors.idmp_without_pid(option)
-        return Idempotency(argv[position + 1], None), position + 2
-    return None, position
+        return Idempotency(argv[position + 1], b"", words=2)
+    return None
 
 
 def new_stream(config: Configuration) -> Stream:

@@ -44,7 +44,7 @@ class Trim:
     approximate: bool
     limit: int  # entries at most, 0: no limit; only approximate trims have one
     threshold_position: int  # where it stands in argv
-    limit_position: int  # where the word LIMIT stands in argv, 0 if it is not given
+    limit_positions: list[int]  # where the word LIMIT stands in argv; it may be given again
     references: References = References.KEEP
 
     def apply(self, stream: Stream) -> int:
@@ -87,8 +87,8 @@ class Trim:
             threshold = format_id(stream.first_id if stream.length else MAX_ID)
         exact[self.threshold_position] = threshold
         exact[self.threshold_position - 1] = b"="
-        if self.limit_position:
-            del exact[self.limit_position : self.limit_position + 2]
+        for position in reversed(self.limit_positions):
+            del exact[position : position + 2]
         return exact
 
 
@@ -99,7 +99,7 @@ class TrimOptions:
         "_approximate",
         "_by_length",
         "_limit",
-        "_limit_at",
+        "_limits_at",
         "_references",
         "_threshold",
         "_threshold_at",
@@ -111,7 +111,7 @@ class TrimOptions:
         self._threshold_at = 0  # 0: no strategy yet
         self._approximate = False
         self._limit = 0
-        self._limit_at = 0
+        self._limits_at: list[int] = []
         self._references: References | None = None  # None: no word for it yet
 
     def take(self, argv: Argv, position: int) -> int:
@@ -133,7 +133,7 @@ class TrimOptions:
             self._limit = parse_int(argv[position + 1])
             if self._limit < 0:
                 raise ReplyError(errors.TRIM_LIMIT_NEGATIVE)
-            self._limit_at = position
+            self._limits_at.append(position)
             return position + 2
         return position
 
@@ -163,12 +163,12 @@ class TrimOptions:
             raise ReplyError(errors.TRIM_LIMIT_WITHOUT_STRATEGY)
         if required and not self._threshold_at:
             raise ReplyError(errors.XTRIM_WITHOUT_STRATEGY)
-        if self._limit_at and not self._approximate:
+        if self._limits_at and not self._approximate:
             raise ReplyError(errors.TRIM_LIMIT_WITHOUT_APPROX)
         if not self._threshold_at:
             return None
         limit = self._limit
-        if self._approximate and not self._limit_at:
+        if self._approximate and not self._limits_at:
             limit = default_limit(config)
         return Trim(
             self._by_length,
@@ -176,7 +176,7 @@ class TrimOptions:
             self._approximate,
             limit,
             self._threshold_at,
-            self._limit_at,
+            self._limits_at,
             self._references or References.KEEP,
         )
 

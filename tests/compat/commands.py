@@ -196,7 +196,7 @@ key_command: Drafts = weighted(
     (2, command(b"PERSIST", arg.any_key)),
     (
         3,
-        command(b"OBJECT", one_of(b"ENCODING", b"REFCOUNT", b"IDLETIME", b"FREQ"), arg.any_key),
+        command(b"OBJECT", one_of(b"ENCODING", b"ENCODING", b"IDLETIME", b"FREQ"), arg.any_key),
     ),
     (1, command(b"KEYS", _pattern)),
     (

@@ -73,6 +73,13 @@ def test_a_negative_time_to_live_is_exact() -> None:
     assert not agree([b"PTTL", b"k"], b":0\r\n", b":-1\r\n")
 
 
+def test_no_key_of_a_sequence_is_idle() -> None:
+    argv = [b"OBJECT", b"IDLETIME", b"s"]
+    assert agree(argv, b":0\r\n", b":5\r\n")
+    assert not agree(argv, b":1795211945\r\n", b":0\r\n")
+    assert not agree(argv, b"$-1\r\n", b":0\r\n")
+
+
 def test_a_generated_id_may_have_another_time_and_sequence() -> None:
     argv = [b"XADD", b"s", b"*", b"f", b"v"]
     assert agree(argv, bulk(b"1795211126256-1"), bulk(b"1795211126250-0"))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.group import NEVER, UNKNOWN, Consumer, Group, PendingEntry
+from storage.group import MAX_DELIVERIES, NEVER, UNKNOWN, Consumer, Group, PendingEntry
 
 
 @pytest.fixture
@@ -197,3 +197,67 @@ def test_the_estimate_of_memory_grows_with_what_is_pending(group: Group) -> None
     group.deliver(group.consumers[b"bob"], list(range(1000, 11_000)), 300)
     grown = group.memory_bytes() - small
     assert 10_000 * 100 < grown < 10_000 * 250
+
+
+# -- entries that nobody owns ------------------------------------------------------------------
+
+
+def test_a_released_entry_is_pending_and_nobodys(group: Group) -> None:
+    pending = entry(group, 3)
+    group.release(pending, 4)
+    assert (pending.consumer, pending.delivery_ms, pending.delivery_count) == (None, 0, 4)
+    assert entry(group, 3) is pending
+    assert owned(group.consumers[b"alice"]) == [1, 2, 4, 5]
+    assert group.nacked_count == 1
+    assert list(group.nacked()) == [pending]
+
+
+def test_an_entry_can_be_pending_without_having_been_delivered(group: Group) -> None:
+    pending = group.add(20, None, 500, 0)
+    assert (pending.consumer, pending.delivery_ms, pending.delivery_count) == (None, 0, 0)
+    assert list(group.nacked()) == [pending]
+
+
+def test_a_released_entry_is_acknowledged_as_any_other(group: Group) -> None:
+    group.release(entry(group, 3), 1)
+    assert group.acknowledge_all([3, 4, 99, 3]) == 2
+    assert (group.nacked_count, len(group.pending)) == (0, 6)
+
+
+def test_a_released_entry_stays_when_its_former_owner_goes(group: Group) -> None:
+    group.release(entry(group, 3), 1)
+    assert group.delete_consumer(b"alice") == 4
+    assert list(group.pending) == [3, 6, 7, 8]
+    assert group.nacked_count == 1
+
+
+def test_a_released_entry_is_claimed_and_delivered_again(group: Group) -> None:
+    bob = group.consumers[b"bob"]
+    for entry_id in (2, 3):
+        group.release(entry(group, entry_id), 4)
+    group.assign(entry(group, 2), bob)
+    group.deliver(bob, [3], 500)
+    assert (entry(group, 2).delivery_ms, entry(group, 2).delivery_count) == (0, 4)
+    assert (entry(group, 3).delivery_ms, entry(group, 3).delivery_count) == (500, 1)
+    assert owned(bob) == [2, 3, 6, 7, 8]
+    assert group.nacked_count == 0
+    assert_consistent(group)
+
+
+def test_only_an_owned_entry_has_a_delivery_to_change(group: Group) -> None:
+    group.release(entry(group, 3), 1)
+    with pytest.raises(AssertionError):
+        group.set_delivery(entry(group, 3), 500, 1)
+
+
+def test_delivery_counts_stop_at_the_greatest_number() -> None:
+    group = Group(b"readers", 0)
+    alice = group.create_consumer(b"alice", 0)
+    pending = group.add(1, alice, 0, MAX_DELIVERIES + 1)
+    assert pending.delivery_count == MAX_DELIVERIES
+    group.claim(pending, alice, 5, pending.delivery_count + 1)
+    assert pending.delivery_count == MAX_DELIVERIES
+    group.set_delivery(pending, 6, pending.delivery_count + 1)
+    assert pending.delivery_count == MAX_DELIVERIES
+    group.release(pending, MAX_DELIVERIES + 1)
+    assert pending.delivery_count == MAX_DELIVERIES

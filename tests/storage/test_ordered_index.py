@@ -237,6 +237,12 @@ class IndexMachine(RuleBasedStateMachine):
         self.index.clear()
         self.model.clear()
 
+    @rule(data=st.data(), strange=st.sets(st.integers(0, 2**128 - 1), max_size=2))
+    def get_many(self, data: st.DataObject, strange: set[int]) -> None:
+        known = data.draw(st.sets(st.sampled_from(sorted(self.model)))) if self.model else set()
+        keys = sorted(known | strange)
+        assert self.index.get_many(keys) == [self.model.get(key) for key in keys]
+
     @rule()
     def look_at_the_ends(self) -> None:
         assert self.index.first_key() == min(self.model, default=None)

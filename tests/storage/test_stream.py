@@ -10,6 +10,7 @@ import pytest
 
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_id, next_id
 from storage.group import UNKNOWN, Group
+from storage.idempotence import Idempotence
 from storage.stream import Stream
 
 
@@ -99,6 +100,38 @@ def test_a_count_ends_a_range() -> None:
         ids = [make_id(n, 0) for n in expected]
         assert stream.ids(MIN_ID, MAX_ID, count) == ids
         assert stream.range_with_ids(MIN_ID, MAX_ID, count) == (ids, chunks)
+
+
+@pytest.mark.parametrize("node_entries", [1, 3, 100])
+def test_a_range_within_a_number_of_bytes_ends_with_the_entry_that_uses_them_up(
+    node_entries: int,
+) -> None:
+    stream = Stream()
+    for entry_id in range(1, 10):
+        stream.append(entry_id, [b"f", b"v"], node_entries, 0)
+    size = len(wire((1, [b"f", b"v"])))
+    expected = {0: 0, 1: 1, size - 1: 1, size: 1, size + 1: 2, 3 * size: 3, 3 * size + 1: 4}
+    for max_bytes, count in expected.items():
+        ids, chunks, used_bytes = stream.range_within(MIN_ID, MAX_ID, -1, max_bytes)
+        assert ids == list(range(1, count + 1))
+        assert b"".join(chunks) == joined(stream.range(MIN_ID, MAX_ID, count))[1]
+        assert used_bytes == count * size
+    ids, _, used_bytes = stream.range_within(2, 7, 4, 100 * size)
+    assert (ids, used_bytes) == ([2, 3, 4, 5], 4 * size)
+
+
+def test_a_copy_remembers_the_messages_of_producers_by_itself() -> None:
+    stream = numbered(1)
+    assert stream.copy().idempotence is None
+    small = stream.memory_bytes()
+    stream.idempotence = Idempotence()
+    stream.idempotence.record(b"p", b"1", 1)
+    twin = stream.copy()
+    stream.idempotence.record(b"p", b"2", 2)
+    assert twin.idempotence is not None
+    assert twin.idempotence.find(b"p", b"1") == 1
+    assert twin.idempotence.find(b"p", b"2") is None
+    assert stream.memory_bytes() > small
 
 
 def test_a_reverse_range_begins_at_its_end() -> None:

@@ -27,6 +27,8 @@ GAPS = st.sampled_from([1, 1, 1 << 64, 3 << 64, (1 << 64) - 1, 300 << 64, 1 << 1
 FIELDS = st.lists(st.binary(max_size=6), min_size=2, max_size=6).map(
     lambda parts: parts[: len(parts) // 2 * 2]
 )
+LIMITS = st.sampled_from([0, 0, 1, 2, 10, 15])
+REFERENCES = st.sampled_from([References.KEEP, References.DELETE, References.ACKED])
 COUNTS = st.sampled_from([-1, 0, 1, 3, 10, 100])
 
 
@@ -82,6 +84,10 @@ class StreamMachine(RuleBasedStateMachine):
             assert reply == b"$%d\r\n%b\r\n" % (len(id_text), id_text)
             self.model.append(entry_id, fields, self.node_entries)
 
+    @rule(count=st.sampled_from([5, 9, 12, 30]))
+    def append_many(self, count: int) -> None:
+        self.append(1, [b"f", b"v"], count)
+
     @rule(data=st.data(), count=st.sampled_from([1, 1, 2, 12]))
     def delete(self, data: st.DataObject, count: int) -> None:
         for _ in range(count):
@@ -89,65 +95,44 @@ class StreamMachine(RuleBasedStateMachine):
             assert self.stream.delete(entry_id) == self.model.delete(entry_id)
 
     @rule(
-        spare=st.sampled_from([0, 1, 2, 5, 9, 10, 11, 50]),
+        surplus=st.sampled_from([0, 1, 1, 2, 3, 5, 9, 10, 11, 50]),
         approximate=st.booleans(),
-        limit=st.sampled_from([0, 0, 1, 2, 10, 15]),
+        limit=LIMITS,
+        references=REFERENCES,
     )
-    def trim_to_length(self, spare: int, approximate: bool, limit: int) -> None:
-        limit = limit if approximate else 0
-        max_length = max(0, self.model.length - spare)
-        removed = self.stream.trim_to_length(max_length, approximate=approximate, limit=limit)
-        assert removed == self.model.trim_to_length(max_length, approximate, limit)
-
-    @rule(data=st.data(), approximate=st.booleans(), limit=st.sampled_from([0, 0, 1, 2, 10, 15]))
-    def trim_before(self, data: st.DataObject, approximate: bool, limit: int) -> None:
-        limit = limit if approximate else 0
-        min_id = self.some_id(data)
-        removed = self.stream.trim_before(min_id, approximate=approximate, limit=limit)
-        assert removed == self.model.trim_before(min_id, approximate, limit)
-
-    @rule(
-        spare=st.sampled_from([0, 1, 2, 5, 9, 10, 11, 50]),
-        limit=st.sampled_from([0, 0, 1, 2, 10, 15]),
-        references=st.sampled_from([References.DELETE, References.ACKED]),
-        approximate=st.booleans(),
-    )
-    def trim_to_length_by_references(
-        self, spare: int, limit: int, references: References, approximate: bool
+    def trim_to_length(
+        self, surplus: int, approximate: bool, limit: int, references: References
     ) -> None:
         limit = limit if approximate else 0
-        max_length = max(0, self.model.length - spare)
+        max_length = max(0, self.model.length - surplus)
         removed = self.stream.trim_to_length(
             max_length, approximate=approximate, limit=limit, references=references
         )
-        expected = self.model.trim_by_references(MAX_ID + 1, max_length, limit, references)
+        if references is References.KEEP:
+            expected = self.model.trim_to_length(max_length, approximate, limit)
+        else:
+            expected = self.model.trim_by_references(MAX_ID + 1, max_length, limit, references)
         assert removed == expected
 
-    @rule(
-        data=st.data(),
-        limit=st.sampled_from([0, 0, 1, 2, 10, 15]),
-        references=st.sampled_from([References.DELETE, References.ACKED]),
-        approximate=st.booleans(),
-    )
-    def trim_before_by_references(
-        self, data: st.DataObject, limit: int, references: References, approximate: bool
+    @rule(data=st.data(), approximate=st.booleans(), limit=LIMITS, references=REFERENCES)
+    def trim_before(
+        self, data: st.DataObject, approximate: bool, limit: int, references: References
     ) -> None:
         limit = limit if approximate else 0
         min_id = self.some_id(data)
         removed = self.stream.trim_before(
             min_id, approximate=approximate, limit=limit, references=references
         )
-        assert removed == self.model.trim_by_references(min_id, 0, limit, references)
-
-    @rule(data=st.data(), count=st.sampled_from([1, 1, 2, 12]))
-    def ask_for_references(self, data: st.DataObject, count: int) -> None:
-        for _ in range(count):
-            entry_id = self.some_id(data)
-            assert self.stream.is_referenced(entry_id) == self.model.is_referenced(entry_id)
+        if references is References.KEEP:
+            expected = self.model.trim_before(min_id, approximate, limit)
+        else:
+            expected = self.model.trim_by_references(min_id, 0, limit, references)
+        assert removed == expected
 
     @rule(data=st.data())
     def drop_references(self, data: st.DataObject) -> None:
         entry_id = self.some_id(data)
+        assert self.stream.is_referenced(entry_id) == self.model.is_referenced(entry_id)
         assert self.stream.drop_references(entry_id) == self.model.drop_references(entry_id)
 
     @rule(data=st.data())
@@ -243,6 +228,16 @@ class StreamMachine(RuleBasedStateMachine):
         group.deliver(reader, ids, self.now_ms)
         self.stream.advance_group(group, ids)
         assert ids == self.model.deliver_new(name, consumer, count, self.now_ms)
+
+    @rule(count=st.sampled_from([1, 5, 12, -1]), kept=st.sets(st.integers(0, 11), max_size=4))
+    def work(self, count: int, kept: set[int]) -> None:
+        """All groups read and acknowledge, but for some entries."""
+        for name, model in self.model.groups.items():
+            self.deliver(name, b"alice", count)
+            for position, entry_id in enumerate(sorted(model.pending)):
+                if position not in kept:
+                    assert self.stream.groups[name].acknowledge(entry_id)
+                    model.drop(entry_id)
 
     @rule(name=GROUPS, data=st.data())
     def set_group_id(self, name: bytes, data: st.DataObject) -> None:

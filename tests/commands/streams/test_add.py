@@ -431,3 +431,16 @@ def test_an_entry_of_a_producer_is_propagated_with_its_id_which_is_taken_from_a_
     file.client.state.replays = True
     assert file.do(propagated[0]) == first.encode()
     assert file.do("XADD s IDMP p 1 * f v") == first.encode()
+
+
+def test_a_copy_adds_what_its_original_added_and_nothing_else_whatever_it_remembers(
+    server: InProcessServer,
+) -> None:
+    copy = Talk(server)
+    copy.client.state.replays = True
+    copy.all("XADD s IDMP p 1 1-1 f v", "XADD s IDMP p 2 2-1 f v")
+    copy.do("XADD s IDMP p 1 3-1 f v")  # its original had forgotten
+    assert copy.do("XADD s IDMP p 1 * f v") == b"3-1"
+    assert copy.do("XADD s IDMP p 3 * f v") is None  # a duplicate that is forgotten here
+    assert copy.ids("s") == ["1-1", "2-1", "3-1"]
+    assert copy.fields("XINFO STREAM s")["iids-tracked"] == 2

@@ -205,7 +205,7 @@ def test_only_a_trim_that_removes_something_is_told(
 def test_an_approximate_trim_is_propagated_as_the_exact_one(
     client: Talk, propagated: list[str]
 ) -> None:
-    client.do("XTRIM s MAXLEN ~ 5 LIMIT 100")
+    client.do("XTRIM s LIMIT 5 MAXLEN ~ 5 LIMIT 100")
     client.do("XTRIM s LIMIT 100 MINID ~ 9")
     client.do("XTRIM s MINID ~ 11-1")
     assert propagated == [

@@ -1,0 +1,182 @@
+"""The order in which pending entries become claimable, by way of a group."""
+
+from __future__ import annotations
+
+import pytest
+
+from storage.delivery_order import PART_IDS, SPARE_IDS
+from storage.group import Consumer, Group
+
+
+@pytest.fixture
+def group() -> Group:
+    """A group with the consumer alice."""
+    group = Group(b"readers", 0)
+    group.create_consumer(b"alice", 0)
+    return group
+
+
+def alice(group: Group) -> Consumer:
+    return group.consumers[b"alice"]
+
+
+def claimable(group: Group, now_ms: int = 10**6, min_idle_ms: int = 0) -> list[int]:
+    return [entry.entry_id for entry in group.claimable(now_ms, min_idle_ms)]
+
+
+def listed(group: Group) -> int:
+    """How many IDs are in the parts, those that count no more included."""
+    return sum(len(part) for part in group._order._parts.values())
+
+
+def test_the_oldest_delivery_comes_first(group: Group) -> None:
+    group.deliver(alice(group), [5, 6], 100)
+    group.deliver(alice(group), [1, 2], 300)
+    group.deliver(alice(group), [3], 200)
+    assert claimable(group) == [5, 6, 3, 1, 2]
+
+
+def test_what_was_delivered_together_comes_in_order_of_ids(group: Group) -> None:
+    group.deliver(alice(group), [5, 9], 100)
+    group.deliver(alice(group), [2, 7, 11], 100)
+    assert claimable(group) == [2, 5, 7, 9, 11]
+
+
+def test_only_what_is_idle_for_long_enough_is_claimable(group: Group) -> None:
+    group.deliver(alice(group), [1], 100)
+    group.deliver(alice(group), [2], 200)
+    assert claimable(group, 299, 100) == [1]
+    assert claimable(group, 300, 100) == [1, 2]
+    assert claimable(group, 199, 100) == []
+
+
+def test_everything_is_claimable_at_once_even_if_the_clock_was_set_back(group: Group) -> None:
+    group.deliver(alice(group), [1], 5000)
+    assert claimable(group, 100, 0) == [1]
+    assert claimable(group, 100, 1) == []
+
+
+def test_a_delivery_that_is_set_back_in_time_comes_earlier(group: Group) -> None:
+    for entry_id in (1, 2, 3):
+        group.deliver(alice(group), [entry_id], 100 * entry_id)
+    group.set_delivery(group.pending[3], 150, 1)
+    assert claimable(group) == [1, 3, 2]
+    group.set_delivery(group.pending[3], 300, 1)
+    assert claimable(group) == [1, 2, 3]
+    group.set_delivery(group.pending[3], 150, 1)
+    assert claimable(group) == [1, 3, 2]
+
+
+def test_many_deliveries_of_one_millisecond_are_all_listed(group: Group) -> None:
+    ids = list(range(1, 3 * PART_IDS))
+    group.deliver(alice(group), ids, 100)
+    group.deliver(alice(group), [10**6], 100)
+    assert claimable(group) == [*ids, 10**6]
+
+
+def test_released_entries_come_first_in_the_order_of_their_release(group: Group) -> None:
+    group.deliver(alice(group), [1, 2, 3, 4], 100)
+    for entry_id in (3, 1, 4, 3):
+        group.release(group.pending[entry_id], 1)
+    assert claimable(group, 100, 10_000) == [1, 4, 3]
+    assert claimable(group) == [1, 4, 3, 2]
+
+
+def test_a_released_entry_that_is_claimed_is_the_youngest(group: Group) -> None:
+    group.deliver(alice(group), [1, 2], 100)
+    group.release(group.pending[1], 1)
+    group.claim(group.pending[1], alice(group), 200, 2)
+    assert claimable(group) == [2, 1]
+    assert group.nacked_count == 0
+
+
+def test_nothing_is_given_twice_while_it_is_claimed(group: Group) -> None:
+    group.deliver(alice(group), [1, 2, 3], 100)
+    group.deliver(alice(group), [4], 200)
+    group.release(group.pending[2], 1)
+    given = []
+    for entry in group.claimable(200, 0):
+        given.append(entry.entry_id)
+        group.claim(entry, alice(group), 200, 2)
+    assert given == [2, 1, 3, 4]
+    assert claimable(group, 200) == [1, 2, 3, 4]
+
+
+def test_what_is_acknowledged_while_others_are_claimed_is_not_given(group: Group) -> None:
+    group.deliver(alice(group), [1, 2, 3], 100)
+    group.deliver(alice(group), [4, 5], 200)
+    given = []
+    for entry in group.claimable(1000, 0):
+        given.append(entry.entry_id)
+        group.acknowledge_all([2, 4])
+    assert given == [1, 3, 5]
+
+
+def test_the_oldest_delivery_is_told(group: Group) -> None:
+    assert group.oldest_delivery_ms() is None
+    group.deliver(alice(group), [1], 100)
+    group.deliver(alice(group), [2], 200)
+    assert group.oldest_delivery_ms() == 100
+    group.acknowledge(1)
+    assert group.oldest_delivery_ms() == 200
+    group.release(group.pending[2], 1)
+    assert group.oldest_delivery_ms() == 0
+    group.acknowledge(2)
+    assert group.oldest_delivery_ms() is None
+
+
+@pytest.mark.parametrize("is_one_stuck", [False, True])
+def test_what_is_acknowledged_is_forgotten_in_time(group: Group, is_one_stuck: bool) -> None:
+    """However long a group is used, the order keeps no more than about what is pending."""
+    if is_one_stuck:
+        group.deliver(alice(group), [1], 1)
+    most = 0
+    for number in range(2, 20_000, 10):
+        group.deliver(alice(group), list(range(number, number + 10)), number)
+        group.acknowledge_all(list(range(number, number + 10)))
+        most = max(most, listed(group))
+    assert most <= 2 * SPARE_IDS
+    assert claimable(group) == [1] * is_one_stuck
+
+
+def test_what_is_delivered_again_and_again_is_listed_a_few_times(group: Group) -> None:
+    ids = list(range(1, 2001))
+    group.deliver(alice(group), ids, 1)
+    for now_ms in range(2, 50):
+        for entry_id in ids:
+            group.set_delivery(group.pending[entry_id], now_ms, 1)
+    assert listed(group) <= 4 * len(ids) + SPARE_IDS
+    assert claimable(group) == ids
+
+
+def test_nothing_is_left_in_an_order_without_pending_entries(group: Group) -> None:
+    ids = list(range(1, 10_000))
+    group.deliver(alice(group), ids, 1)
+    assert group.acknowledge_all(ids) == len(ids)
+    assert listed(group) == 0
+    group.deliver(alice(group), ids, 1)
+    group.delete_consumer(b"alice")
+    assert listed(group) == 0
+
+
+def test_a_walk_takes_what_no_longer_counts_off_the_head(group: Group) -> None:
+    """Else each of many claims of one entry would look at all that were claimed before."""
+    ids = list(range(1, 501))
+    group.deliver(alice(group), ids, 1)
+    for entry_id in ids[:400]:
+        group.set_delivery(group.pending[entry_id], 900, 2)
+    assert listed(group) == 900
+    assert next(group.claimable(1000, 0)).entry_id == 401
+    assert listed(group) == 500
+
+
+def test_a_copy_has_the_same_order(group: Group) -> None:
+    group.deliver(alice(group), [1, 2, 3, 4, 5, 6], 100)
+    group.set_delivery(group.pending[2], 300, 1)
+    group.set_delivery(group.pending[6], 50, 1)
+    for entry_id in (5, 4):
+        group.release(group.pending[entry_id], 1)
+    twin = group.copy()
+    group.acknowledge_all([1, 2, 3, 4, 5, 6])
+    assert claimable(twin) == [5, 4, 6, 1, 3, 2]
+    assert twin.nacked_count == 2
