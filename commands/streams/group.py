@@ -45,10 +45,23 @@ class GroupOptions:
 
     mkstream: bool = False
     entries_read: int = UNKNOWN
+    entries_read_position: int = 0  # in argv
 
-    def entries_read_of(self, stream: Stream) -> int:
-        """As given, but not more than the stream ever had (Redis 8.2.1)."""
-        return min(self.entries_read, stream.entries_added)
+
+def _set_entries_read(
+    client: Client, argv: Argv, stream: Stream, group: Group, options: GroupOptions
+) -> None:
+    """As given, but not more than the stream ever had (Redis 8.2.1).
+
+    A group may come to count more by reading on. So what is replayed is taken as it is, and what
+    is propagated is the number that came out.
+    """
+    group.entries_read = options.entries_read
+    if options.entries_read > stream.entries_added and not client.replays:
+        group.entries_read = stream.entries_added
+        request = list(argv)
+        request[options.entries_read_position] = b"%d" % group.entries_read
+        client.propagate(*request)
 
 
 def _parse_options(argv: Argv, *, can_create: bool) -> GroupOptions:
@@ -60,6 +73,7 @@ def _parse_options(argv: Argv, *, can_create: bool) -> GroupOptions:
         if option == b"MKSTREAM" and can_create:
             options.mkstream = True
         elif option == b"ENTRIESREAD" and arguments:
+            options.entries_read_position = arguments.position
             options.entries_read = arguments.next_int()
             if options.entries_read < UNKNOWN:
                 raise ReplyError(errors.ENTRIESREAD_NEGATIVE)
@@ -111,7 +125,8 @@ def xgroup_create(client: Client, argv: Argv) -> bytes:
         client.modified(key)
     elif name in stream.groups:
         raise ReplyError(errors.BUSYGROUP)
-    stream.groups[name] = Group(name, last_id, options.entries_read_of(stream))
+    group = stream.groups[name] = Group(name, last_id)
+    _set_entries_read(client, argv, stream, group, options)
     _changed(client, key, b"xgroup-create")
     return replies.OK
 
@@ -136,7 +151,7 @@ def xgroup_setid(client: Client, argv: Argv) -> bytes:
     if len(argv) > 7:
         raise errors.subcommand_syntax(b"XGROUP", argv[1])
     group.last_delivered_id = stream.last_id if argv[4] == b"$" else parse_open(argv[4])
-    group.entries_read = options.entries_read_of(stream)
+    _set_entries_read(client, argv, stream, group, options)
     _changed(client, key, b"xgroup-setid")
     return replies.OK
 

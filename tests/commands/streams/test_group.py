@@ -290,3 +290,15 @@ def test_a_group_cannot_have_read_more_than_was_ever_added(client: Talk) -> None
     assert client.do("XINFO GROUPS clipped")[0][9] == 2
     client.do("XGROUP CREATE new g 0 MKSTREAM ENTRIESREAD 5")
     assert client.do("XINFO GROUPS new")[0][9] == 0
+
+
+def test_what_is_propagated_is_the_number_that_came_out(
+    client: Talk, propagated: list[str]
+) -> None:
+    client.do("XGROUP SETID s g 0 ENTRIESREAD 9")
+    client.do("XGROUP SETID s g 0 ENTRIESREAD 1")
+    assert propagated == ["XGROUP SETID s g 0 ENTRIESREAD 2", "XGROUP SETID s g 0 ENTRIESREAD 1"]
+    # A group that was set back counts on beyond what was added; a copy takes the number as it is.
+    client.client.state.replays = True
+    client.do("XGROUP SETID s g 0 ENTRIESREAD 9")
+    assert group(client, "g")["entries-read"] == 9
