@@ -1,13 +1,13 @@
 """The pending entries of a group in the order in which they become claimable (Redis 8.4, 8.8).
 
 First come the entries that were released (XNACK), in the order of their releases; then those that
-a consumer owns, the oldest delivery first. What was delivered in the same millisecond comes in the
-order of the IDs.
+a consumer owns, the oldest delivery first.
 
-Released entries are in an index of their own. For the others there are parts: ascending lists of
-IDs that were delivered in one millisecond. A delivery adds its IDs to a part, at once for all of
-them, and nothing is taken out when an entry is acknowledged or delivered again: an ID in a part
-only counts as long as the pending entry still has that part's time. Whoever reads and writes in
+Released entries are in an index of their own. The others are listed in parts, each of which covers
+a stretch of time: its items are IDs in the order of their deliveries, and between them, wherever
+the time changes, the time. A delivery adds its IDs to the last part, at once for all of them, and
+nothing is taken out when an entry is acknowledged or delivered again: a listed ID only counts as
+long as the pending entry still has the time that it is listed under. Whoever reads and writes in
 the ordinary way pays next to nothing for this order, and who claims finds the oldest at its head.
 
 Guarantees: IDs that count no more are swept out, some for each change, once there are more of them
@@ -30,10 +30,11 @@ from storage.ordered_index import OrderedIndex
 if TYPE_CHECKING:
     from storage.group import PendingEntry
 
-# A part's key is its time, and a number that makes it unique.
+# A part's key is the time that its first IDs are listed under, and a number that makes it unique.
 NUMBER_BITS = 64
 
-# The most IDs in a part: to look through one takes some ten microseconds.
+# A part with so many IDs takes no more at its end; one that took twice as many in between is
+# divided. To look through a part takes less than a tenth of a millisecond.
 PART_IDS = 1024
 
 # So many IDs may be listed that do not count, whatever the number of pending entries.
@@ -43,25 +44,21 @@ SPARE_IDS = 1024
 # has to end well before as many are added.
 SWEEP_FACTOR = 3
 
-NO_TIME = -1
-
-POINTER_BYTES = 8
-
 
 class DeliveryOrder:
     """The order of a group's pending entries; see the module."""
 
     __slots__ = (
         "_credit",
+        "_last",
+        "_last_ms",
         "_listed",
-        "_newest_ms",
         "_numbers",
         "_parts",
         "_pending",
-        "_recent",
-        "_recent_ms",
         "_released",
         "_releases",
+        "_room",
         "_sweep",
     )
 
@@ -73,12 +70,13 @@ class DeliveryOrder:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._parts: OrderedIndex[list[EntryID]] = OrderedIndex()
-        self._recent: list[EntryID] = []  # the part used last, and its time
-        self._recent_ms = NO_TIME
-        self._newest_ms = NO_TIME  # no time was ever greater
+        # In a part, the item ~t says that the IDs behind it are listed under the time t.
+        self._parts: OrderedIndex[list[int]] = OrderedIndex()
+        self._last: list[int] = []  # the part that takes what is delivered next
+        self._last_ms = 0  # the greatest time so far
+        self._room = 0  # how many IDs the last part still takes
         self._listed = 0  # IDs in all parts
-        self._sweep: Iterator[tuple[int, list[EntryID]]] = iter(())
+        self._sweep: Iterator[tuple[int, list[int]]] = iter(())
         self._credit = 0  # how many listed IDs the sweep may look at
         self._released: OrderedIndex[PendingEntry] = OrderedIndex()
         self._releases: dict[EntryID, int] = {}  # where an entry is in _released
@@ -86,111 +84,139 @@ class DeliveryOrder:
     # -- entries that are owned ----------------------------------------------------------------
 
     def add(self, delivery_ms: int, ids: list[EntryID]) -> None:
-        """Note that owned entries (ascending, at least one) have `delivery_ms` from now on."""
-        if delivery_ms > self._newest_ms and len(ids) <= PART_IDS:
-            self._open_part(delivery_ms, ids.copy())
+        """Note that owned entries (at least one) have `delivery_ms` from now on."""
+        self._listed += len(ids)
+        if delivery_ms < self._last_ms:
+            self._insert(delivery_ms, ids)
+        elif len(ids) <= self._room:
+            if delivery_ms > self._last_ms:
+                self._last.append(~delivery_ms)
+                self._last_ms = delivery_ms
+                self._room -= 1
+            self._last += ids
+            self._room -= len(ids)
         else:
-            self._extend(delivery_ms, ids)
+            for start in range(0, len(ids), PART_IDS):
+                self._last = self._open_part(delivery_ms, ids[start : start + PART_IDS])
+            self._last_ms = delivery_ms
+            self._room = PART_IDS - len(self._last)
         self.tidy(len(ids))
 
-    def _extend(self, delivery_ms: int, ids: list[EntryID]) -> None:
-        part = self._recent if delivery_ms == self._recent_ms else self._find_part(delivery_ms)
-        before = len(part)
-        if before + len(ids) > PART_IDS:
-            for start in range(0, len(ids), PART_IDS):
-                self._open_part(delivery_ms, ids[start : start + PART_IDS])
+    def _open_part(self, start_ms: int, items: list[int]) -> list[int]:
+        """A new part that begins at this time."""
+        self._parts[start_ms << NUMBER_BITS | next(self._numbers)] = items
+        return items
+
+    def _insert(self, delivery_ms: int, ids: list[EntryID]) -> None:
+        """List IDs under a time that is not the last, behind those of the same time."""
+        before = (delivery_ms + 1 << NUMBER_BITS) - 1
+        key, part = next(self._parts.items_down_from(before), (0, None))
+        if part is None:
+            self._open_part(delivery_ms, ids.copy())
             return
-        if not part or ids[0] > part[-1]:
-            part += ids
-        else:
-            part[:] = sorted({*part, *ids})
-        self._listed += len(part) - before
+        time_ms = key >> NUMBER_BITS
+        place = len(part)
+        for index, item in enumerate(part):
+            if item < 0:
+                if ~item > delivery_ms:
+                    place = index
+                    break
+                time_ms = ~item
+        part[place:place] = ids if time_ms == delivery_ms else [~delivery_ms, *ids]
+        if len(part) > 2 * PART_IDS:
+            self._divide(key, part)
+
+    def _divide(self, key: int, part: list[int]) -> None:
+        """Make two parts of one."""
+        middle = len(part) // 2
+        upper = part[middle:]
+        lower_times = [~item for item in part[: middle + 1] if item < 0]
+        start_ms = lower_times[-1] if lower_times else key >> NUMBER_BITS
+        del part[middle:]
+        self._open_part(start_ms, upper)
+        if part is self._last:
+            self._last = upper
+
+    # -- what counts ---------------------------------------------------------------------------
+
+    def _entry(self, time_ms: int, entry_id: EntryID) -> PendingEntry | None:
+        """The entry that an ID listed under a time stands for; None if it counts no more."""
+        entry = self._pending.get(entry_id)
+        if entry is None or entry.consumer is None or entry.delivery_ms != time_ms:
+            return None
+        return entry
+
+    def _counting(self, key: int, part: list[int]) -> Iterator[tuple[int, PendingEntry]]:
+        """(index, entry) of the IDs in a part that count; the part must stay as it is."""
+        time_ms = key >> NUMBER_BITS
+        for index, item in enumerate(part):
+            if item < 0:
+                time_ms = ~item
+            elif (entry := self._entry(time_ms, item)) is not None:
+                yield index, entry
+
+    def owned(self) -> Iterator[PendingEntry]:
+        """The owned entries, the oldest delivery first.
+
+        If deliveries change meanwhile, entries may come again, but none is missed.
+        """
+        key = -1
+        while (found := next(self._parts.items_from(key + 1), None)) is not None:
+            key, part = found
+            first = next(self._counting(key, part), None)
+            if first is None:
+                self._drop(key, part)
+                continue
+            index, entry = first
+            if index > 1:  # the next walk need not look at what is in front
+                self._listed -= _ids_in(part[:index])
+                part[:index] = [~entry.delivery_ms]
+            for _, entry in self._counting(key, part.copy()):
+                yield entry
+
+    def _drop(self, key: int, part: list[int]) -> None:
+        """Drop a part in which no ID counts any more."""
+        self._listed -= _ids_in(part)
+        part.clear()  # a walk or a sweep may still come to it
+        self._parts.pop(key)
+        if part is self._last:
+            self._room = 0
+
+    # -- sweeping ------------------------------------------------------------------------------
 
     def tidy(self, changes: int) -> None:
         """Sweep a little, after so many entries were added or are no longer pending."""
         pending = len(self._pending)
         if self._listed <= 2 * pending + SPARE_IDS:
             return
-        first_id = self._pending.first_key()
-        if first_id is None:
+        if not pending:
             self.clear()
             return
         self._credit += SWEEP_FACTOR * changes
         while self._credit > 0:
-            self._credit -= 1
             key, part = next(self._sweep, (0, None))
             if part is None:
                 self._sweep = self._parts.items()  # another round
                 return
-            if part and part[-1] < first_id:  # so do most, once they are acknowledged
-                self._keep(key, part, [])
-            else:
-                self._credit -= len(part)
-                self._sweep_part(key, part)
+            self._credit -= len(part) + 1
+            self._sweep_part(key, part)
 
-    def _sweep_part(self, key: int, part: list[EntryID]) -> None:
-        delivery_ms = key >> NUMBER_BITS
-        ids = [
-            entry.entry_id
-            for entry in filter(None, self._pending.get_many(part))
-            if entry.delivery_ms == delivery_ms and entry.consumer is not None
-        ]
-        if len(ids) < len(part):
-            self._keep(key, part, ids)
-
-    def _find_part(self, delivery_ms: int) -> list[EntryID]:
-        """The last part for this time, or a new one; it is the recent one from now on."""
-        if delivery_ms > self._newest_ms:
-            return self._open_part(delivery_ms, [])
-        before = (delivery_ms + 1 << NUMBER_BITS) - 1
-        for key, part in self._parts.items_down_from(before):
-            if key >> NUMBER_BITS != delivery_ms:
-                break
-            self._recent, self._recent_ms = part, delivery_ms
-            return part
-        return self._open_part(delivery_ms, [])
-
-    def _open_part(self, delivery_ms: int, ids: list[EntryID]) -> list[EntryID]:
-        self._parts[delivery_ms << NUMBER_BITS | next(self._numbers)] = ids
-        self._listed += len(ids)
-        self._recent, self._recent_ms = ids, delivery_ms
-        if delivery_ms > self._newest_ms:
-            self._newest_ms = delivery_ms
-        return ids
-
-    def _keep(self, key: int, part: list[EntryID], ids: list[EntryID]) -> None:
-        """Leave only these IDs in a part; a part without any is dropped."""
-        self._listed -= len(part) - len(ids)
-        part[:] = ids
-        if not ids:
-            self._parts.pop(key)
-            if part is self._recent:
-                self._recent_ms = NO_TIME
-
-    def _entry(self, key: int, entry_id: EntryID) -> PendingEntry | None:
-        """The pending entry that an ID in a part stands for; None if the ID counts no more."""
-        entry = self._pending.get(entry_id)
-        if entry is None or entry.consumer is None or entry.delivery_ms != key >> NUMBER_BITS:
-            return None
-        return entry
-
-    def owned(self) -> Iterator[PendingEntry]:
-        """The owned entries, the oldest delivery first."""
-        for key, part in self._parts.items():
-            if self._parts.get(key) is not part:
-                continue  # it was dropped since the walk came to its neighbours
-            first_id = self._pending.first_key()
-            start = 0
-            if first_id is None or (part and part[-1] < first_id):
-                start = len(part)
-            while start < len(part) and self._entry(key, part[start]) is None:
-                start += 1
-            if start:  # the next walk need not look at them again
-                self._keep(key, part, part[start:])
-            for entry_id in part.copy():
-                entry = self._entry(key, entry_id)
-                if entry is not None:
-                    yield entry
+    def _sweep_part(self, key: int, part: list[int]) -> None:
+        ids = sorted(item for item in part if item >= 0)
+        if not any(self._pending.get_many(ids)):  # so it is with most, and this is quick
+            self._drop(key, part)
+            return
+        kept: list[int] = []
+        time_ms = key >> NUMBER_BITS
+        for _, entry in self._counting(key, part):
+            if entry.delivery_ms != time_ms:
+                time_ms = entry.delivery_ms
+                kept.append(~time_ms)
+            kept.append(entry.entry_id)
+        self._listed -= len(ids) - _ids_in(kept)
+        if part is self._last and time_ms != self._last_ms:
+            kept.append(~self._last_ms)
+        part[:] = kept
 
     # -- entries that are released -------------------------------------------------------------
 
@@ -224,12 +250,19 @@ class DeliveryOrder:
         twin = DeliveryOrder(pending)
         for key, part in self._parts.items():
             twin._open_part(key >> NUMBER_BITS, part.copy())
+        twin._listed = self._listed
+        twin._last_ms = self._last_ms
         for entry in self.released():
             twin.release(pending[entry.entry_id])
         return twin
 
     def memory_bytes(self) -> int:
         """An estimate of the memory that the order takes, without the IDs and entries."""
-        parts = len(self._parts) * sys.getsizeof([]) + self._listed * POINTER_BYTES
+        parts = sum(map(sys.getsizeof, self._parts.values()))
         indexes = self._parts.memory_bytes() + self._released.memory_bytes()
         return sys.getsizeof(self) + parts + indexes + sys.getsizeof(self._releases)
+
+
+def _ids_in(items: list[int]) -> int:
+    """How many of a part's items are IDs."""
+    return sum(item >= 0 for item in items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from storage import delivery_order
 from storage.delivery_order import PART_IDS, SPARE_IDS
 from storage.group import Consumer, Group
 
@@ -26,7 +27,7 @@ def claimable(group: Group, now_ms: int = 10**6, min_idle_ms: int = 0) -> list[i
 
 def listed(group: Group) -> int:
     """How many IDs are in the parts, those that count no more included."""
-    return sum(len(part) for part in group._order._parts.values())
+    return sum(item >= 0 for part in group._order._parts.values() for item in part)
 
 
 def test_the_oldest_delivery_comes_first(group: Group) -> None:
@@ -36,10 +37,14 @@ def test_the_oldest_delivery_comes_first(group: Group) -> None:
     assert claimable(group) == [5, 6, 3, 1, 2]
 
 
-def test_what_was_delivered_together_comes_in_order_of_ids(group: Group) -> None:
+def test_what_was_delivered_at_the_same_time_comes_in_order_of_delivery(group: Group) -> None:
     group.deliver(alice(group), [5, 9], 100)
-    group.deliver(alice(group), [2, 7, 11], 100)
-    assert claimable(group) == [2, 5, 7, 9, 11]
+    group.deliver(alice(group), [2, 7], 100)
+    group.deliver(alice(group), [12], 200)
+    group.deliver(alice(group), [13], 300)
+    group.add(1, alice(group), 100, 1)
+    group.add(3, alice(group), 200, 1)
+    assert claimable(group) == [5, 9, 2, 7, 1, 12, 3, 13]
 
 
 def test_only_what_is_idle_for_long_enough_is_claimable(group: Group) -> None:
@@ -99,7 +104,7 @@ def test_nothing_is_given_twice_while_it_is_claimed(group: Group) -> None:
         given.append(entry.entry_id)
         group.claim(entry, alice(group), 200, 2)
     assert given == [2, 1, 3, 4]
-    assert claimable(group, 200) == [1, 2, 3, 4]
+    assert claimable(group, 200) == [4, 2, 1, 3]
 
 
 def test_what_is_acknowledged_while_others_are_claimed_is_not_given(group: Group) -> None:
@@ -147,6 +152,34 @@ def test_what_is_delivered_again_and_again_is_listed_a_few_times(group: Group) -
             group.set_delivery(group.pending[entry_id], now_ms, 1)
     assert listed(group) <= 4 * len(ids) + SPARE_IDS
     assert claimable(group) == ids
+
+
+def test_a_part_that_was_swept_goes_on_where_it_was(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is delivered next may have the time of entries that are all acknowledged."""
+    monkeypatch.setattr(delivery_order, "SPARE_IDS", 0)
+    group.deliver(alice(group), [1], 100)
+    group.deliver(alice(group), [2, 3, 4, 5, 6], 200)
+    for _ in range(5):
+        group.acknowledge_all([2, 3, 4, 5, 6])
+        assert group.acknowledge_all([99]) == 0
+        group.deliver(alice(group), [2, 3, 4, 5, 6], 200)
+        assert claimable(group, 1000, 800) == [1, 2, 3, 4, 5, 6]
+        assert claimable(group, 1000, 801) == [1]
+
+
+def test_the_last_part_may_be_divided(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many deliveries are set back in time, it is; what comes next still comes last."""
+    monkeypatch.setattr(delivery_order, "PART_IDS", 8)
+    group.deliver(alice(group), [1], 100)
+    group.deliver(alice(group), [2], 500)
+    for entry_id in range(3, 30):
+        group.add(entry_id, alice(group), 100 + entry_id, 1)
+    group.deliver(alice(group), [30], 600)
+    group.deliver(alice(group), [31], 700)
+    assert len(group._order._parts) > 1
+    assert claimable(group) == [1, *range(3, 30), 2, 30, 31]
 
 
 def test_nothing_is_left_in_an_order_without_pending_entries(group: Group) -> None:

@@ -98,10 +98,6 @@ class GroupMachine(RuleBasedStateMachine):
                 self.group.add(entry_id, None, self.now_ms, count)
             self.model.release(entry_id, min(count, MAX_DELIVERIES))
 
-    def are_ties_in_order(self) -> bool:
-        """Whether each time has but one part: then what has the same time comes by ID."""
-        return delivery_order.PART_IDS > 30
-
     @rule(
         consumer=CONSUMERS,
         count=st.sampled_from([1, 3, 100]),
@@ -129,8 +125,7 @@ class GroupMachine(RuleBasedStateMachine):
             known = min(deliveries, MAX_DELIVERIES)
             self.model.claim(entry.entry_id, consumer, self.now_ms, known)
         assert found_times == times
-        if self.are_ties_in_order():
-            assert [entry.entry_id for entry in found] == expected
+        assert len(set(found)) == len(found)
 
     @rule(ids=SOME_IDS, idle=IDLE_TIMES)
     def lose_entries_while_they_are_walked(self, ids: list[int], idle: int) -> None:
@@ -161,10 +156,19 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(idle=IDLE_TIMES)
     def look_at_the_order(self, idle: int) -> None:
         expected = self.model.claimable(self.now_ms, idle)
-        found = [entry.entry_id for entry in self.group.claimable(self.now_ms, idle)]
-        assert sorted(found) == sorted(expected)
-        if self.are_ties_in_order():
-            assert found == expected
+        found = list(self.group.claimable(self.now_ms, idle))
+        assert sorted(entry.entry_id for entry in found) == sorted(expected)
+        released = len(self.model.released)
+        assert [entry.entry_id for entry in found[:released]] == self.model.released
+        times = [entry.delivery_ms for entry in found]
+        assert times == sorted(times)
+
+    @rule()
+    def look_at_what_is_listed(self) -> None:
+        order = self.group._order
+        listed = [item for part in order._parts.values() for item in part if item >= 0]
+        assert order._listed == len(listed)
+        assert {entry_id for _, entry_id in self.model.owned()} <= set(listed)
 
     @rule()
     def look_at_the_oldest_delivery(self) -> None:

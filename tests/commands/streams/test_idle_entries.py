@@ -71,7 +71,7 @@ def test_ones_own_entries_are_claimed_too_and_once_in_a_reply(client: Talk) -> N
     client.do("XREADGROUP GROUP g b CLAIM 0 STREAMS s >")
     entries = client.do("XREADGROUP GROUP g b CLAIM 0 STREAMS s >")[0][1]
     assert [(entry[0], entry[2], entry[3]) for entry in entries] == [
-        (b"1-1", 0, 3), (b"2-1", 0, 2), (b"3-1", 0, 1),
+        (b"2-1", 0, 2), (b"1-1", 0, 3), (b"3-1", 0, 1),
     ]  # fmt: skip
 
 
