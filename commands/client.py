@@ -38,9 +38,9 @@ class Client:
         "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd",
         "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
         "library_version", "local_address", "monitoring", "name", "no_evict", "no_touch",
-        "output", "patterns", "propagated", "queue", "query_buffer_bytes", "replays",
-        "reply_mode", "resp", "shard_channels", "tracking", "transport", "unix_socket", "user",
-        "waiting", "watched",
+        "output", "patterns", "propagated", "queue", "query_buffer_bytes", "queued_bytes",
+        "replays", "reply_mode", "resp", "shard_channels", "tracking", "transport",
+        "unix_socket", "user", "waiting", "watched",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -77,6 +77,7 @@ class Client:
         self.replays = False  # what it sends was accepted before: by a primary, or from a file
         # transactions
         self.queue: list[tuple[Command, Argv]] | None = None
+        self.queued_bytes = 0  # of the arguments in it
         self.dirty_exec = False  # a queued command was refused
         self.dirty_cas = False  # a watched key changed
         self.watched: dict[tuple[int, bytes], bool] = {}  # key -> was expired when watched

@@ -46,6 +46,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         harmless_bytes = min(self.max_arguments, self.max_bulk_bytes, self.max_buffer_bytes)
+        if self.max_inline_bytes < _HEADER_BYTES:
+            harmless_bytes = 0  # the fast path does not measure lines
         object.__setattr__(self, "harmless_bytes", harmless_bytes)
 
 
@@ -58,6 +60,9 @@ TOO_BIG_COUNT = "Protocol error: too big mbulk count string"
 TOO_BIG_LENGTH = "Protocol error: too big bulk count string"
 TOO_BIG_INLINE = "Protocol error: too big inline request"
 UNBALANCED_QUOTES = "Protocol error: unbalanced quotes in request"
+
+# The longest count line that can be right: `$` or `*`, and a signed 64-bit integer.
+_HEADER_BYTES = 1 + len("-9223372036854775808")
 
 _ASTERISK = ord("*")
 _DOLLAR = ord("$")

@@ -2,8 +2,8 @@
 
 Reads go to the session as they come. Output leaves in one write per cycle. A slow reader never
 blocks the loop: what its socket does not take stays in the transport's buffer, and the limits of
-client-output-buffer-limit apply to it. Reading is never paused while a client is blocked: that is
-how a closed socket is noticed at once.
+client-output-buffer-limit apply to it. Reading goes on while a client is blocked: that is how a
+closed socket is noticed at once.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, cast
 from commands.client import GATE_AUTH, Client
 from protocol import replies
 from server import clock
-from server.session import Session
+from server.session import Session, output_limit
 
 if TYPE_CHECKING:
     from server.service import Service
+
+# A read of so many bytes probably left some in the socket.
+_LONG_READ_BYTES = 128 * 1024
+# How long what is buffered may take to leave after the client is closed.
+_LINGER_SECONDS = 60
 
 _DENIED = (
     b"-DENIED Rillway is in protected mode: no password is set for the default user, so only"
@@ -72,18 +77,17 @@ class Connection(asyncio.Protocol):
         stats.reads_processed += 1
         stats.net_input_bytes += len(data)
         self.session.receive(data)
-        if self.session.reader.overflowed:
-            stats.client_query_buffer_limit_disconnections += 1
-            service.log("warning", f"query buffer limit: closing {client.address!r}")
-            self.close()
-            self.transport.abort()
-            return
         service.cycle.touch(client)
+        if len(data) >= _LONG_READ_BYTES and not self.transport.is_closing():
+            # The loop reads a socket that has more many times in a row: others have their turn.
+            self.transport.pause_reading()
+            service.loop.call_soon(self._read_on)
 
     def eof_received(self) -> bool:
         """The peer has closed: whatever it waited for, it gets nothing any more."""
         self.close()
-        return False  # asyncio closes the transport
+        self._linger()
+        return False  # asyncio closes the transport, after what is buffered has left
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is gone."""
@@ -102,16 +106,14 @@ class Connection(asyncio.Protocol):
             stats = self.service.instance.stats
             stats.writes_processed += 1
             stats.net_output_bytes += len(data)
+            if self.over_soft_limit_since_ms:
+                self._is_over_output_limit()  # not any more, if enough has left meanwhile
             self.transport.write(data)
-            if self._is_over_output_limit():
-                stats.client_output_buffer_limit_disconnections += 1
-                self.service.log("warning", f"output buffer limit: closing {client.address!r}")
-                self.close()
-                self.transport.abort()
-                return
-        if client.close_after_reply:
+            self._check_output_limit()
+        if client.close_after_reply and not client.closed:
             self.close()
             self.transport.close()  # after what is buffered has left
+            self._linger()
 
     def close(self) -> None:
         """Forget the client; the transport is the caller's to close."""
@@ -137,6 +139,15 @@ class Connection(asyncio.Protocol):
             probe.detach()
 
     # -- details -------------------------------------------------------------------------------
+
+    def _linger(self) -> None:
+        """A peer that does not take its last replies must not keep them here for ever."""
+        if self.transport.get_write_buffer_size():
+            self.service.loop.call_later(_LINGER_SECONDS, self.transport.abort)
+
+    def _read_on(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _identify(self) -> None:
         client, transport = self.client, self.transport
@@ -167,11 +178,16 @@ class Connection(asyncio.Protocol):
                 return _DENIED
         return b""
 
+    def _check_output_limit(self) -> None:
+        """Drop the client if it leaves too much in the transport, or too much for too long."""
+        client, service = self.client, self.service
+        if not client.closed and self._is_over_output_limit():
+            service.instance.stats.client_output_buffer_limit_disconnections += 1
+            service.log("warning", f"output buffer limit: closing {client.address!r}")
+            service.close(client)
+
     def _is_over_output_limit(self) -> bool:
-        client = self.client
-        subscribed = client.channels or client.patterns or client.shard_channels
-        limits = self.service.instance.config.client_output_buffer_limit
-        limit = limits["pubsub" if subscribed else "normal"]
+        limit = output_limit(self.client)
         if not limit.hard_bytes and not limit.soft_bytes:
             return False
         waiting_bytes = self.transport.get_write_buffer_size()
@@ -183,6 +199,8 @@ class Connection(asyncio.Protocol):
         now_ms = self.service.instance.now_ms
         if not self.over_soft_limit_since_ms:
             self.over_soft_limit_since_ms = now_ms
+            # There may be no further reply that would make us look again.
+            self.service.loop.call_later(limit.soft_seconds + 1, self._check_output_limit)
         return now_ms - self.over_soft_limit_since_ms > limit.soft_seconds * 1000
 
 

@@ -199,10 +199,12 @@ class Dispatcher:
         if gates & GATE_MONITOR and command.flags & (READONLY | WRITE | MAY_REPLICATE):
             self._reject(client, command, ReplyError(errors.MONITOR_KEYSPACE))
             return False
+        if self.instance.paused_until_ms and self._postpone(client, command, argv):
+            return False  # also what a transaction would queue, as in Redis
         if gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
             self._enqueue(client, command, argv)
             return False
-        return not (self.instance.paused_until_ms and self._postpone(client, command, argv))
+        return True
 
     def _enqueue(self, client: Client, command: Command, argv: Argv) -> None:
         assert client.queue is not None
@@ -210,6 +212,7 @@ class Dispatcher:
             self._reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
             return
         client.queue.append((command, argv))
+        client.queued_bytes += sum(map(len, argv))
         self._answer(client, replies.QUEUED, len(client.output))
 
     # -- CLIENT PAUSE --------------------------------------------------------------------------

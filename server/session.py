@@ -11,10 +11,15 @@ from collections import deque
 
 from commands.client import Client
 from commands.configuration import Configuration
+from commands.directive_kinds import OutputLimit
+from commands.pubsub.registry import is_subscribed
 from commands.registry import Argv
 from protocol import replies
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
+
+# How much of what a client sent while it was halted is read at a time.
+_BATCH_BYTES = 256 * 1024
 
 
 class Session:
@@ -26,31 +31,32 @@ class Session:
         self.reader = RequestReader(
             request_limits(client.instance.config), authenticated=client.authenticated
         )
+        # Behind a request that halts the client: the rest of its batch, then what came since.
+        # That is not read before its time: requests take many times the bytes they came as.
         self.backlog: deque[Argv] = deque()
+        self.unread = bytearray()
 
     def receive(self, data: bytes) -> None:
         """Bytes from the client; the batch was started with the dispatcher before."""
-        if self.client.authenticated:
-            self._run(self.reader.feed(data))
+        if self.unread or self.backlog or self.is_halted:
+            self.unread += data
         else:
-            # The limits change with AUTH, which may stand in front of more in the same bytes.
-            for line in data.splitlines(keepends=True):
-                self.reader.authenticated = self.client.authenticated
-                self._run(self.reader.feed(line))
-            self.reader.authenticated = self.client.authenticated
-        client = self.client
-        client.query_buffer_bytes = self.reader.buffered_bytes
-        if self.reader.error is not None and not client.close_after_reply:
-            client.output.append(replies.error(b"ERR " + self.reader.error.encode("latin-1")))
-            client.close_after_reply = True
+            self._read(data)
+        self._check_reader()
 
     def resume(self) -> None:
         """The client was unblocked, or the pause ended: go on with what it sent meanwhile."""
         held_back = self.dispatcher.postponed.pop(self.client, None)
         if held_back is not None:
             self.backlog.appendleft(held_back)
-        requests, self.backlog = list(self.backlog), deque()
-        self._run(requests)
+        if not self.is_halted:
+            requests, self.backlog = list(self.backlog), deque()
+            self._run(requests)
+        while self.unread and not self.backlog and not self.is_halted:
+            data = bytes(self.unread[:_BATCH_BYTES])
+            del self.unread[:_BATCH_BYTES]
+            self._read(data)
+        self._check_reader()
 
     @property
     def is_halted(self) -> bool:
@@ -63,15 +69,70 @@ class Session:
             or client in self.dispatcher.postponed
         )
 
-    def _run(self, requests: list[Argv]) -> None:
-        if self.backlog or self.is_halted:
-            self.backlog.extend(requests)
+    def _read(self, data: bytes) -> None:
+        if self.client.authenticated:
+            self._run(self.reader.feed(data))
             return
+        # The limits change with AUTH, which may stand in front of more in the same bytes.
+        for line in data.splitlines(keepends=True):
+            if self.backlog or self.is_halted:
+                self.unread += line
+            else:
+                self.reader.authenticated = self.client.authenticated
+                self._run(self.reader.feed(line))
+        self.reader.authenticated = self.client.authenticated
+
+    def _run(self, requests: list[Argv]) -> None:
+        """Run requests until one halts the client."""
         execute, client = self.dispatcher.execute, self.client
+        # The replies of one batch are written together: what they come to shows only here.
+        room_bytes = self._output_room_bytes() if len(requests) > 1 else None
+        counted = 0
         for position, argv in enumerate(requests):
             if not execute(client, argv) or client.closed:
                 self.backlog.extend(requests[position + 1 :])
                 return
+            if room_bytes is not None:
+                room_bytes -= sum(map(len, client.output[counted:]))
+                counted = len(client.output)
+                if room_bytes <= 0:
+                    client.instance.stats.client_output_buffer_limit_disconnections += 1
+                    self._drop("output buffer limit")
+                    return
+
+    def _output_room_bytes(self) -> int | None:
+        """How many bytes of output the client may have waiting; None for any number."""
+        hard_bytes = output_limit(self.client).hard_bytes
+        if not hard_bytes:
+            return None
+        return hard_bytes - self.client.instance.host.unsent_bytes(self.client)
+
+    def _check_reader(self) -> None:
+        """Refuse what the reader refuses, once the requests before it are answered."""
+        client, reader = self.client, self.reader
+        if client.closed:
+            return
+        client.query_buffer_bytes = reader.buffered_bytes + len(self.unread)
+        # What a transaction queues has not run yet: it counts as if it were still to be read.
+        held_bytes = client.query_buffer_bytes + client.queued_bytes
+        if reader.overflowed or held_bytes > reader.limits.max_buffer_bytes:
+            client.instance.stats.client_query_buffer_limit_disconnections += 1
+            self._drop("query buffer limit")
+        elif reader.error is not None and not self.backlog and not self.is_halted:
+            client.output.append(replies.error(b"ERR " + reader.error.encode("latin-1")))
+            client.close_after_reply = True
+
+    def _drop(self, reason: str) -> None:
+        """Close the connection at once, with no reply."""
+        host = self.client.instance.host
+        host.log("warning", f"{reason}: closing {self.client.address!r}")
+        host.close(self.client)
+
+
+def output_limit(client: Client) -> OutputLimit:
+    """The client-output-buffer-limit of the client's class."""
+    limits = client.instance.config.client_output_buffer_limit
+    return limits["pubsub" if is_subscribed(client) else "normal"]
 
 
 def request_limits(config: Configuration) -> Limits:

@@ -34,10 +34,8 @@ class Shape:
         self.names = names
         fields_header = b"*%d\r\n" % (2 * len(names))
         bulks = [b"$%d\r\n%b\r\n" % (len(name), name) for name in names]
-        template = _HEADER + b"%b" + fields_header
-        for bulk in bulks:
-            template += bulk.replace(b"%", b"%%") + b"$%d\r\n%b\r\n"
-        self._template = template
+        slots = [bulk.replace(b"%", b"%%") + b"$%d\r\n%b\r\n" for bulk in bulks]
+        self._template = b"".join([_HEADER, b"%b", fields_header, *slots])
         # An entry of this shape and less than 4096 bytes is, its ID aside, at least so many bytes
         # longer than in a listpack whose first entry has the same names: they are left out there.
         self.surplus_bytes = (

@@ -51,6 +51,8 @@ def _matching(pattern: bytes) -> Iterator[str]:
     if name in NAMES:
         yield name
         return
+    if not any(mark in pattern for mark in b"*?["):
+        return  # as Redis decides; it also spares looking at every name for each unknown one
     fits = matcher(pattern, ignore_case=True)
     yield from (name for name in NAMES if fits(name.encode()))
 

@@ -15,6 +15,9 @@ from storage.stream import Stream
 
 # A client that waits looks for entries this often at most, unless it knows when one is due.
 MIN_WAKE_MS = 10
+# Entries without content that it passes over each time: the more, the less often, so that clients
+# that only wait do not keep the server busy.
+PASSED_PER_MS = 100
 
 
 class ClaimTurn:
@@ -67,7 +70,9 @@ def next_claimable_ms(group: Group, now_ms: int, min_idle_ms: int) -> int:
 
     What is old enough already was passed over because its content is gone.
     """
+    passed = 0
     for pending in group.claimable(now_ms, 0):
         if pending.consumer is not None and now_ms - pending.delivery_ms < min_idle_ms:
-            return pending.delivery_ms + min_idle_ms
-    return now_ms + max(min_idle_ms, MIN_WAKE_MS)
+            return max(pending.delivery_ms + min_idle_ms, now_ms + passed // PASSED_PER_MS)
+        passed += 1
+    return now_ms + max(min_idle_ms, MIN_WAKE_MS, passed // PASSED_PER_MS)

@@ -109,6 +109,7 @@ def discard(client: Client, argv: Argv) -> bytes:
 def discard_transaction(client: Client) -> None:
     """Forget the queue and the watched keys; nothing if there are none."""
     client.queue = None
+    client.queued_bytes = 0
     client.gates &= ~GATE_MULTI
     client.dirty_exec = False
     client.instance.unwatch(client)

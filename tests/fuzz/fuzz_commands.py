@@ -28,6 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from protocol.requests import RequestReader
 from server.inprocess import InProcessClient, InProcessServer
 from tests.fuzz.command_drawing import CLIENTS, Clock, Drawing, Leave, Round, Send, Step
 from tests.fuzz.command_rules import (
@@ -80,7 +81,8 @@ class Peer:
         """How many requests wait, in the session or in a blocked command."""
         state, session = self.connection.state, self.connection.session
         held = state.waiting is not None or state in session.dispatcher.postponed
-        return held + len(session.backlog)
+        unread = RequestReader(session.reader.limits).feed(bytes(session.unread))
+        return held + len(session.backlog) + len(unread)
 
 
 class Player:

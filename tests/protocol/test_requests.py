@@ -622,3 +622,9 @@ def test_the_fast_path_and_the_scanner_agree(
         assert read(chunks) == read(chunks, kind=Scanner)
     if data is not None:
         assert read(data.draw(cuts(stream))) == scanned
+
+
+def test_a_limit_of_a_few_bytes_for_lines_holds_however_the_bytes_are_cut() -> None:
+    limits = Limits(max_inline_bytes=4)
+    outcome = read_every_way(encode(b"GET", b"k" * 1200), limits)
+    assert outcome.error == "Protocol error: too big bulk count string"

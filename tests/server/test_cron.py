@@ -37,12 +37,23 @@ def test_one_pass_removes_a_bounded_number_of_keys() -> None:
 
 def test_idle_clients_are_closed_but_not_those_that_wait() -> None:
     server = InProcessServer(timeout="1")
-    idle, waiting = server.connect(), server.connect()
+    idle, waiting, listening = server.connect(), server.connect(), server.connect()
     idle.execute("PING")
     waiting.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    listening.execute("SSUBSCRIBE", "news")
     server.instance.now_ms += 1001
     close_idle_clients(server.instance)
-    assert idle.closed and not waiting.closed
+    assert idle.closed and not waiting.closed and not listening.closed
+
+
+def test_a_client_that_is_held_back_is_not_idle() -> None:
+    server = InProcessServer(timeout="1")
+    client = server.connect()
+    server.connect().execute("CLIENT", "PAUSE", "5000")
+    assert client.execute("PING") == b""
+    server.instance.now_ms += 1001
+    close_idle_clients(server.instance)
+    assert not client.closed
 
 
 def test_ids_of_producers_are_forgotten_so_many_producers_at_a_time() -> None:

@@ -48,3 +48,76 @@ def test_nothing_runs_after_quit() -> None:
     assert client.pipeline(("QUIT",), ("SET", "k", "v")) == b"+OK\r\n"
     assert client.closed
     assert server.connect().execute("GET", "k") == b"$-1\r\n"
+
+
+def test_what_a_blocked_client_sends_is_read_when_it_may_go_on() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("XREAD", "BLOCK", "10", "STREAMS", "s", "$")
+    assert client.feed(b"ECHO 1\r\n*2\r\n$4\r\nEC") == b""
+    assert client.feed(b"HO\r\n$1\r\n2\r\nPING") == b""
+    server.advance(10)
+    assert client.received() == b"*-1\r\n$1\r\n1\r\n$1\r\n2\r\n"
+    assert client.feed(b"\r\n") == b"+PONG\r\n"
+
+
+def test_a_blocked_client_that_sends_more_than_the_query_buffer_holds_is_closed() -> None:
+    server = InProcessServer(client_query_buffer_limit="1mb")
+    client = server.connect()
+    client.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    for _ in range(10):
+        client.feed(b"PING\r\n" * 17_000)
+    assert not client.closed
+    client.feed(b"PING\r\n" * 17_000)
+    assert client.closed
+    assert server.instance.stats.client_query_buffer_limit_disconnections == 1
+
+
+def test_a_broken_request_behind_a_blocking_one_waits_for_it() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    assert client.feed(b"XREAD BLOCK 10 STREAMS s $\r\nPING\r\n*x\r\n") == b""
+    assert not client.closed
+    server.advance(10)
+    broken = b"-ERR Protocol error: invalid multibulk length\r\n"
+    assert client.received() == b"*-1\r\n+PONG\r\n" + broken
+    assert client.closed
+
+
+def test_a_pipeline_ends_where_its_replies_pass_the_output_buffer_limit() -> None:
+    limit = "normal 1mb 0 0"
+    server = InProcessServer(client_output_buffer_limit=limit)
+    client = server.connect()
+    client.execute("SET", "k", "x" * 100_000)
+    client.pipeline(*[("GET", "k")] * 10, ("SET", "n", "1"))
+    assert not client.closed
+    client.pipeline(*[("GET", "k")] * 11, ("SET", "n", "2"))
+    assert client.closed
+    assert server.connect().execute("GET", "n") == b"$1\r\n1\r\n"
+    assert server.instance.stats.client_output_buffer_limit_disconnections == 1
+
+
+def test_a_pause_holds_back_what_a_transaction_would_queue() -> None:
+    server = InProcessServer()
+    writer, admin = server.connect(), server.connect()
+    writer.execute("MULTI")
+    admin.execute("CLIENT", "PAUSE", "100", "WRITE")
+    assert writer.execute("GET", "k") == b"+QUEUED\r\n"
+    assert writer.pipeline(("SET", "k", "v"), ("EXEC",)) == b""
+    server.advance(100)
+    assert writer.received() == b"+QUEUED\r\n*2\r\n$-1\r\n+OK\r\n"
+
+
+def test_what_a_transaction_queues_counts_towards_the_query_buffer_limit() -> None:
+    server = InProcessServer(client_query_buffer_limit="1mb")
+    client = server.connect()
+    big = "x" * 300_000
+    for _ in range(2):  # what was discarded does not count
+        client.execute("MULTI")
+        for _ in range(3):
+            assert client.execute("SET", "k", big) == b"+QUEUED\r\n"
+        client.execute("DISCARD")
+    client.execute("MULTI")
+    for _ in range(4):
+        client.execute("SET", "k", big)
+    assert client.closed

@@ -45,3 +45,10 @@ def test_a_shape_serves_other_values_of_the_same_names() -> None:
     for value in (b"21.5", b"", b"x" * 1000):
         fields = [b"temperature", value]
         assert shape.encode(ID_BULK, fields) == plainly_encoded(fields)
+
+
+def test_an_entry_may_have_as_many_fields_as_a_request_has_arguments() -> None:
+    fields = [b"%d" % number for number in range(500_000)]
+    entry = Shape(fields[::2]).encode(ID_BULK, fields)
+    assert entry.startswith(b"*2\r\n" + ID_BULK + b"*500000\r\n$1\r\n0\r\n$1\r\n1\r\n")
+    assert entry.endswith(b"$6\r\n499998\r\n$6\r\n499999\r\n")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commands.streams.idle_entries import MIN_WAKE_MS
+from commands.streams.idle_entries import MIN_WAKE_MS, PASSED_PER_MS
 from server.inprocess import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
 
@@ -292,3 +292,14 @@ def test_new_entries_serve_a_waiter_that_claims(
     assert reader.received() == [[b"s", [row("4-1", 0, 0)]]]
     server.advance(60_000)
     assert reader.received() is None
+
+
+def test_a_client_that_waits_looks_less_often_where_many_deleted_entries_are_pending(
+    server: InProcessServer,
+) -> None:
+    client, waiting = Talk(server), server.connect()
+    client.all("XGROUP CREATE s g 0 MKSTREAM", *["XADD s * f v"] * 3000)
+    client.do("XREADGROUP GROUP g b STREAMS s >")
+    client.do("XTRIM s MAXLEN 0")
+    waiting.execute(*f"{READ} BLOCK 0 CLAIM 0 STREAMS s >".split())
+    assert server.instance.blocked.next_alarm_ms() == NOW_MS + 3000 // PASSED_PER_MS
