@@ -43,7 +43,7 @@ async def _serve(config: Configuration, config_file: str | None) -> int:
     try:
         await service.start()
     except OSError as error:
-        service.log("warning", f"Could not listen: {error}")
+        service.log("warning", f"Could not start: {error}")
         return 1
     service.announce()
     await service.run()

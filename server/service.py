@@ -7,7 +7,9 @@ chance. It owns the instance, the dispatcher, the cycle and the connections.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
+import dataclasses
 import errno
 import gc
 import logging
@@ -68,6 +70,7 @@ class Service:
         self._timer_ms: int | None = None
         self._rebinding: asyncio.Task[None] | None = None
         self._startup_resident_bytes = 0
+        self._picked_port: int | None = None  # by the system, where the configuration says 0
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -76,6 +79,8 @@ class Service:
         config = self.instance.config
         sockets = bind_addresses(config.bind, config.port)
         if sockets:
+            if not config.port:
+                self._picked_port = sockets[0][1].getsockname()[1]
             config.port = sockets[0][1].getsockname()[1]
         await self._listen(sockets)
         if config.pidfile:
@@ -88,6 +93,8 @@ class Service:
         self.loop.call_later(1 / config.hz, self._tick)
         # What exists now lives as long as the process: collections need not look at it again.
         gc.freeze()
+        # And rarely at what came later: what a stream or a group holds, millions of objects
+        # perhaps, is given back without the collector (Stream.release, Group.disband).
         gc.set_threshold(50_000, 20, 100)
         self._startup_resident_bytes = resident_bytes()
 
@@ -99,9 +106,9 @@ class Service:
         if self._unix_server is not None:
             self._unix_server.close()
             await self._unix_server.wait_closed()
-            os.unlink(self.instance.config.unixsocket)
+            _remove(self.instance.config.unixsocket)
         if self.instance.config.pidfile:
-            os.unlink(self.instance.config.pidfile)
+            _remove(self.instance.config.pidfile)
         for client in list(self.instance.clients.values()):
             connection = cast("Connection", client.transport)
             connection.write()
@@ -163,9 +170,12 @@ class Service:
     async def _listen_unix(self, path: str, permissions: str) -> None:
         if os.path.exists(path):
             os.unlink(path)  # left behind by a server that was killed
-        self._unix_server = await self.loop.create_unix_server(
-            lambda: Connection(self, unix_socket=True), path
-        )
+        try:
+            self._unix_server = await self.loop.create_unix_server(
+                lambda: Connection(self, unix_socket=True), path
+            )
+        except OSError as error:
+            raise OSError(error.errno, f"{path}: {error.strerror or error}") from None
         if permissions != "0":
             os.chmod(path, int(permissions, 8))
         self.listeners.append(("unix", path, 0))
@@ -311,11 +321,20 @@ class Service:
         """CONFIG REWRITE."""
         if not self.config_file:
             raise ValueError("The server is running without a config file")
-        rewrite_configuration(self.config_file, self.instance.config)
+        config = self.instance.config
+        if config.port == self._picked_port:
+            config = dataclasses.replace(config, port=0)  # the next start picks one again
+        rewrite_configuration(self.config_file, config)
 
     def log(self, level: str, message: str) -> None:
         """Write to the log."""
         self.logger.log(LEVELS[level], message)
+
+
+def _remove(path: str) -> None:
+    """Remove a file of ours; somebody may have done so before."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def resident_bytes() -> int:

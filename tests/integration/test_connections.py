@@ -127,6 +127,28 @@ def test_a_subscriber_that_never_reads_is_cut_off_at_its_limit(
         assert info(publisher, "stats", "client_output_buffer_limit_disconnections") == 1
 
 
+def test_a_client_that_leaves_one_large_reply_for_too_long_is_cut_off(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway("--client-output-buffer-limit", "normal 0 1mb 1")
+    with server.connect() as watcher, raw_socket(server) as reader:
+        watcher.send("SET", "k", b"x" * 16 * MIB)
+        reader.sendall(b"GET k\r\n")
+        until(lambda: info(watcher, "stats", "client_output_buffer_limit_disconnections") == 1)
+        assert info(watcher, "clients", "connected_clients") == 1
+
+
+def test_a_client_that_takes_its_large_replies_is_not_cut_off(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway("--client-output-buffer-limit", "normal 0 1mb 0")
+    with server.connect() as client:
+        client.send("SET", "k", b"x" * 32 * MIB)
+        for _ in range(3):
+            assert len(client.send("GET", "k")) > 32 * MIB
+            time.sleep(0.01)
+
+
 def test_a_request_beyond_the_query_buffer_limit_is_cut_off(
     run_rillway: Callable[..., RunningServer],
 ) -> None:
@@ -213,6 +235,17 @@ def test_a_signal_ends_the_server_cleanly(
     assert "Traceback" not in server.output()
 
 
+def test_the_end_does_not_need_the_files_that_the_server_made(
+    run_rillway: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    pid_file, unix_socket = tmp_path / "rillway.pid", tmp_path / "rillway.sock"
+    server = run_rillway("--pidfile", str(pid_file), "--unixsocket", str(unix_socket))
+    pid_file.unlink()
+    unix_socket.unlink()
+    assert server.stop() == 0
+    assert "Traceback" not in server.output()
+
+
 def test_a_terminal_that_closes_does_not_end_the_server(
     run_rillway: Callable[..., RunningServer],
 ) -> None:
@@ -256,5 +289,5 @@ def test_a_port_that_is_taken_stops_the_start(
 ) -> None:
     from tests.support.servers import ServerFailed
 
-    with pytest.raises(ServerFailed, match="Could not listen"):
+    with pytest.raises(ServerFailed, match="Could not start"):
         run_rillway("--port", str(rillway_server.port))
