@@ -17,6 +17,18 @@ from rillway import __version__
 
 USAGE_ERROR = 2
 
+SERVE_USAGE = """\
+Usage: rillway serve [FILE] [--directive value ...]
+
+Start a server. FILE has redis.conf's syntax; - is standard input. Directives on the command line
+win over variables (RILLWAY_PORT=7000), and those over FILE.
+
+  rillway serve --port 7000 --maxclients 500
+  rillway serve /etc/rillway.conf --loglevel verbose
+
+--port 0 takes a free port; the log says which. redis-cli CONFIG GET '*' lists the directives of a
+running server."""
+
 
 def application_root() -> str:
     """The folder that holds the packages server, commands, storage and protocol.
@@ -29,7 +41,10 @@ def application_root() -> str:
 
 
 def serve(arguments: list[str]) -> int | None:
-    """Run the server until it is told to stop."""
+    """Run the server until it is told to stop. `--help` shows how to start one."""
+    if arguments in (["--help"], ["-h"]):
+        print(SERVE_USAGE)
+        return 0
     # First on the path, so that a `server` package in the user's own folder is not taken for ours.
     sys.path.insert(0, application_root())
     from server.main import main as server_main
@@ -52,7 +67,7 @@ def consume(arguments: list[str]) -> int:
 
 
 SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
-    "serve": (serve, "start a server: rillway serve [FILE] [--directive value ...]"),
+    "serve": (serve, "start a server: rillway serve --help"),
     "consume": (consume, "run a command for each entry of a stream: rillway consume --help"),
     "demo": (demo, "send 336,776 real departures through a stream: rillway demo --help"),
 }

@@ -44,6 +44,12 @@ def test_no_sub_command_at_all_is_a_usage_error(capsys: pytest.CaptureFixture[st
     assert "Usage: rillway" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_serve_shows_how_it_is_called(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", asked]) == 0
+    assert capsys.readouterr().out.startswith("Usage: rillway serve [FILE]")
+
+
 def test_arguments_after_the_sub_command_are_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
     monkeypatch.setitem(SUBCOMMANDS, "serve", (lambda rest: seen.append(rest), ""))
