@@ -176,6 +176,24 @@ class Pair:
         self.note_delivery(name, entry_id)
         return True
 
+    def autoclaim(self, name: str, consumer: str, idle_ms: int, count: int) -> None:
+        reply = self.ask(f"XAUTOCLAIM s {name} {consumer} {idle_ms} 0 COUNT {count}")
+        waiting = sorted(self.group(name).pending)
+        claimed: list[bytes] = []
+        deleted: list[bytes] = []
+        self.group(name).consumers.add(consumer.encode())
+        for _ in range(10 * count):
+            if not waiting or len(claimed) + len(deleted) == count:
+                break
+            entry_id = waiting.pop(0)
+            if not self.is_alive(entry_id):
+                deleted.append(text(entry_id))
+                self.group(name).drop(entry_id)
+            elif self.claim_one(name, consumer, idle_ms, entry_id):
+                claimed.append(text(entry_id))
+        cursor = text(waiting[0]) if waiting else b"0-0"
+        assert [reply[0], [entry[0] for entry in reply[1]], reply[2]] == [cursor, claimed, deleted]
+
     def set_back(self, name: str, number: int) -> None:
         self.ask(f"XGROUP SETID s {name} {number}-1")
         self.group(name).last_delivered_id = make_id(number)
@@ -236,6 +254,7 @@ STEPS = st.one_of(
     st.tuples(st.just("read"), group_names, consumer_names, counts),
     st.tuples(st.just("read_claim"), group_names, consumer_names, idles, counts),
     st.tuples(st.just("claim"), group_names, consumer_names, idles, number_lists),
+    st.tuples(st.just("autoclaim"), group_names, consumer_names, idles, counts),
     st.tuples(st.just("set_back"), group_names, numbers),
     st.tuples(st.just("delete_consumer"), group_names, consumer_names),
     st.tuples(st.just("start_group_anew"), group_names),
