@@ -156,7 +156,8 @@ class BlockedClients:
     # -- which keys are ready ------------------------------------------------------------------
 
     def signal_key_as_ready(self, db_index: int, key: bytes) -> None:
-        """`key` may serve its waiters now."""
+        """`key` may serve its waiters now, or is gone or of another type: dispatch sees which
+        of them that concerns."""
         watched = (db_index, key)
         if watched in self.waiters:
             self.ready_keys[watched] = None

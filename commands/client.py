@@ -34,7 +34,7 @@ class Client:
     """One connection's state. Plain attributes; whoever owns a feature owns its attributes."""
 
     __slots__ = (
-        "address", "authenticated", "blocked_since_us", "channels", "close_after_reply",
+        "address", "authenticated", "channels", "close_after_reply",
         "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd",
         "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
         "library_version", "local_address", "monitoring", "name", "no_evict", "no_touch",
@@ -88,7 +88,6 @@ class Client:
         self.tracking: TrackingState | None = None
         # blocking
         self.waiting: Waiting | None = None
-        self.blocked_since_us = 0
         # propagation of the command that runs: None until the handler says something itself
         self.propagated: list[Argv] | None = None
 

@@ -124,10 +124,7 @@ class Instance:
         if type(value) is Stream and value.idempotence is not None:
             self.idempotence.watch(value.idempotence)  # it may be a copy
         if self.blocked.waiters:
-            if type(value) is Stream:
-                self.blocked.signal_key_as_ready(db.index, key)
-            else:
-                self.signal_key_as_missing(db.index, key)
+            self.blocked.signal_key_as_ready(db.index, key)
         if self.config.notify_keyspace_events:
             if old is None:
                 self.notify(notifications.NEW, b"new", key, db.index)
@@ -138,12 +135,8 @@ class Instance:
         """See `Client.remove`."""
         value = db.remove(key)
         if value is not None and self.blocked.waiters:
-            self.signal_key_as_missing(db.index, key)
+            self.blocked.signal_key_as_ready(db.index, key)
         return value
-
-    def signal_key_as_missing(self, db_index: int, key: bytes) -> None:
-        """`key` is gone or holds another type: XREADGROUP waiters get their error."""
-        self.blocked.signal_key_as_ready(db_index, key)
 
     def expire(self, db: Database, key: bytes) -> None:
         """Remove a key whose time is past. Replicas and the file get a DEL."""

@@ -43,9 +43,7 @@ class Cycle:
     def touch(self, client: Client) -> None:
         """`client` may have output; the cycle will be finished."""
         self._with_output[client] = None
-        if not self._scheduled:
-            self._scheduled = True
-            self._schedule(self.finish)
+        self.wake()
 
     def wake(self) -> None:
         """Something happened that the end of the cycle must see."""

@@ -220,14 +220,12 @@ class Dispatcher:
     def _postpone(self, client: Client, command: Command, argv: Argv) -> bool:
         """Hold the request back if the pause covers it."""
         instance = self.instance
-        if instance.now_ms >= instance.paused_until_ms:
-            instance.paused_until_ms = 0
-            self.resume_postponed()
+        if self.end_pause_when_over():
             return False
         if instance.pause_writes_only and not self._may_write(client, command):
             return False
         if command.fullname == b"client|unpause":
-            return False  # Redis holds it back as well, and so the pause cannot be ended
+            return False  # Redis holds it back as well, so that nobody can end the pause there
         self.postponed[client] = argv
         return True
 
@@ -236,6 +234,15 @@ class Dispatcher:
         if command.fullname == b"exec" and client.queue is not None:
             return any(queued.flags & (WRITE | MAY_REPLICATE) for queued, _ in client.queue)
         return bool(command.flags & (WRITE | MAY_REPLICATE))
+
+    def end_pause_when_over(self) -> bool:
+        """Let everybody go on if there was a pause and its time is past."""
+        instance = self.instance
+        if not instance.paused_until_ms or instance.now_ms < instance.paused_until_ms:
+            return False
+        instance.paused_until_ms = 0
+        self.resume_postponed()
+        return True
 
     def resume_postponed(self) -> None:
         """Let the held-back clients go on; the session runs their request again."""

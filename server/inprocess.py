@@ -67,9 +67,7 @@ class InProcessServer:
         self.dispatcher.start_batch(self.now_ms)
         self.dispatcher.wake_blocked(self.now_ms)
         self.dispatcher.expire_blocked(self.now_ms)
-        if self.instance.paused_until_ms and self.now_ms >= self.instance.paused_until_ms:
-            self.instance.paused_until_ms = 0
-            self.dispatcher.resume_postponed()
+        self.dispatcher.end_pause_when_over()
         expire_keys(self.instance, limit=1000)
         forget_idempotent_ids(self.instance, limit=1000)
         self.cycle.finish()

@@ -190,9 +190,7 @@ class Service:
         expire_keys(instance, EXPIRE_LIMIT)
         forget_idempotent_ids(instance, FORGET_LIMIT)
         close_idle_clients(instance)
-        if instance.paused_until_ms and instance.now_ms >= instance.paused_until_ms:
-            instance.paused_until_ms = 0
-            self.dispatcher.resume_postponed()
+        self.dispatcher.end_pause_when_over()
         self.cycle.wake()
         self.loop.call_later(1 / instance.config.hz, self._tick)
 

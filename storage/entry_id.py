@@ -23,7 +23,6 @@ EntryID: TypeAlias = int
 
 SEQ_BITS = 64
 MAX_SEQ = 2**64 - 1
-MAX_MS = 2**64 - 1
 MIN_ID: EntryID = 0
 MAX_ID: EntryID = 2**128 - 1
 
