@@ -29,7 +29,7 @@ def first_pong_ms() -> float:
     """Start a server, ask it PING, stop it."""
     started = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "rillway", "serve", "--port", "0"],
+        [sys.executable, "-m", "rillway", "serve", "--port", "0", "--save", ""],
         cwd=ROOT,
         stdout=subprocess.PIPE,
     )

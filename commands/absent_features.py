@@ -1,8 +1,8 @@
 """Directives of Redis whose feature Rillway does not have yet.
 
-An option that is accepted works. Clients and tools ask for some of these (`CONFIG GET save`), and
-redis.conf as Redis ships it names nearly all of them, so each may be given with the value that it
-has in Redis when the feature is not used; any other value is refused, with a text that says why.
+An option that is accepted works. Clients and tools ask for some of these (`CONFIG GET maxmemory`),
+and redis.conf as Redis ships it names nearly all of them, so each may be given with the value that
+it has in Redis when the feature is not used; any other value is refused, with a text that says why.
 
 To add a feature: take its lines away here and declare them in commands/configuration.py.
 """
@@ -13,28 +13,6 @@ from commands.directive_kinds import MEMORY_UNITS
 
 # What is missing -> its directives with the only value that is accepted.
 ABSENT: dict[str, dict[str, str]] = {
-    "snapshots": {
-        "save": "",
-        "dbfilename": "dump.rdb",
-        "rdbcompression": "yes",
-        "rdbchecksum": "yes",
-        "rdb-del-sync-files": "no",
-        "rdb-save-incremental-fsync": "yes",
-        "stop-writes-on-bgsave-error": "yes",
-    },
-    "an append-only file": {
-        "appendonly": "no",
-        "appendfilename": "appendonly.aof",
-        "appenddirname": "appendonlydir",
-        "appendfsync": "everysec",
-        "no-appendfsync-on-rewrite": "no",
-        "auto-aof-rewrite-percentage": "100",
-        "auto-aof-rewrite-min-size": "67108864",
-        "aof-load-truncated": "yes",
-        "aof-use-rdb-preamble": "yes",
-        "aof-timestamp-enabled": "no",
-        "aof-rewrite-incremental-fsync": "yes",
-    },
     "a memory limit": {
         "maxmemory": "0",
         "maxmemory-policy": "noeviction",
@@ -48,6 +26,7 @@ ABSENT: dict[str, dict[str, str]] = {
         "replicaof": "",
         "masterauth": "",
         "masteruser": "",
+        "rdb-del-sync-files": "no",
         "repl-backlog-size": "1048576",
         "repl-backlog-ttl": "3600",
         "repl-disable-tcp-nodelay": "no",
@@ -131,8 +110,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "oom-score-adj": "no",
         "oom-score-adj-values": "0 200 800",
         "disable-thp": "yes",
-        "shutdown-on-sigint": "default",
-        "shutdown-on-sigterm": "default",
     },
 }
 

@@ -40,7 +40,7 @@ class Client:
         "library_version", "local_address", "monitoring", "name", "no_evict", "no_touch",
         "output", "patterns", "propagated", "queue", "query_buffer_bytes", "queued_bytes",
         "replays", "reply_mode", "resp", "shard_channels", "tracking", "transport",
-        "unix_socket", "user", "waiting", "watched",
+        "unix_socket", "user", "waiting", "watched", "write_offset",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -90,6 +90,7 @@ class Client:
         self.waiting: Waiting | None = None
         # propagation of the command that runs: None until the handler says something itself
         self.propagated: list[Argv] | None = None
+        self.write_offset = 0  # Instance.propagated_units after its last write
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -111,7 +112,7 @@ class Client:
         value = db.values.get(key)
         if value is None:
             return None
-        if db.expires and db.is_expired(key, self.instance.now_ms):
+        if db.expires and not self.replays and db.is_expired(key, self.instance.now_ms):
             self.instance.expire(db, key)
             return None
         if not self.no_touch:

@@ -24,6 +24,7 @@ from commands.directive_kinds import (
     Choice,
     ClampedInteger,
     EventClasses,
+    FileName,
     Integer,
     Kind,
     Memory,
@@ -31,6 +32,9 @@ from commands.directive_kinds import (
     OutputLimits,
     OutputLimitTable,
     Percentiles,
+    SavePoint,
+    SavePoints,
+    ShutdownOptions,
     Text,
     Words,
 )
@@ -94,6 +98,36 @@ class Configuration:
         OutputLimitTable(), "normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60"
     )
     busy_reply_threshold: int = directive(Integer(0, INT64_MAX), "5000", alias="lua-time-limit")
+    # snapshots
+    save: tuple[SavePoint, ...] = directive(SavePoints(), "3600 1 300 100 60 10000")
+    dbfilename: str = directive(FileName("dbfilename", "filename"), "dump.rdb", protected=True)
+    rdbcompression: bool = directive(Boolean(), "yes")
+    rdbchecksum: bool = directive(Boolean(), "yes", immutable=True)
+    rdb_save_incremental_fsync: bool = directive(Boolean(), "yes")
+    stop_writes_on_bgsave_error: bool = directive(Boolean(), "yes")
+    sanitize_dump_payload: str = directive(Choice("no", "yes", "clients"), "no")
+    # Rillway's own: which form streams are written in, and whether a snapshot may be loaded in part
+    rdb_stream_type: str = directive(Choice("auto", "15", "19", "21"), "auto")
+    rdb_skip_unsupported: bool = directive(Boolean(), "no")
+    # the append-only file
+    appendonly: bool = directive(Boolean(), "no")
+    appendfilename: str = directive(
+        FileName("appendfilename", "filename"), "appendonly.aof", immutable=True
+    )
+    appenddirname: str = directive(
+        FileName("appenddirname", "dirname"), "appendonlydir", immutable=True
+    )
+    appendfsync: str = directive(Choice("everysec", "always", "no"), "everysec")
+    no_appendfsync_on_rewrite: bool = directive(Boolean(), "no")
+    auto_aof_rewrite_percentage: int = directive(Integer(0, INT32_MAX), "100")
+    auto_aof_rewrite_min_size: int = directive(Memory(0, INT64_MAX), "64mb")
+    aof_load_truncated: bool = directive(Boolean(), "yes")
+    aof_use_rdb_preamble: bool = directive(Boolean(), "yes")
+    aof_timestamp_enabled: bool = directive(Boolean(), "no")
+    aof_rewrite_incremental_fsync: bool = directive(Boolean(), "yes")
+    # ending
+    shutdown_on_sigint: frozenset[str] = directive(ShutdownOptions(), "default")
+    shutdown_on_sigterm: frozenset[str] = directive(ShutdownOptions(), "default")
     # streams
     stream_node_max_bytes: int = directive(Memory(0, INT64_MAX), "4096")
     stream_node_max_entries: int = directive(Integer(0, INT64_MAX), "100")
@@ -110,14 +144,18 @@ class Configuration:
     )
     tracking_table_max_keys: int = directive(Integer(0, INT64_MAX), "1000000")
 
-    def set(self, name: str, words: list[str]) -> None:
-        """Set the directive `name` from the words of a line. Raises ValueError, KeyError."""
+    def set(self, name: str, words: list[str], *, further: bool = False) -> None:
+        """Set the directive `name` from the words of a line. Raises ValueError, KeyError.
+
+        `further`: the same file has set it before, and some directives add up.
+        """
         if name in absent_features.FEATURES:
             absent_features.check(name, words)
             return
         found = DIRECTIVES[name]
-        value = found.kind.parse(words)
-        setattr(self, found.attribute, found.kind.combine(getattr(self, found.attribute), value))
+        value, old = found.kind.parse(words), getattr(self, found.attribute)
+        combine = found.kind.extend if further else found.kind.combine
+        setattr(self, found.attribute, combine(old, value))
 
     def get(self, name: str) -> str:
         """The value of a directive as CONFIG GET prints it. Raises KeyError."""

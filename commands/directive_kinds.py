@@ -42,6 +42,10 @@ class Kind:
         """The value in force once `new` was set where `old` was."""
         return new
 
+    def extend(self, old: Any, new: Any) -> Any:
+        """The value in force once a further line of the same file says `new`."""
+        return self.combine(old, new)
+
 
 def one_word(words: list[str]) -> str:
     """The only word. Raises ValueError if there are more or none."""
@@ -270,3 +274,76 @@ class OutputLimitTable(Kind):
 
     def combine(self, old: OutputLimits, new: OutputLimits) -> OutputLimits:
         return old | new
+
+
+class FileName(Text):
+    """The name of a file or folder inside another one, without a path."""
+
+    expected = "a name without a slash"
+
+    def __init__(self, directive: str, noun: str) -> None:
+        self._refusal = f"{directive} can't be a path, just a {noun}"
+
+    def parse(self, words: list[str]) -> str:
+        word = one_word(words)
+        if not word or "/" in word or word in (".", ".."):
+            raise ValueError(self._refusal)
+        return word
+
+
+@dataclass(frozen=True, slots=True)
+class SavePoint:
+    """A snapshot is due `seconds` after the last one if there were so many changes since."""
+
+    seconds: int
+    changes: int
+
+
+class SavePoints(Kind):
+    """save: pairs of seconds and changes; no words, or one empty word: none.
+
+    Every line of a file adds to those before it, as in Redis; CONFIG SET replaces them all.
+    """
+
+    expected = 'pairs of <seconds> <changes>, or "" for none'
+    takes_several_words = True
+
+    def parse(self, words: list[str]) -> tuple[SavePoint, ...]:
+        numbers = [as_int64(word.encode()) for text in words for word in text.split()]
+        points = []
+        for seconds, changes in zip(numbers[::2], numbers[1::2], strict=False):
+            if seconds is None or changes is None or seconds < 1 or changes < 0:
+                raise ValueError("Invalid save parameters")
+            points.append(SavePoint(seconds, changes))
+        if len(numbers) % 2:
+            raise ValueError("Invalid save parameters")
+        return tuple(points)
+
+    def format(self, value: tuple[SavePoint, ...]) -> str:
+        return " ".join(f"{point.seconds} {point.changes}" for point in value)
+
+    def extend(
+        self, old: tuple[SavePoint, ...], new: tuple[SavePoint, ...]
+    ) -> tuple[SavePoint, ...]:
+        return old + new if new else new
+
+
+class ShutdownOptions(Kind):
+    """shutdown-on-sigterm, shutdown-on-sigint: the options of SHUTDOWN, or default for none."""
+
+    expected = "default, or save or nosave, with now and force"
+    takes_several_words = True
+
+    def parse(self, words: list[str]) -> frozenset[str]:
+        options = {word.lower() for text in words for word in text.split()}
+        if not options or not options <= {"default", "save", "nosave", "now", "force"}:
+            raise ValueError(
+                "argument(s) must be one of the following: default, save, nosave, now, force"
+            )
+        if {"save", "nosave"} <= options:
+            raise ValueError("Invalid shutdown flags combination")
+        return frozenset(options - {"default"})
+
+    def format(self, value: frozenset[str]) -> str:
+        ordered = [word for word in ("save", "nosave", "now", "force") if word in value]
+        return " ".join(ordered) or "default"

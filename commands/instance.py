@@ -18,6 +18,7 @@ from commands.client import Client
 from commands.configuration import Configuration
 from commands.idempotence import IdempotenceWatch
 from commands.latency import LatencyMonitor
+from commands.persistence import PersistenceState
 from commands.pubsub.registry import PubSub
 from commands.slowlog import SlowLog
 from commands.stats import Stats
@@ -29,6 +30,12 @@ from storage.values import Value
 if TYPE_CHECKING:
     from commands.host import Dispatcher, Host
     from commands.registry import Argv, Command, Reply
+    from protocol.errors import ReplyError
+
+# The gates of Instance.gates.
+GATE_PAUSED = 1 << 0  # CLIENT PAUSE
+GATE_LOADING = 1 << 1  # the data is being read from disk
+GATE_WRITES_REFUSED = 1 << 2  # what cannot be made durable is not accepted
 
 # A sink of propagated requests: (database index, requests of one action, in order).
 Sink = Callable[[int, "list[Argv]"], None]
@@ -49,6 +56,8 @@ class Instance:
         self.clients: dict[int, Client] = {}
         self.next_client_id = 1
         self.monitors: dict[Client, None] = {}
+        # Reasons to look twice at every client's request; a plain time has 0.
+        self.gates = 0
         self.paused_until_ms = 0  # CLIENT PAUSE
         self.pause_writes_only = False
         # features
@@ -62,10 +71,12 @@ class Instance:
         self.slowlog = SlowLog(config)
         self.latency = LatencyMonitor(config)
         self.dirty = 0  # changes since the last save
-        self.last_save_ms = now_ms
+        self.persistence = PersistenceState(last_save_ms=now_ms)
+        self.write_refusal: ReplyError | None = None
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []
+        self.propagated_units = 0  # how many actions the sinks were given
         # set by the dispatcher itself (server/dispatch.py)
         self.dispatcher: Dispatcher
 
@@ -82,6 +93,26 @@ class Instance:
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client and let it go on."""
         self.dispatcher.unblock(client, reply)
+
+    # -- gates ---------------------------------------------------------------------------------
+
+    def _set_gate(self, gate: int, *, is_shut: bool) -> None:
+        self.gates = self.gates | gate if is_shut else self.gates & ~gate
+
+    def pause_until(self, until_ms: int) -> None:
+        """CLIENT PAUSE; 0 ends it."""
+        self.paused_until_ms = until_ms
+        self._set_gate(GATE_PAUSED, is_shut=bool(until_ms))
+
+    def set_loading(self, is_loading: bool) -> None:
+        """While data is read from disk, most commands are answered with -LOADING."""
+        self.persistence.loading = is_loading
+        self._set_gate(GATE_LOADING, is_shut=is_loading)
+
+    def refuse_writes(self, refusal: ReplyError | None) -> None:
+        """Answer `refusal` to what would change data; None lets it run again."""
+        self.write_refusal = refusal
+        self._set_gate(GATE_WRITES_REFUSED, is_shut=refusal is not None)
 
     # -- clients -------------------------------------------------------------------------------
 
@@ -183,5 +214,6 @@ class Instance:
 
     def emit(self, db_index: int, requests: list[Argv]) -> None:
         """Hand propagated requests of one action to every sink."""
+        self.propagated_units += 1
         for sink in self.sinks:
             sink(db_index, requests)

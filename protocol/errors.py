@@ -43,6 +43,19 @@ EXEC_ABORT = b"EXECABORT Transaction discarded because of previous errors."
 NOT_IN_TRANSACTION = b"ERR Command not allowed inside a transaction"
 MONITOR_KEYSPACE = b"ERR Replica can't interact with the keyspace"
 UNBLOCKED = b"UNBLOCKED client unblocked via CLIENT UNBLOCK"
+LOADING = b"LOADING Redis is loading the dataset in memory"
+MISCONF_SNAPSHOT = (
+    b"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to"
+    b" disk. Commands that may modify the data set are disabled, because this instance is"
+    b" configured to report errors during writes if RDB snapshotting fails"
+    b" (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB"
+    b" error."
+)
+
+
+def misconf_append_only_file(reason: bytes) -> ReplyError:
+    """Writes are refused while the append-only file cannot be written."""
+    return ReplyError(b"MISCONF Errors writing to the AOF file: %b" % reason)
 
 
 def c_string(word: bytes) -> bytes:
@@ -223,8 +236,9 @@ WATCH_INSIDE_MULTI = b"ERR WATCH inside MULTI is not allowed"
 
 
 def exec_refused(reason: bytes) -> ReplyError:
-    """EXEC itself may not run; `reason` with its code, e.g. b"ERR wrong number ..."."""
-    return ReplyError(b"EXECABORT Transaction discarded because of: %b" % reason.partition(b" ")[2])
+    """EXEC itself may not run; `reason` with its code. As in Redis, only ERR is left out."""
+    reason = reason.removeprefix(b"ERR ")
+    return ReplyError(b"EXECABORT Transaction discarded because of: %b" % reason)
 
 
 # -- streams -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from commands.configuration import DIRECTIVES, NAMES, Configuration, is_known
@@ -69,21 +69,31 @@ def load_configuration(
     config = Configuration()
     environment = environment or {}
     if defaults := environment.get(DEFAULTS_VARIABLE):
-        for line in read_file(defaults, ()):
-            apply_line(config, line)
+        apply_lines(config, read_file(defaults, ()))
     path = None
     if argv and not argv[0].startswith("--"):
         name, *argv = argv
         path = None if name == "-" else os.path.abspath(name)
-        for line in read_file(path, ()):
-            apply_line(config, line)
-    for line in (*environment_lines(environment), *command_line(argv)):
-        apply_line(config, line)
+        apply_lines(config, read_file(path, ()))
+    apply_lines(config, environment_lines(environment))
+    apply_lines(config, command_line(argv))
     config.dir = os.path.abspath(config.dir)
     return config, path
 
 
-def apply_line(config: Configuration, line: Line) -> None:
+def apply_lines(config: Configuration, lines: Iterable[Line]) -> None:
+    """Set what the lines of one source say. Raises ConfigurationError.
+
+    Lines of `save` add up within a source, and win over those of the sources before it.
+    """
+    seen: set[str] = set()
+    for line in lines:
+        name = line.words[0].lower()
+        apply_line(config, line, further=name in seen)
+        seen.add(name)
+
+
+def apply_line(config: Configuration, line: Line, *, further: bool = False) -> None:
     """Set one directive. Raises ConfigurationError."""
     name, words = line.words[0].lower(), line.words[1:]
     if not is_known(name):
@@ -91,7 +101,7 @@ def apply_line(config: Configuration, line: Line) -> None:
     try:
         if not words:
             raise ValueError("its value is missing")
-        config.set(name, words)
+        config.set(name, words, further=further)
     except ValueError as error:
         expected = f"; expected {DIRECTIVES[name].kind.expected}" if name in DIRECTIVES else ""
         raise line.error(f"'{name}': {str(error).rstrip('.')}{expected}") from None
@@ -259,11 +269,11 @@ def _directive_lines(lines: list[str]) -> dict[str, list[int]]:
 def _value_of(lines: list[str], name: str) -> object:
     """What a file with these lines alone would set the directive to."""
     config = Configuration()
-    for text in lines:
+    for number, text in enumerate(lines):
         words = split_words(text)
         assert words is not None
         try:
-            config.set(name, words[1:])
+            config.set(name, words[1:], further=number > 0)
         except ValueError:
             return None  # edited since the start: the value in force takes its place
     return getattr(config, DIRECTIVES[name].attribute)

@@ -5,9 +5,8 @@ Once per cycle, in this order:
      It must come first: it makes output and changes for the steps below.
   2. clients that cache by prefix (CLIENT TRACKING ... BCAST) are told what changed, once. It must
      come before output, since it makes some.
-  3. propagated changes reach the append-only file and the replicas (sinks do that themselves for
-     now). It must come before output: no answer leaves before what it promises is as durable as
-     the policy says.
+  3. propagated changes reach the append-only file (`before_output`). It must come before output:
+     no answer leaves before what it promises is as durable as the policy says.
   4. every client's output leaves in one write.
 
 The loop runs `finish` by `call_soon` from the first event of a cycle. uvloop runs it after all
@@ -34,6 +33,7 @@ class Cycle:
     ) -> None:
         self.dispatcher = dispatcher
         self.sessions: dict[Client, Session] = {}
+        self.before_output: list[Callable[[], None]] = []  # step 3
         self.after: list[Callable[[], None]] = []  # the server's own steps, e.g. rearm the timer
         self._schedule = schedule
         self._write = write
@@ -62,6 +62,8 @@ class Cycle:
         tracking = dispatcher.instance.tracking
         if tracking.changes:
             tracking.broadcast()
+        for step in self.before_output:
+            step()
         clients, self._with_output = self._with_output, {}
         for client in clients:
             if client.output or client.close_after_reply:

@@ -28,11 +28,12 @@ from commands.client import (
     GATE_TRACKING,
     Client,
 )
-from commands.instance import Instance
+from commands.instance import GATE_LOADING, GATE_PAUSED, GATE_WRITES_REFUSED, Instance
 from commands.registry import (
     ADMIN,
     COMMANDS,
     FAST,
+    LOADING,
     MAY_REPLICATE,
     NO_AUTH,
     NO_MULTI,
@@ -118,7 +119,7 @@ class Dispatcher:
         instance = self.instance
         client.last_command = command
         client.last_interaction_ms = instance.now_ms
-        if (client.gates or instance.paused_until_ms) and not self._admit(client, command, argv):
+        if (client.gates or instance.gates) and not self._admit(client, command, argv):
             return client not in self.postponed
         if instance.blocked.ready_keys and not command.defers_ready_keys:
             self.serve_ready_keys()
@@ -193,13 +194,20 @@ class Dispatcher:
         if gates & GATE_AUTH and not command.flags & NO_AUTH:
             self._reject(client, command, ReplyError(errors.NOAUTH))
             return False
+        if self.instance.gates & GATE_WRITES_REFUSED and self._needs_disk(client, command):
+            assert self.instance.write_refusal is not None
+            self._reject(client, command, self.instance.write_refusal)
+            return False
         if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
             self._reject(client, command, errors.not_while_subscribed(command.fullname))
             return False
         if gates & GATE_MONITOR and command.flags & (READONLY | WRITE | MAY_REPLICATE):
             self._reject(client, command, ReplyError(errors.MONITOR_KEYSPACE))
             return False
-        if self.instance.paused_until_ms and self._postpone(client, command, argv):
+        if self.instance.gates & GATE_LOADING and not self._runs_while_loading(client, command):
+            self._reject(client, command, ReplyError(errors.LOADING))
+            return False
+        if self.instance.gates & GATE_PAUSED and self._postpone(client, command, argv):
             return False  # also what a transaction would queue, as in Redis
         if gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
             self._enqueue(client, command, argv)
@@ -230,6 +238,19 @@ class Dispatcher:
         return True
 
     @staticmethod
+    def _needs_disk(client: Client, command: Command) -> bool:
+        """Whether a disk that cannot be written stands in the way; PING tells of it, too."""
+        if command.fullname == b"exec" and client.queue is not None:
+            return any(queued.flags & WRITE for queued, _ in client.queue)
+        return bool(command.flags & WRITE) or command.fullname == b"ping"
+
+    @staticmethod
+    def _runs_while_loading(client: Client, command: Command) -> bool:
+        if command.fullname == b"exec" and client.queue is not None:
+            return all(queued.flags & LOADING for queued, _ in client.queue)
+        return bool(command.flags & LOADING)
+
+    @staticmethod
     def _may_write(client: Client, command: Command) -> bool:
         if command.fullname == b"exec" and client.queue is not None:
             return any(queued.flags & (WRITE | MAY_REPLICATE) for queued, _ in client.queue)
@@ -240,7 +261,7 @@ class Dispatcher:
         instance = self.instance
         if not instance.paused_until_ms or instance.now_ms < instance.paused_until_ms:
             return False
-        instance.paused_until_ms = 0
+        instance.pause_until(0)
         self.resume_postponed()
         return True
 
@@ -315,8 +336,9 @@ class Dispatcher:
             self._collect(client.db.index, explicit)
         elif changed:
             self._collect(client.db.index, [argv])
-        if not self._depth:
+        if self._unit and not self._depth:
             self._hand_on()
+            client.write_offset = self.instance.propagated_units
 
     def propagate(self, db_index: int, request: Argv) -> None:
         """Propagate what no client asked for (a key that expired), at its place among the rest."""

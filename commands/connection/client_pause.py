@@ -38,7 +38,7 @@ def client_pause(client: Client, argv: Argv) -> bytes:
         raise ReplyError(errors.TIMEOUT_OUT_OF_RANGE)
     stops_all = instance.paused_until_ms > instance.now_ms and not instance.pause_writes_only
     instance.pause_writes_only = mode == b"WRITE" and not stops_all
-    instance.paused_until_ms = max(instance.paused_until_ms, instance.now_ms + timeout_ms)
+    instance.pause_until(max(instance.paused_until_ms, instance.now_ms + timeout_ms))
     return replies.OK
 
 
@@ -53,7 +53,7 @@ def client_pause(client: Client, argv: Argv) -> bytes:
 )
 def client_unpause(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
-    client.instance.paused_until_ms = 0
+    client.instance.pause_until(0)
     client.instance.host.resume_postponed()
     return replies.OK
 

@@ -176,7 +176,7 @@ def persistence(instance: Instance) -> Iterator[Field]:
     yield "current_save_keys_total", 0
     yield "rdb_changes_since_last_save", instance.dirty
     yield "rdb_bgsave_in_progress", 0
-    yield "rdb_last_save_time", instance.last_save_ms // 1000
+    yield "rdb_last_save_time", instance.persistence.last_save_ms // 1000
     yield "rdb_last_bgsave_status", "ok"
     yield "rdb_last_bgsave_time_sec", -1
     yield "rdb_current_bgsave_time_sec", -1

@@ -34,7 +34,7 @@ def time(client: Client, argv: Argv) -> bytes:
 )
 def lastsave(client: Client, argv: Argv) -> bytes:
     """Unix seconds; the time of the start, as in Redis, when nothing was saved since."""
-    return replies.integer(client.instance.last_save_ms // 1000)
+    return replies.integer(client.instance.persistence.last_save_ms // 1000)
 
 
 @command(

@@ -37,7 +37,7 @@ class Service:
         directory.mkdir(parents=True, exist_ok=True)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "rillway", "serve", "--port", str(port)],
+                [sys.executable, "-m", "rillway", "serve", "--port", str(port), "--save", ""],
                 cwd=directory,
                 env=os.environ | {"PYTHONPATH": IMPORT_ROOT},
                 stdin=subprocess.DEVNULL,

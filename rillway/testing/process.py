@@ -187,7 +187,9 @@ class RillwayServer:
         """How the server is started; writes its configuration file if it is not there yet."""
         configuration = self.folder / "rillway.conf"
         if not configuration.exists():  # what CONFIG REWRITE wrote is kept over a restart
-            configuration.write_text(file_text(self.directives), errors="surrogateescape")
+            # No snapshots, unless the test wants them: its folder goes with it.
+            directives = {"save": "", **self.directives}
+            configuration.write_text(file_text(directives), errors="surrogateescape")
         # -P: the launcher's own folder is not where its imports are to be found.
         argv = [sys.executable, "-P", str(LAUNCHER), str(os.getpid()), str(IMPORT_ROOT)]
         argv += [str(self.folder) if self._is_temporary else ""]

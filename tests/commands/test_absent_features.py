@@ -11,10 +11,10 @@ from commands.configuration import DIRECTIVES
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("save", [""]),
-        ("appendonly", ["NO"]),
+        ("masterauth", [""]),
+        ("daemonize", ["NO"]),
         ("maxmemory", ["0b"]),
-        ("auto-aof-rewrite-min-size", ["64mb"]),
+        ("repl-backlog-size", ["1mb"]),
         ("oom-score-adj-values", ["0", "200", "800"]),
         ("proc-title-template", ["{title} {listen-addr} {server-mode}"]),
     ],
@@ -28,8 +28,7 @@ def test_the_value_that_says_the_feature_is_not_used_is_accepted(
 @pytest.mark.parametrize(
     ("name", "words", "reason"),
     [
-        ("save", ["3600", "1"], "Rillway does not have snapshots yet, only '' is accepted"),
-        ("appendonly", ["yes"], "Rillway does not have an append-only file yet, only 'no' is"),
+        ("daemonize", ["yes"], "Rillway does not have control over its process yet, only 'no' is"),
         ("maxmemory", ["100mb"], "Rillway does not have a memory limit yet, only '0' is accepted"),
         ("replicaof", ["host", "1"], "Rillway does not have replication yet, only '' is accepted"),
         ("loadmodule", ["x.so"], "Rillway does not have modules yet"),

@@ -10,6 +10,7 @@ from commands.directive_kinds import (
     Choice,
     ClampedInteger,
     EventClasses,
+    FileName,
     Integer,
     Kind,
     Memory,
@@ -17,6 +18,9 @@ from commands.directive_kinds import (
     OutputLimit,
     OutputLimitTable,
     Percentiles,
+    SavePoint,
+    SavePoints,
+    ShutdownOptions,
     Text,
     Words,
 )
@@ -97,6 +101,20 @@ def test_words_become_a_value_and_the_value_is_shown(
             ["normal", "a", "2", "3"],
             "Error in hard, soft or soft_seconds setting in buffer limit configuration.",
         ),
+        (
+            FileName("dbfilename", "name"),
+            ["a/b"],
+            "dbfilename can't be a path, just a name",
+        ),
+        (
+            FileName("appenddirname", "dirname"),
+            [""],
+            "appenddirname can't be a path, just a dirname",
+        ),
+        (SavePoints(), ["3600"], "Invalid save parameters"),
+        (SavePoints(), ["0", "1"], "Invalid save parameters"),
+        (SavePoints(), ["x 1"], "Invalid save parameters"),
+        (ShutdownOptions(), ["save nosave"], "Invalid shutdown flags combination"),
     ],
 )
 def test_words_that_do_not_fit_are_refused_with_the_text_of_redis(
@@ -123,3 +141,17 @@ def test_a_value_of_several_words_is_written_as_several_words() -> None:
     assert Words().words(["a", "b"]) == ["a", "b"]
     assert Words().words([]) == [""]
     assert Text().words("a b") == ["a b"]
+
+
+def test_lines_of_save_add_up_until_an_empty_one() -> None:
+    kind = SavePoints()
+    points = kind.extend(kind.parse(["900", "1"]), kind.parse(["60 1000"]))
+    assert kind.format(points) == "900 1 60 1000"
+    assert kind.extend(points, kind.parse([""])) == ()
+    assert kind.combine(points, kind.parse(["5 1"])) == (SavePoint(5, 1),)
+
+
+def test_options_of_a_shutdown_are_shown_in_one_order() -> None:
+    kind = ShutdownOptions()
+    assert kind.format(kind.parse(["FORCE", "save", "now"])) == "save now force"
+    assert kind.format(kind.parse(["default"])) == "default"

@@ -14,6 +14,7 @@ FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
 
 # Modules without a test file of their own, and where their behaviour is tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
+    "commands/persistence.py": "plain attributes; whoever sets them has tests",
     "commands/host.py": "an interface, without behaviour; its implementations are in server/",
     "server/clock.py": "reads the clock; everything that takes the time is tested with its own",
     "server/connection.py": "tests/integration/test_connections.py, over real sockets",

@@ -96,7 +96,7 @@ def test_the_installed_server_answers_even_beside_a_users_own_server_package(
             "raise AssertionError('the user's module was imported')\n"
         )
     process = subprocess.Popen(
-        [environment.bin / "python", "-m", "rillway", "serve", "--port", "0"],
+        [environment.bin / "python", "-m", "rillway", "serve", "--port", "0", "--save", ""],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

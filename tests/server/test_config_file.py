@@ -154,8 +154,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             " expected an integer between 0 and 65535",
         ),
         (
-            "appendonly yes",
-            "'appendonly': Rillway does not have an append-only file yet, only 'no' is accepted",
+            "daemonize yes",
+            "'daemonize': Rillway does not have control over its process yet,"
+            " only 'no' is accepted",
         ),
         ('requirepass "a', "the quotes do not balance, or a word follows one without a blank"),
         ("include", "'include': wrong number of arguments; expected one file or pattern"),
@@ -182,7 +183,18 @@ def test_name_and_value_may_come_in_one_word() -> None:
 
 
 def test_save_alone_means_no_save_points() -> None:
-    assert load_configuration(["--save", "--hz", "20"])[0].hz == 20
+    config, _ = load_configuration(["--save", "--hz", "20"])
+    assert (config.get("save"), config.hz) == ("", 20)
+
+
+def test_save_lines_of_one_source_add_up_and_replace_those_before(tmp_path: Path) -> None:
+    file = tmp_path / "rillway.conf"
+    file.write_text("save 900 1\nsave 300 10 60 100\n")
+    assert load_configuration([str(file)])[0].get("save") == "900 1 300 10 60 100"
+    argv = [str(file), "--save", "5", "1", "--save", "9", "2"]
+    assert load_configuration(argv)[0].get("save") == "5 1 9 2"
+    file.write_text('save 900 1\nsave ""\nsave 7 7\n')
+    assert load_configuration([str(file)])[0].get("save") == "7 7"
 
 
 @pytest.mark.parametrize(

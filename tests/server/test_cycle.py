@@ -63,3 +63,17 @@ def test_steps_of_the_server_come_last() -> None:
     cycle.after.append(lambda: seen.append(len(written)))
     cycle.finish()
     assert seen == [1]
+
+
+def test_what_makes_answers_durable_comes_before_they_leave() -> None:
+    server = InProcessServer()
+    cycle, _, written = cycle_of(server)
+    reader, writer = server.connect(), server.connect()
+    reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    server.cycle = cycle
+    server.dispatcher.execute(writer.state, [b"XADD", b"s", b"1-1", b"f", b"v"])
+    cycle.touch(writer.state)
+    seen: list[tuple[int, bool]] = []
+    cycle.before_output.append(lambda: seen.append((len(written), bool(reader.state.output))))
+    cycle.finish()
+    assert seen == [(0, True)]

@@ -6,6 +6,7 @@ import pytest
 
 from commands.client import Client
 from commands.registry import COMMANDS, Argv
+from protocol import errors
 from server.inprocess import InProcessServer
 
 
@@ -62,6 +63,44 @@ def test_a_refused_request_spoils_the_transaction() -> None:
     assert reply.endswith(
         b"+QUEUED\r\n-EXECABORT Transaction discarded because of previous errors.\r\n$-1\r\n"
     )
+
+
+def test_while_data_is_loaded_only_what_needs_none_runs() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    server.instance.set_loading(True)
+    refused = b"-LOADING Redis is loading the dataset in memory\r\n"
+    assert client.execute("EXEC") == b"-EXECABORT Transaction discarded because of: " + refused[1:]
+    assert client.execute("GET", "k") == refused
+    assert client.execute("PING") == refused
+    assert client.execute("INFO", "persistence").startswith(b"$")
+    server.instance.set_loading(False)
+    assert client.execute("GET", "k") == b"$-1\r\n"
+
+
+def test_writes_are_refused_while_they_could_not_be_kept() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"))
+    server.instance.refuse_writes(errors.misconf_append_only_file(b"No space left on device"))
+    refused = b"-MISCONF Errors writing to the AOF file: No space left on device\r\n"
+    assert client.execute("EXEC") == b"-EXECABORT Transaction discarded because of: " + refused[1:]
+    assert client.execute("SET", "k", "v") == refused
+    assert client.execute("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">") == refused
+    assert client.execute("PING") == refused
+    assert client.execute("GET", "k") == b"$-1\r\n"
+    server.instance.refuse_writes(None)
+    assert client.execute("SET", "k", "v") == b"+OK\r\n"
+
+
+def test_a_client_knows_up_to_where_its_writes_were_propagated() -> None:
+    server = InProcessServer()
+    client, other = server.connect(), server.connect()
+    client.execute("SET", "k", "v")
+    client.execute("GET", "k")
+    other.pipeline(("MULTI",), ("SET", "a", "1"), ("SET", "b", "2"), ("EXEC",))
+    assert (client.state.write_offset, other.state.write_offset) == (1, 2)
 
 
 def test_calls_failures_and_rejections_are_counted_apart() -> None:

@@ -92,6 +92,7 @@ def start_rillway(folder: Path, *directives: str) -> RunningServer:
     """Rillway from this checkout; `directives` as on its command line. Raises ServerFailed."""
     log = folder / "rillway.log"
     argv = [sys.executable, "-m", "rillway", "serve", "--port", "0", "--dir", str(folder)]
+    argv += ["--save", ""]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = processes.start(
         [*argv, *directives], folder=ROOT, output=log, environment=environment

@@ -99,10 +99,10 @@ def test_a_refused_value_leaves_every_directive_as_it_was(
         ),
         (("protected-mode", "maybe"), failed("protected-mode", "argument must be 'yes' or 'no'")),
         (
-            ("appendonly", "yes"),
+            ("io-threads", "4"),
             failed(
-                "appendonly",
-                "Rillway does not have an append-only file yet, only 'no' is accepted",
+                "io-threads",
+                "Rillway does not have threads for input and output yet, only '1' is accepted",
             ),
         ),
     ],
@@ -114,7 +114,7 @@ def test_set_refuses_with_the_text_of_redis(
 
 
 def test_the_off_value_of_a_missing_feature_can_be_set(client: InProcessClient) -> None:
-    assert client.execute("CONFIG", "SET", "save", "", "appendonly", "no") == b"+OK\r\n"
+    assert client.execute("CONFIG", "SET", "io-threads", "1", "maxmemory", "0") == b"+OK\r\n"
 
 
 def test_a_protected_directive_can_be_set_by_whom_the_configuration_lets() -> None:
