@@ -305,14 +305,14 @@ class RequestReader:
         """The whole requests from a boundary on, if they can be read fast; the position behind."""
         if not _is_dense(data, position):
             return position
-        end = _find_last_boundary(data, position)
-        batch = self._parse_batch(data[position:end]) if end > position else None
+        end = find_last_boundary(data, position)
+        batch = self.parse_batch(data[position:end]) if end > position else None
         if batch is None:
             return position
         requests += batch
         return end
 
-    def _parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
+    def parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
         """All requests of a batch by way of hiredis; None where that is not proven right."""
         line_marks = batch.count(b"\r") + batch.count(b"\n")
         is_resp2 = not (
@@ -414,7 +414,7 @@ def _is_dense(data: bytes, start: int) -> bool:
     return 48 * data.count(b"\r", start, sample_end) >= sample_end - start
 
 
-def _find_last_boundary(data: bytes, start: int) -> int:
+def find_last_boundary(data: bytes, start: int) -> int:
     """The end of data if a request seems to end there, else where the last one seems to begin."""
     mark = data.rfind(b"\r\n*", start)
     while mark >= 0 and not data[mark + 3 : mark + 4].isdigit():

@@ -22,6 +22,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from storage.entry_id import EntryID
@@ -101,6 +102,21 @@ class DeliveryOrder:
             self._last_ms = delivery_ms
             self._room = PART_IDS - len(self._last)
         self.tidy(len(ids))
+
+    def load(self, deliveries_ms: list[int], ids: list[EntryID]) -> None:
+        """List the IDs of an order without any, each under its time. `ids` ascend."""
+        deliveries = sorted(zip(deliveries_ms, ids, strict=True), key=itemgetter(0))
+        for start in range(0, len(deliveries), PART_IDS):
+            start_ms = self._last_ms = deliveries[start][0]
+            self._last = []
+            for delivery_ms, entry_id in deliveries[start : start + PART_IDS]:
+                if delivery_ms != self._last_ms:
+                    self._last.append(~delivery_ms)
+                    self._last_ms = delivery_ms
+                self._last.append(entry_id)
+            self._open_part(start_ms, self._last)
+            self._room = PART_IDS - len(self._last)
+        self._listed = len(ids)
 
     def _open_part(self, start_ms: int, items: list[int]) -> list[int]:
         """A new part that begins at this time."""

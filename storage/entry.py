@@ -6,12 +6,22 @@ with a CRLF behind each part.
 
 The form is the same in RESP2 and RESP3 (reference, section 0), so that a reply is a join of
 entries. Fields are encoded once, when the entry is appended, and taken apart again only where the
-size of an old node has to be known (storage/listpack_size.py).
+size of an old node has to be known (storage/listpack_size.py), and for snapshots.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+import hiredis
+
+from storage.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.listpack_size import integer_bytes
+
+# What goes before an ID and its CRLF to make a bulk string of it, by the length of these.
+ID_BULK_HEADERS = [
+    b"$%d\r\n" % (length - len(b"\r\n")) for length in range(len(format_id(MAX_ID) + b"\r\n") + 1)
+]
 
 # Every entry begins with the header of an array of two.
 _HEADER = b"*2\r\n"
@@ -19,6 +29,12 @@ _HEADER = b"*2\r\n"
 # A bulk string of less than 4096 bytes takes at least so many more on the wire than as an element
 # of a listpack.
 _BULK_SURPLUS_BYTES = 4
+
+
+def encode_id(entry_id: EntryID) -> bytes:
+    """An ID as a bulk string, as an entry begins with."""
+    text = b"%d-%d\r\n" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+    return ID_BULK_HEADERS[len(text)] + text
 
 
 class Shape:
@@ -52,10 +68,26 @@ class Shape:
         if len(fields) == 2:
             value = fields[1]
             return self._template % (id_bulk, len(value), value)
+        return self.encode_values(id_bulk, fields[1::2])
+
+    def encode_values(self, id_bulk: bytes, values: Sequence[bytes]) -> bytes:
+        """As encode(), from the values alone."""
+        if len(values) == 1:
+            return self._template % (id_bulk, len(values[0]), values[0])
         arguments: list[bytes | int] = [id_bulk]
-        for value in fields[1::2]:
+        for value in values:
             arguments += (len(value), value)
         return self._template % tuple(arguments)
+
+    def encode_columns(
+        self, id_texts: Sequence[bytes], values: Sequence[Sequence[bytes]]
+    ) -> list[bytes]:
+        """Many entries at once; `values` has a column for each name."""
+        template = self._template.replace(b"%b", b"$%d\r\n%b\r\n", 1)  # the ID from its text
+        columns: list[Iterable[bytes | int]] = []
+        for column in (id_texts, *values):
+            columns += (map(len, column), column)
+        return list(map(template.__mod__, zip(*columns, strict=True)))
 
 
 def decode_fields(entry: bytes) -> list[bytes]:
@@ -71,3 +103,12 @@ def decode_fields(entry: bytes) -> list[bytes]:
         start, end = end + 2, end + 2 + length
         fields.append(entry[start:end])
     return fields
+
+
+def decode_payload(payload: bytes, count: int) -> list[list[bytes]]:
+    """The flat lists of fields and values of `count` encoded entries, one behind the other."""
+    # They are a reply once the header of an array is before them.
+    reader = hiredis.Reader()
+    reader.feed(b"*%d\r\n" % count)
+    reader.feed(payload)
+    return [fields for _, fields in reader.gets()]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import repeat
 
 from storage.delivery_order import DeliveryOrder
 from storage.entry_id import EntryID
@@ -255,6 +256,52 @@ class Group:
             return RELEASED_MS
         oldest = next(self._order.owned(), None)
         return None if oldest is None else oldest.delivery_ms
+
+    # -- from a snapshot -----------------------------------------------------------------------
+    # A million entries at a time: first all are pending, then each consumer is given its own, and
+    # whatever is left must have been released. In between, the group is not to be used.
+
+    def load_pending(
+        self, ids: list[EntryID], deliveries_ms: list[int], delivery_counts: list[int]
+    ) -> None:
+        """Make entries pending in a group without any. `ids` ascend."""
+        if ids and max(delivery_counts) > MAX_DELIVERIES:
+            delivery_counts = [min(count, MAX_DELIVERIES) for count in delivery_counts]
+        entries = list(map(PendingEntry, ids, repeat(None), deliveries_ms, delivery_counts))
+        self.pending.extend(ids, entries)
+        self._order.load(deliveries_ms, ids)
+
+    def load_owned(self, consumer: Consumer, ids: list[EntryID]) -> EntryID | None:
+        """Give `consumer` all of its entries. `ids` ascend.
+
+        Returns an ID that is not pending, or has an owner already; None if all is well.
+        """
+        entries: list[PendingEntry] = []
+        for entry in self.pending.get_many(ids):
+            if entry is None or entry.consumer is not None:
+                return ids[len(entries)]
+            entry.consumer = consumer
+            entries.append(entry)
+        consumer.pending.extend(ids, entries)
+        return None
+
+    def load_released(self, ids: list[EntryID]) -> EntryID | None:
+        """Say which entries nobody owns, the first that was released first.
+
+        Returns an ID that is not pending, or has an owner, or comes twice; or one that has no
+        owner and is not among them. None if all is well, and the group is complete.
+        """
+        released: set[EntryID] = set()
+        for entry_id in ids:
+            entry = self.pending.get(entry_id)
+            if entry is None or entry.consumer is not None or entry_id in released:
+                return entry_id
+            released.add(entry_id)
+            self.release(entry, entry.delivery_count)
+        owned_count = sum(len(consumer.pending) for consumer in self.consumers.values())
+        if owned_count + len(released) == len(self.pending):
+            return None
+        return next(i for i, e in self.pending.items() if not e.consumer and i not in released)
 
     # -- the whole -----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ Leaves out: whether the entry still exists; a duplicate is one even if its entry
 from __future__ import annotations
 
 import sys
-from itertools import islice, takewhile
+from itertools import dropwhile, islice, takewhile
 
 import xxhash
 
@@ -81,7 +81,7 @@ class Idempotence:
 
         Looks at `max_producers` at most, and at others the next time. None: at all.
         """
-        oldest_ms = now_ms - self.duration_s * 1000
+        oldest_ms = self._oldest_ms(now_ms)
         before = self.iids_tracked
         for pid in list(islice(self.producers, max_producers)):
             messages = self.producers.pop(pid)  # and to the end, if anything is left
@@ -89,6 +89,25 @@ class Idempotence:
             old = takewhile(lambda entry_id: id_ms(entry_id) < oldest_ms, messages.values())
             self._forget(pid, sum(1 for _ in old))
         return before - self.iids_tracked
+
+    def _oldest_ms(self, now_ms: int) -> int:
+        """The age limit, as the milliseconds of an entry's ID."""
+        return now_ms - self.duration_s * 1000
+
+    def current(self, now_ms: int) -> dict[bytes, dict[bytes, EntryID]]:
+        """pid -> iid -> entry, oldest first, without what is too old; nothing is forgotten."""
+        oldest_ms = self._oldest_ms(now_ms)
+        current: dict[bytes, dict[bytes, EntryID]] = {}
+        for pid, messages in self.producers.items():
+            kept = dict(dropwhile(lambda message: id_ms(message[1]) < oldest_ms, messages.items()))
+            if kept:
+                current[pid] = kept
+        return current
+
+    def load(self, pid: bytes, messages: dict[bytes, EntryID]) -> None:
+        """Remember a new producer's messages (from a snapshot), oldest first: at least one."""
+        self.producers[pid] = messages
+        self.iids_tracked += len(messages)
 
     def configure(self, duration_s: int | None = None, maxsize: int | None = None) -> bool:
         """Change the limits; None leaves one as it is. True if one is different now.

@@ -13,7 +13,7 @@ for millions of them that takes a while.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from storage.ordered_index import OrderedIndex
@@ -60,6 +60,23 @@ class Database:
         else:
             value.serial = old.serial
         self.values[key] = value
+
+    def add_all(self, keys: list[bytes], values: Sequence[Value]) -> bool:
+        """Put new keys in, all or none: False if one is there already or comes twice.
+
+        What `set` does for each, at a fraction of the time: that is how snapshots are loaded.
+        """
+        added = dict(zip(keys, values, strict=True))
+        if len(added) != len(keys) or not self.values.keys().isdisjoint(added):
+            return False
+        serial = self._next_serial
+        self._next_serial += len(keys)
+        for value in values:
+            value.serial = serial
+            serial += 1
+        self.values |= added
+        self._order.extend(list(range(serial - len(keys), serial)), keys)
+        return True
 
     def remove(self, key: bytes) -> Value | None:
         """Take `key` out with its time to live; None if it was not there."""

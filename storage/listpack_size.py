@@ -39,26 +39,37 @@ def integer_bytes(number: int) -> int:
 
 def element_bytes(value: bytes) -> int:
     """The size of a listpack element that holds `value`, which may be packed as an integer."""
+    number = packed_integer(value)
+    if number is not None:
+        return integer_bytes(number)
     length = len(value)
-    if length <= _MAX_INTEGER_DIGITS:
-        # bytes.isdigit() is the cheap way to tell that most values are no integers.
-        if value.isdigit():
-            if value[0] != 48 or length == 1:
-                number = int(value)
-                if number < 2**63:
-                    return integer_bytes(number)
-        elif value[:1] == b"-" and value[1:].isdigit() and value[1] != 48:
-            number = -int(value[1:])
-            if number >= -(2**63):
-                return integer_bytes(number)
-        return length + 2
     if length < 64:
         return length + 2
     size = length + (2 if length < 4096 else 5)
-    return size + _backward_length_bytes(size)
+    return size + backward_length_bytes(size)
 
 
-def _backward_length_bytes(size: int) -> int:
+def packed_integer(value: bytes) -> int | None:
+    """The number that Redis stores instead of `value`, which is its plain decimal form, or None."""
+    if len(value) > _MAX_INTEGER_DIGITS:
+        return None
+    # bytes.isdigit() is the cheap way to tell that most values are no integers.
+    if value.isdigit():
+        if value[0] == 48 and len(value) > 1:
+            return None
+        number = int(value)
+        return number if number < 2**63 else None
+    if value[:1] != b"-":
+        return None
+    digits = value[1:]
+    if not digits.isdigit() or digits[0] == 48:
+        return None
+    number = -int(digits)
+    return number if number >= -(2**63) else None
+
+
+def backward_length_bytes(size: int) -> int:
+    """How many bytes behind an element tell its `size`, so that it is found from behind."""
     if size <= 127:
         return 1
     if size < 16383:

@@ -65,6 +65,27 @@ class OpenNode:
         self._surplus_bytes = shape.surplus_bytes + id_text_bytes - NEAR_ID_BYTES
         self._near_end = key + (NEAR_MS << SEQ_BITS) if key & MAX_SEQ < NEAR_SEQ else MIN_ID
 
+    @classmethod
+    def filled(
+        cls,
+        key: EntryID,
+        shape: Shape,
+        ids: list[EntryID],
+        entries: list[bytes],
+        deleted: int,
+        lost_end: EntryID,
+        entries_bytes: int,
+    ) -> OpenNode:
+        """A node with all of its entries at once; what it is given is not copied."""
+        node = cls(key, shape)
+        node.ids = ids
+        node.entries = entries
+        node.deleted = deleted
+        node.lost_end = lost_end
+        node.entries_bytes = entries_bytes
+        node.count_bytes()
+        return node
+
     # -- growing -------------------------------------------------------------------------------
 
     def append(
@@ -97,6 +118,45 @@ class OpenNode:
         if len(self._uncounted) >= MAX_UNCOUNTED:
             self.count_bytes()
         return True
+
+    def extend(
+        self,
+        ids: list[EntryID],
+        entries: list[bytes],
+        fields: list[list[bytes]],
+        start: int,
+        shape: Shape,
+        max_entries: int,
+        max_bytes: int,
+    ) -> int:
+        """As `append` for the entries from index `start` on, as many as surely fit; how many.
+
+        All have the names of `shape`. 0 says nothing: whether the next one fits, `append` knows.
+        """
+        if not 0 < max_bytes <= MAX_NODE_BYTES:
+            max_bytes = MAX_NODE_BYTES
+        surplus_bytes = self._surplus_bytes if shape is self.shape else 0
+        count = max_entries - len(self.ids) - self.deleted if max_entries else MAX_UNCOUNTED
+        room_bytes = max_bytes - self._bound_bytes
+        # A guess by the first of them: most are about as long as the next.
+        count = min(count, room_bytes // max(1, len(entries[start]) - surplus_bytes))
+        end = min(start + count, start + MAX_UNCOUNTED - len(self._uncounted), len(ids))
+        if end <= start or ids[end - 1] >= self._near_end:
+            return 0
+        lengths = list(map(len, entries[start:end]))
+        if max(lengths) >= LONG_ENTRY_BYTES:
+            return 0
+        size = sum(lengths) - surplus_bytes * len(lengths)
+        # The last one is measured with its surplus, as each is in `append`.
+        if size + surplus_bytes >= room_bytes:
+            return 0
+        self.ids += ids[start:end]
+        self.entries += entries[start:end]
+        self._uncounted += fields[start:end]
+        self._bound_bytes += size
+        if len(self._uncounted) >= MAX_UNCOUNTED:
+            self.count_bytes()
+        return end - start
 
     def _has_bytes_for(self, fields: list[bytes], max_bytes: int) -> bool:
         # What Redis compares: the node as it is, and the new fields without their framing.

@@ -6,6 +6,9 @@ is a join of bytes. They live in nodes (storage/node.py), whose boundaries are t
 Guarantees: IDs only ever ascend; `length`, `first_id`, `max_deleted_id` and `entries_added` are
 what Redis 7.4 shows (reference 1.4, 1.5 and 1.12). Trimming never changes `max_deleted_id`.
 
+A stream that came from a snapshot keeps the nodes packed that nobody has looked at. If one turns
+out to be damaged, whatever needs what is in it raises DamagedNode (storage/packed_node.py).
+
 Leaves out: what clients may ask for and how they are answered (commands/streams), and which IDs
 may be appended: the caller has checked that an ID is above `last_id`.
 """
@@ -15,21 +18,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from storage.entry import Shape
-from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID, format_id
+from storage.ack_journal import AckJournal
+from storage.entry import ID_BULK_HEADERS, Shape
+from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.frozen_node import FrozenNode
 from storage.group import UNKNOWN, Group
 from storage.idempotence import Idempotence
 from storage.node import Node, freeze
-from storage.node_list import NodeList
+from storage.node_list import AnyNode, NodeList
 from storage.open_node import OpenNode
+from storage.packed_node import DamagedNode, PackedNode
 from storage.radix_tree import radix_node_count
 from storage.references import References
-
-# What goes before an ID and its CRLF to make a bulk string of it, by the length of these.
-_ID_BULK_HEADERS = [
-    b"$%d\r\n" % (length - len(b"\r\n")) for length in range(len(format_id(MAX_ID) + b"\r\n") + 1)
-]
+from storage.runs import Run, cut_runs
 
 
 class Stream:
@@ -40,6 +41,7 @@ class Stream:
         "_shape",
         "_tail",
         "access_ms",
+        "ack_journal",
         "entries_added",
         "groups",
         "idempotence",
@@ -56,6 +58,7 @@ class Stream:
         self.entries_added = 0
         self.groups: dict[bytes, Group] = {}
         self.idempotence: Idempotence | None = None  # until there is something to remember
+        self.ack_journal: AckJournal | None = None  # until acknowledgements are written down
         self.access_ms = 0  # the last access, Unix ms; whoever looks the key up sets it
         self.serial = 0  # the place in the keyspace's SCAN order; the keyspace sets it
         self._nodes = NodeList()
@@ -78,7 +81,7 @@ class Stream:
         if names != shape.names:
             shape = self._shape = Shape(names)
         text = b"%d-%d\r\n" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
-        id_bulk = _ID_BULK_HEADERS[len(text)] + text
+        id_bulk = ID_BULK_HEADERS[len(text)] + text
         entry = shape.encode(id_bulk, fields)
         tail = self._tail
         if tail is None or not tail.append(
@@ -90,6 +93,38 @@ class Stream:
         self.last_id = entry_id
         return id_bulk
 
+    def extend(
+        self,
+        ids: list[EntryID],
+        entries: list[bytes],
+        fields: list[list[bytes]],
+        max_node_entries: int,
+        max_node_bytes: int,
+    ) -> None:
+        """As `append` for each of many entries that have the same names and are encoded already.
+
+        The lists belong together, the IDs ascend, and there is at least one.
+        """
+        names = fields[0][::2]
+        if names != self._shape.names:
+            self._shape = Shape(names)
+        limits = max_node_entries, max_node_bytes
+        taken = 0
+        while taken < len(ids):
+            tail = self._tail
+            more = 0
+            if tail is not None:
+                more = tail.extend(ids, entries, fields, taken, self._shape, *limits)
+            if not more:
+                entry = ids[taken], entries[taken], fields[taken]
+                if tail is None or not tail.append(*entry, self._shape, *limits):
+                    self._append_elsewhere(*entry, *limits)
+                more = 1
+            taken += more
+        self.length += len(ids)
+        self.entries_added += len(ids)
+        self.last_id = ids[-1]
+
     def _append_elsewhere(
         self,
         entry_id: EntryID,
@@ -99,19 +134,32 @@ class Stream:
         max_bytes: int,
     ) -> None:
         """Add an entry that does not go into the present tail, and make its node the tail."""
-        last = self._nodes.last()
         if self._tail is not None:
             self._nodes.replace(freeze(self._tail))
-        elif isinstance(last, FrozenNode) and not 0 < max_entries <= last.live + last.deleted:
-            # All later nodes are gone, and Redis would try the one that is the last now.
-            tail = last.reopen()
-            if tail.append(entry_id, entry, fields, self._shape, max_entries, max_bytes):
-                self._nodes.replace(tail)
-                self._tail = tail
-                return
+        elif (tail := self._reopened_last(max_entries)) is not None and tail.append(
+            entry_id, entry, fields, self._shape, max_entries, max_bytes
+        ):
+            self._nodes.replace(tail)
+            self._tail = tail
+            return
         self._tail = OpenNode(entry_id, self._shape)
         self._tail.append(entry_id, entry, fields, self._shape, max_entries, max_bytes)
         self._nodes.append(self._tail)
+
+    def _reopened_last(self, max_entries: int) -> OpenNode | None:
+        """The last node, if it is not open but may have room for another entry.
+
+        All later nodes are gone, and Redis would try the one that is the last now; or the stream
+        came from a snapshot.
+        """
+        last = self._nodes.peek_last()
+        if last is None or 0 < max_entries <= last.live + last.deleted:
+            return None
+        try:
+            node = self._nodes.open(last)
+        except DamagedNode:
+            return None
+        return node if isinstance(node, OpenNode) else node.reopen()
 
     # -- reading -------------------------------------------------------------------------------
     # A range is inclusive at both ends, and a negative count means all of it. In wire form it is
@@ -120,24 +168,34 @@ class Stream:
     @property
     def first_id(self) -> EntryID:
         """The smallest ID there is; 0-0 if the stream is empty."""
-        return next((node.first_id for node in self._nodes if node.live), MIN_ID)
+        for node in self._nodes:
+            if node.live:
+                return self._first_id_of(node)
+        return MIN_ID
+
+    def _first_id_of(self, node: AnyNode) -> EntryID:
+        try:
+            return self._nodes.open(node).first_id
+        except DamagedNode as damaged:
+            # Groups still have to be able to count what is behind it.
+            return damaged.key
 
     @property
     def last_live_id(self) -> EntryID:
         """The greatest ID there is; 0-0 if the stream is empty."""
-        return next((n.last_id for n in self._nodes.down_from_id(MAX_ID) if n.live), MIN_ID)
+        return next((n.last_id for n in self._nodes.down_between(MAX_ID, MIN_ID) if n.live), MIN_ID)
 
     def range(self, start: EntryID, end: EntryID, count: int = -1) -> tuple[int, list[bytes]]:
         """The first `count` entries of a range, ascending, in wire form."""
         limit = count if count >= 0 else self.length
         found = 0
         chunks: list[bytes] = []
-        for node in self._nodes.from_id(start):
-            if found >= limit or node.key > end:
-                break
+        for node in self._nodes.between(start, end) if limit else ():
             selected, parts = node.select(start, end, limit - found)
             found += selected
             chunks += parts
+            if found == limit:
+                break
         return found, chunks
 
     def reverse_range(
@@ -147,12 +205,12 @@ class Stream:
         limit = count if count >= 0 else self.length
         found = 0
         chunks: list[bytes] = []
-        for node in self._nodes.down_from_id(end):
-            if found >= limit or (found and node.highest_id < start):
-                break
+        for node in self._nodes.down_between(end, start) if limit else ():
             selected, parts = node.select_down(start, end, limit - found)
             found += selected
             chunks += parts
+            if found == limit:
+                break
         return found, chunks
 
     def range_with_ids(
@@ -162,12 +220,12 @@ class Stream:
         limit = count if count >= 0 else self.length
         ids: list[EntryID] = []
         chunks: list[bytes] = []
-        for node in self._nodes.from_id(start):
-            if len(ids) >= limit or node.key > end:
-                break
+        for node in self._nodes.between(start, end) if limit else ():
             room = limit - len(ids)
             chunks += node.select(start, end, room)[1]
             ids += node.select_ids(start, end, room)
+            if len(ids) == limit:
+                break
         return ids, chunks
 
     def range_within(
@@ -182,9 +240,7 @@ class Stream:
         ids: list[EntryID] = []
         chunks: list[bytes] = []
         used_bytes = 0
-        for node in self._nodes.from_id(start):
-            if len(ids) >= limit or node.key > end or used_bytes >= max_bytes:
-                break
+        for node in self._nodes.between(start, end) if limit and max_bytes > 0 else ():
             found = node.select_ids(start, end, limit - len(ids))
             _, parts = node.select(start, end, limit - len(ids))
             size = sum(map(len, parts))
@@ -195,17 +251,23 @@ class Stream:
             ids += found
             chunks += parts
             used_bytes += size
+            if len(ids) == limit or used_bytes >= max_bytes:
+                break
         return ids, chunks, used_bytes
 
     def ids(self, start: EntryID, end: EntryID, count: int = -1) -> list[EntryID]:
         """The IDs of the first `count` entries of a range, ascending."""
         limit = count if count >= 0 else self.length
         ids: list[EntryID] = []
-        for node in self._nodes.from_id(start):
-            if len(ids) >= limit or node.key > end:
-                break
+        for node in self._nodes.between(start, end) if limit else ():
             ids += node.select_ids(start, end, limit - len(ids))
+            if len(ids) == limit:
+                break
         return ids
+
+    def split(self, start: EntryID, end: EntryID, every: int, count: int) -> list[Run]:
+        """The first `count` entries of a range, cut into runs of `every`."""
+        return cut_runs(self._nodes.between(start, MAX_ID), start, end, every, count)
 
     def get(self, entry_id: EntryID) -> bytes | None:
         """The encoded entry with this ID, or None."""
@@ -240,7 +302,9 @@ class Stream:
         if node.live == 0 and is_droppable:
             self._nodes.remove(node)
             self._find_tail()
-        elif isinstance(node, FrozenNode) and node.is_sparse and node is not self._nodes.last():
+        elif (
+            isinstance(node, FrozenNode) and node.is_sparse and node is not self._nodes.peek_last()
+        ):
             # The last one may be appended to again, and must know its size in Redis then.
             self._nodes.replace(node.thaw())
 
@@ -261,7 +325,7 @@ class Stream:
         if references is not References.KEEP:
             return self._trim_by_references(MAX_ID + 1, max_length, limit, references)
         removed = 0
-        while self.length > max_length and (node := self._nodes.first()) is not None:
+        while self.length > max_length and (node := self._nodes.peek_first()) is not None:
             if limit and removed + node.live > limit:
                 break
             if self.length - node.live >= max_length:
@@ -269,7 +333,9 @@ class Stream:
             elif approximate:
                 break
             else:
-                removed += self._drop_first_entries(node, self.length - max_length)
+                removed += self._drop_first_entries(
+                    self._nodes.open(node), self.length - max_length
+                )
         return removed
 
     def trim_before(
@@ -287,18 +353,25 @@ class Stream:
         if references is not References.KEEP:
             return self._trim_by_references(min_id, 0, limit, references)
         removed = 0
-        while (node := self._nodes.first()) is not None:
+        while (node := self._nodes.peek_first()) is not None and node.key < min_id:
             if limit and removed + node.live > limit:
                 break
-            if node.highest_id < min_id:
+            if self._ends_before(node, min_id):
                 removed += self._drop_first_node(node)
             elif approximate:
                 break
             else:
                 # A node that is left without a live entry stays, as in Redis.
-                removed += self._drop_first_entries(node, node.count_below(min_id))
+                opened = self._nodes.open(node)
+                removed += self._drop_first_entries(opened, opened.count_below(min_id))
                 break
         return removed
+
+    def _ends_before(self, node: AnyNode, entry_id: EntryID) -> bool:
+        """Whether all IDs that a node has or had are below `entry_id`."""
+        if isinstance(node, PackedNode) and node.end < entry_id:
+            return True
+        return self._nodes.open(node).highest_id < entry_id
 
     def _trim_by_references(
         self, end: EntryID, max_length: int, limit: int, references: References
@@ -309,10 +382,11 @@ class Stream:
         """
         chosen: list[tuple[Node, list[EntryID]]] = []
         removed = 0
-        for node in self._nodes:
+        for packed in self._nodes:
             surplus = self.length - removed - max_length
-            if surplus <= 0 or node.key >= end or (limit and removed + node.live > limit):
+            if surplus <= 0 or packed.key >= end or (limit and removed + packed.live > limit):
                 break
+            node = self._nodes.open(packed)
             if references is References.ACKED and node.live and self._was_not_read(node.key):
                 break  # nor was anything behind it
             ids = node.select_ids(MIN_ID, end - 1, node.live)
@@ -331,7 +405,7 @@ class Stream:
             self._tidy(node, is_droppable=node.highest_id < end)
         return removed
 
-    def _drop_first_node(self, node: Node) -> int:
+    def _drop_first_node(self, node: AnyNode) -> int:
         self._nodes.drop_first()
         self._find_tail()
         self.length -= node.live
@@ -344,7 +418,7 @@ class Stream:
 
     def _find_tail(self) -> None:
         """After the last node may have been removed or replaced."""
-        last = self._nodes.last()
+        last = self._nodes.peek_last()
         self._tail = last if isinstance(last, OpenNode) else None
 
     # -- references ----------------------------------------------------------------------------
@@ -435,9 +509,19 @@ class Stream:
         """How many nodes Redis's radix tree of the nodes' keys has (radix-tree-nodes)."""
         return radix_node_count(self._nodes.keys())
 
-    def iter_nodes(self) -> Iterator[Node]:
-        """The nodes in order."""
+    def iter_nodes(self) -> Iterator[AnyNode]:
+        """The nodes in order, as they are: packed ones are not unpacked."""
         return iter(self._nodes)
+
+    def open_nodes(self) -> Iterator[Node]:
+        """The nodes in order, for whoever wants to look into all of them."""
+        return self._nodes.between(MIN_ID, MAX_ID)
+
+    def load_nodes(self, nodes: list[AnyNode]) -> None:
+        """Give an empty stream its nodes (from a snapshot), in order; counters are not touched."""
+        for node in nodes:
+            self._nodes.append(node)
+        self._find_tail()
 
     def copy(self) -> Stream:
         """An independent stream with the same entries and groups (COPY)."""
@@ -450,6 +534,8 @@ class Stream:
         twin.groups = {name: group.copy() for name, group in self.groups.items()}
         if self.idempotence is not None:
             twin.idempotence = self.idempotence.copy()
+        if self.ack_journal is not None:
+            twin.ack_journal = self.ack_journal.copy()
         return twin
 
     def release(self) -> None:

@@ -213,3 +213,24 @@ def test_a_copy_has_the_same_order(group: Group) -> None:
     group.acknowledge_all([1, 2, 3, 4, 5, 6])
     assert claimable(twin) == [5, 4, 6, 1, 3, 2]
     assert twin.nacked_count == 2
+
+
+@pytest.mark.parametrize("step", [0, 1, 7, -3])
+def test_an_order_that_is_loaded_at_once_goes_on_as_any_other(group: Group, step: int) -> None:
+    count = 3 * PART_IDS
+    ids = list(range(1, count + 1))
+    times = [10**5 + step * entry_id // 2 for entry_id in ids]
+    group.load_pending(ids, times, [1] * count)
+    assert group.load_owned(alice(group), ids) is None
+    assert group.load_released([]) is None
+    expected = sorted(ids, key=lambda entry_id: (times[entry_id - 1], entry_id))
+    assert claimable(group) == expected
+    assert listed(group) == count
+    group.deliver(alice(group), [count + 1, count + 2], 2 * 10**5)
+    group.add(0, alice(group), times[0], 1)
+    at_first_time = sum(time <= times[0] for time in times)
+    expected.insert(at_first_time, 0)
+    assert claimable(group) == [*expected, count + 1, count + 2]
+    group.acknowledge_all(ids)
+    assert claimable(group) == [0, count + 1, count + 2]
+    assert listed(group) <= 3 + SPARE_IDS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entry import Shape, decode_fields
+from storage.entry import Shape, decode_fields, decode_payload, encode_id
+from storage.entry_id import format_id, make_id
 
 ID_BULK = b"$3\r\n7-1\r\n"
 
@@ -52,3 +53,33 @@ def test_an_entry_may_have_as_many_fields_as_a_request_has_arguments() -> None:
     entry = Shape(fields[::2]).encode(ID_BULK, fields)
     assert entry.startswith(b"*2\r\n" + ID_BULK + b"*500000\r\n$1\r\n0\r\n$1\r\n1\r\n")
     assert entry.endswith(b"$6\r\n499998\r\n$6\r\n499999\r\n")
+
+
+def test_columns_of_values_become_the_entries_that_they_are_one_by_one() -> None:
+    shape = Shape([b"a", b"%b"])
+    ids = [make_id(7, n) for n in range(3)]
+    values = [[b"1", b"", b"\r\n%d"], [b"x" * 20, b"y", b"z"]]
+    assert shape.encode_columns([format_id(i) for i in ids], values) == [
+        shape.encode(encode_id(i), [b"a", v, b"%b", w])
+        for i, v, w in zip(ids, *values, strict=True)
+    ]
+
+
+def test_an_id_is_a_bulk_string() -> None:
+    assert encode_id(5 << 64 | 3) == b"$3\r\n5-3\r\n"
+    longest = b"18446744073709551615"
+    assert encode_id(2**128 - 1) == b"$41\r\n%b-%b\r\n" % (longest, longest)
+
+
+def test_an_entry_can_be_encoded_from_its_values_alone() -> None:
+    for names, values in (([b"f"], [b"v"]), ([b"a", b"%b"], [b"1", b""])):
+        fields = [part for pair in zip(names, values, strict=True) for part in pair]
+        shape = Shape(names)
+        assert shape.encode_values(ID_BULK, tuple(values)) == shape.encode(ID_BULK, fields)
+
+
+def test_the_fields_of_many_entries_are_taken_apart_at_once() -> None:
+    all_fields = [[b"f", b"v"], [b"f", b"", b"\r\n$5\r\n", b"x" * 70_000], [b"*2", b"-"]]
+    payload = b"".join(Shape(fields[::2]).encode(ID_BULK, fields) for fields in all_fields)
+    assert decode_payload(payload, 3) == all_fields
+    assert decode_payload(b"", 0) == []

@@ -261,3 +261,33 @@ def test_delivery_counts_stop_at_the_greatest_number() -> None:
     assert pending.delivery_count == MAX_DELIVERIES
     group.release(pending, MAX_DELIVERIES + 1)
     assert pending.delivery_count == MAX_DELIVERIES
+
+
+def test_a_group_is_loaded_in_three_steps() -> None:
+    group = Group(b"readers", 8)
+    alice, bob = (group.create_consumer(name, 5) for name in (b"alice", b"bob"))
+    group.load_pending([1, 2, 3, 4, 5], [50, 40, 0, 30, 0], [1, 2, 3, 4, 2**64 - 1])
+    assert group.load_owned(alice, [1, 4]) is None
+    assert group.load_owned(bob, [2]) is None
+    assert group.load_released([5, 3]) is None
+    assert (owned(alice), owned(bob), group.nacked_count) == ([1, 4], [2], 2)
+    assert alice.pending[4] is group.pending[4]
+    assert [found.entry_id for found in group.claimable(100, 0)] == [5, 3, 4, 2, 1]
+    assert entry(group, 5).delivery_count == MAX_DELIVERIES
+    assert (entry(group, 2).consumer, entry(group, 3).consumer) == (bob, None)
+
+
+def test_a_group_is_not_loaded_with_an_entry_that_has_no_owner_or_two() -> None:
+    group = Group(b"readers", 8)
+    alice, bob = (group.create_consumer(name, 5) for name in (b"alice", b"bob"))
+    group.load_pending([1, 2, 3], [5, 5, 5], [1, 1, 1])
+    assert group.load_owned(alice, [1, 9]) == 9
+    assert group.load_owned(alice, [2]) is None
+    assert group.load_owned(bob, [2, 3]) == 2
+    assert group.load_released([9]) == 9
+    assert group.load_released([2]) == 2
+    assert group.load_released([3, 3]) == 3
+
+    group = Group(b"readers", 8)
+    group.load_pending([1, 2, 3], [5, 5, 5], [1, 1, 1])
+    assert group.load_released([3, 1]) == 2

@@ -159,3 +159,21 @@ def test_a_pair_that_occurs_twice_is_not_as_if_it_were_not_there() -> None:
         automatic_iid([b"a", b"1"] * 3),
     }
     assert len(names) == 4
+
+
+def test_what_is_not_too_old_is_told_and_nothing_is_forgotten() -> None:
+    memory = Idempotence(duration_s=10)
+    memory.record(b"p", b"1", second(89))
+    memory.record(b"p", b"2", second(90))
+    memory.record(b"q", b"3", second(89))
+    assert memory.current(100_000) == {b"p": {b"2": second(90)}}
+    assert known(memory) == {b"p": [b"1", b"2"], b"q": [b"3"]}
+    memory.expire(100_000)
+    assert known(memory) == {b"p": [b"2"]}
+
+
+def test_messages_are_loaded_as_they_were_recorded() -> None:
+    memory = Idempotence()
+    memory.load(b"p", {b"1": 5, b"2": 6})
+    assert memory.find(b"p", b"2") == 6
+    assert (memory.pids_tracked, memory.iids_tracked, memory.added) == (1, 2, 0)

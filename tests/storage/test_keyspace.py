@@ -55,6 +55,25 @@ def test_a_new_value_takes_the_place_of_the_old_one_and_keeps_its_deadline() -> 
     assert db.due(101, 10) == [b"a"]
 
 
+def test_many_new_keys_can_be_put_in_at_once() -> None:
+    db = filled(b"a")
+    keys = [b"%d" % number for number in range(1000)]
+    assert db.add_all(keys, [StringValue(key) for key in keys])
+    assert len(db) == 1001 and value_at(db, b"999") == b"999"
+    db.set(b"later", StringValue(b""))
+    assert scan_all(db, 10) == [b"later", *reversed(keys), b"a"]
+    assert db.remove(b"500") is not None
+    assert b"500" not in scan_all(db, 100)
+    assert db.add_all([], [])
+
+
+def test_of_keys_that_are_not_all_new_none_is_put_in() -> None:
+    for keys in ([b"b", b"a"], [b"b", b"c", b"b"]):
+        db = filled(b"a")
+        assert not db.add_all(keys, [StringValue(b"new") for _ in keys])
+        assert (list(db.keys()), value_at(db, b"a"), scan_all(db, 9)) == ([b"a"], b"a", [b"a"])
+
+
 def test_swapped_databases_keep_their_index_only() -> None:
     first, second = filled(b"a"), Database(1)
     first.expire_at(b"a", 100)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from storage.listpack_size import element_bytes, entry_bytes, header_bytes, integer_bytes
+from storage.listpack_size import (
+    element_bytes,
+    entry_bytes,
+    header_bytes,
+    integer_bytes,
+    packed_integer,
+)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +85,20 @@ def test_the_names_of_the_node_are_left_out_of_an_entry() -> None:
 def test_an_empty_node_holds_its_counts_and_names() -> None:
     assert header_bytes(1, 0, [b"f"]) == 7 + 2 + 2 + 2 + 3 + 2
     assert header_bytes(128, 128, [b"f"]) == header_bytes(1, 0, [b"f"]) + 2
+
+
+@pytest.mark.parametrize("number", [0, 7, -7, 127, 4096, -4097, 2**63 - 1, -(2**63)])
+def test_a_plain_number_is_stored_as_one(number: int) -> None:
+    assert packed_integer(b"%d" % number) == number
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(b"", b"-", b"-0", b"00", b"07", b"-07", b"+1", b" 1", b"1 ", b"1.0", b"--1"),
+        *(b"%d" % 2**63, b"%d" % -(2**63 + 1), b"9" * 21, b"9" * 10_000, "\u0663".encode()),
+    ],
+)
+def test_what_only_looks_like_a_number_is_stored_as_a_string(value: bytes) -> None:
+    assert packed_integer(value) is None
+    assert element_bytes(value) > len(value)

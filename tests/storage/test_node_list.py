@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from storage.entry import Shape
+from storage.entry_id import MAX_ID
+from storage.frozen_node import FrozenNode
 from storage.node_list import NodeList
 from storage.open_node import OpenNode
+from storage.packed_node import PackedNode
+from storage.snapshot.stream_node import encode_node
+from tests.storage.nodes import frozen_node, wire
 
 
 def listed(*keys: int) -> NodeList:
@@ -21,11 +26,11 @@ def keys_of(nodes: NodeList) -> list[int]:
 def test_an_empty_list_has_no_ends() -> None:
     nodes = NodeList()
     assert not nodes
-    assert nodes.first() is None
-    assert nodes.last() is None
+    assert nodes.peek_first() is None
+    assert nodes.peek_last() is None
     assert nodes.find(5) is None
-    assert list(nodes.from_id(0)) == []
-    assert list(nodes.down_from_id(2**128 - 1)) == []
+    assert list(nodes.between(0, MAX_ID)) == []
+    assert list(nodes.down_between(MAX_ID, 0)) == []
 
 
 def test_a_node_holds_the_ids_from_its_key_to_the_next() -> None:
@@ -34,12 +39,19 @@ def test_a_node_holds_the_ids_from_its_key_to_the_next() -> None:
     assert [node and node.key for node in found] == [None, 10, 10, 20, 30]
 
 
-def test_walks_begin_with_the_node_that_can_hold_the_id() -> None:
+def test_walks_begin_and_end_with_the_nodes_that_can_hold_the_ids() -> None:
     nodes = listed(10, 20, 30)
-    assert [node.key for node in nodes.from_id(25)] == [20, 30]
-    assert [node.key for node in nodes.from_id(5)] == [10, 20, 30]
-    assert [node.key for node in nodes.down_from_id(25)] == [20, 10]
-    assert [node.key for node in nodes.down_from_id(5)] == []
+    for start, end, keys in (
+        (25, MAX_ID, [20, 30]),
+        (5, MAX_ID, [10, 20, 30]),
+        (25, 29, [20]),
+        (25, 30, [20, 30]),
+        (0, 9, []),
+        (12, 10, [10]),
+    ):
+        assert [node.key for node in nodes.between(start, end)] == keys
+        down = [node.key for node in nodes.down_between(end, start)]
+        assert down == (keys[::-1] if start <= end else [10])
 
 
 def test_dropped_nodes_are_never_seen_again() -> None:
@@ -50,11 +62,11 @@ def test_dropped_nodes_are_never_seen_again() -> None:
         assert len(nodes) == len(rest)
         assert keys_of(nodes) == nodes.keys() == rest
         assert nodes.find(10 * dropped - 1) is None
-        assert [node.key for node in nodes.from_id(0)] == rest
-        assert [node.key for node in nodes.down_from_id(2000)] == rest[::-1]
+        assert [node.key for node in nodes.between(0, MAX_ID)] == rest
+        assert [node.key for node in nodes.down_between(2000, 0)] == rest[::-1]
     nodes.drop_first()
     assert not nodes
-    assert nodes.last() is None
+    assert nodes.peek_last() is None
 
 
 def test_dropped_nodes_are_let_go_of() -> None:
@@ -79,3 +91,38 @@ def test_a_node_is_replaced_by_one_with_the_same_key() -> None:
     nodes.replace(other)
     assert nodes.find(25) is other
     assert keys_of(nodes) == [10, 20, 30]
+
+
+def packed(*all_ids: list[int]) -> NodeList:
+    nodes = NodeList()
+    for ids in all_ids:
+        nodes.append(PackedNode(ids[0], ids[-1], encode_node(frozen_node(ids))))
+    return nodes
+
+
+def packed_keys(nodes: NodeList) -> list[int]:
+    return [node.key for node in nodes if isinstance(node, PackedNode)]
+
+
+def test_only_nodes_that_have_a_part_in_a_walk_are_unpacked() -> None:
+    nodes = packed([10, 15], [20, 25], [30, 35], [40, 45])
+    assert [node.key for node in nodes.between(22, 29)] == [20]
+    assert packed_keys(nodes) == [10, 30, 40]
+    assert [node.key for node in nodes.down_between(34, 31)] == [30]
+    assert packed_keys(nodes) == [10, 40]
+    assert nodes.find(5) is nodes.find(16) is nodes.find(46) is None
+    assert list(nodes.between(46, MAX_ID)) == list(nodes.down_between(MAX_ID, 46)) == []
+    assert nodes.peek_first() is not None
+    assert packed_keys(nodes) == [10, 40]
+    nodes.drop_first()
+    assert nodes.keys() == [20, 30, 40]
+
+
+def test_an_unpacked_node_stays_and_is_frozen_unless_it_is_the_last() -> None:
+    nodes = packed([10, 15], [20, 25])
+    first, last = nodes.find(10), nodes.find(20)
+    assert isinstance(first, FrozenNode)
+    assert isinstance(last, OpenNode)
+    assert nodes.find(15) is first
+    assert nodes.peek_last() is last
+    assert wire(first) == wire(frozen_node([10, 15]))

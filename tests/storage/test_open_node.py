@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage import open_node as open_node_module
-from storage.entry import Shape
+from storage.entry import Shape, encode_id
 from storage.entry_id import MAX_ID, make_id
 from storage.open_node import OpenNode
 from tests.storage.nodes import HALVES, add, open_node
@@ -127,3 +127,36 @@ def test_no_node_grows_beyond_what_redis_allows_at_all() -> None:
 def test_the_fields_of_a_long_node_are_not_kept_twice() -> None:
     node = open_node(list(range(1, 2000)))
     assert len(node._uncounted) < 200
+
+
+@given(
+    lengths=st.lists(st.integers(0, 60), min_size=1, max_size=60),
+    max_entries=st.sampled_from([0, 1, 10, 100]),
+    max_bytes=st.sampled_from([0, 100, 400, 4096]),
+    own_shape=st.booleans(),
+)
+def test_entries_taken_at_once_are_those_that_are_taken_one_by_one(
+    lengths: list[int], max_entries: int, max_bytes: int, own_shape: bool
+) -> None:
+    shape = Shape([b"f"])
+    ids = [make_id(5, n) for n in range(len(lengths))]
+    fields = [[b"f", b"x" * length] for length in lengths]
+    entries = [shape.encode(encode_id(i), f) for i, f in zip(ids, fields, strict=True)]
+    together = OpenNode(ids[0], shape if own_shape else Shape([b"g"]))
+    taken = together.extend(ids, entries, fields, 0, shape, max_entries, max_bytes)
+    one_by_one = OpenNode(ids[0], together.shape)
+    for n in range(taken):
+        assert one_by_one.append(ids[n], entries[n], fields[n], shape, max_entries, max_bytes)
+    assert together.ids == one_by_one.ids
+    assert together.entries == one_by_one.entries
+    assert together.listpack_bytes() == one_by_one.listpack_bytes()
+
+
+def test_small_entries_fill_a_node_at_once() -> None:
+    shape = Shape([b"f"])
+    ids = [make_id(5, n) for n in range(150)]
+    fields = [[b"f", b"%d" % n] for n in range(150)]
+    entries = [shape.encode(encode_id(i), f) for i, f in zip(ids, fields, strict=True)]
+    node = OpenNode(ids[0], shape)
+    assert node.extend(ids, entries, fields, 0, shape, 100, 4096) == 100
+    assert node.extend(ids, entries, fields, 100, shape, 100, 4096) == 0

@@ -1,0 +1,227 @@
+"""Requests out of an append-only file: what encoding them made, and nothing else.
+
+Strict where the protocol is generous: a request is an array of bulk strings, numbers have no
+needless zeros, lines end in CR LF; between requests there may be annotations, lines that begin with
+`#` (`#TS:<Unix seconds>`). So every request has one encoding, and its place in the file follows
+from the requests before it.
+
+Most files are long rows of requests with the same number of words. Their lines, split, are a
+table, and what a request must be can be compared column by column (`_parse_table`). Other small
+requests go through `RequestReader.parse_batch`. Both answer only where they are proven right; the
+rest goes through `_scan`, request by request, which says what is wrong, and where.
+
+A file that ends within a request is torn (`TornFile`): the end is missing, what is there is sound.
+Anything else is damage (`DamagedFile`). An announced length beyond the end of the file counts as
+torn, as in Redis: the two cannot be told apart.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from functools import cached_property
+
+from protocol.requests import Limits, RequestReader, find_last_boundary
+
+Buffer = bytes | mmap.mmap
+
+# About a thousand small requests: with more, they do not stay in the processor's cache.
+BATCH_BYTES = 1 << 16
+# What the scanner reads before the fast way is tried again.
+_SCANNED_BYTES = 1 << 16
+
+# `*` or `$`, the longest number, CR LF.
+_MAX_LINE_BYTES = 1 + 20 + 2
+_MAX_ANNOTATION_BYTES = 1024
+_CRLF = b"\r\n"
+
+
+class TornFile(Exception):
+    """The file ends within the request (or annotation) that begins at `offset`."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"the file ends within the request at offset {offset}")
+        self.offset = offset
+
+
+class DamagedFile(Exception):
+    """At `offset` there is something else than what must be there."""
+
+    def __init__(self, offset: int, expected: str, found: bytes) -> None:
+        super().__init__(f"{expected} expected at offset {offset}, found {found!r}")
+        self.offset = offset
+        self.expected = expected
+        self.found = found
+
+
+class Batch:
+    """Requests that follow one another without an annotation between them.
+
+    `columns`, if they all have the same number of words: the first words, the second words ...
+    """
+
+    def __init__(
+        self,
+        offset: int,
+        size: int,
+        requests: list[list[bytes]] | None = None,
+        columns: list[list[bytes]] | None = None,
+    ) -> None:
+        self.offset = offset  # of the first request, in the file
+        self.size = size  # of their encoding
+        self.columns = columns
+        if requests is not None:
+            self.requests = requests
+
+    @cached_property
+    def requests(self) -> list[list[bytes]]:
+        """The requests in order."""
+        assert self.columns is not None
+        return list(map(list, zip(*self.columns, strict=True)))
+
+    def offset_of(self, index: int) -> int:
+        """Where in the file the request with this index begins."""
+        return self.offset + sum(map(encoded_bytes, self.requests[:index]))
+
+
+def encoded_bytes(argv: list[bytes]) -> int:
+    """The length of a request's only encoding."""
+    framing = sum(len(str(len(word))) for word in argv) + len(b"$\r\n\r\n") * len(argv)
+    return len(b"*\r\n") + len(str(len(argv))) + framing + sum(map(len, argv))
+
+
+# Short words and counts, and the lines that tell of them.
+_COUNTS = {b"*%d" % count: count for count in range(1, 64)}
+_LENGTHS = {length: b"$%d" % length for length in range(4096)}
+# In a smaller table there is nothing to gain.
+_MIN_ROWS = 8
+
+
+def _parse_table(offset: int, text: bytes) -> Batch | None:
+    """The requests that a text begins with, if all of them are as long as the first."""
+    lines = text.split(_CRLF)
+    words = _COUNTS.get(lines[0])
+    if words is None:
+        return None
+    height = 2 * words + 1  # lines of a request: its count; for each word, its length and the word
+    rows = (len(lines) - 1) // height
+    rest = lines[rows * height :]
+    del lines[rows * height :]
+    if rows < _MIN_ROWS or lines[::height].count(lines[0]) != rows:
+        return None
+    columns = []
+    for line in range(1, height, 2):
+        column = lines[line + 1 :: height]
+        if lines[line::height] != list(map(_LENGTHS.get, map(len, column))):
+            return None
+        columns.append(column)
+    size = len(text) - sum(map(len, rest)) - len(_CRLF) * (len(rest) - 1)
+    return Batch(offset, size, columns=columns)
+
+
+class RequestFile:
+    """The requests in a buffer, from `position` on."""
+
+    def __init__(self, buffer: Buffer, position: int = 0) -> None:
+        self.position = position  # everything before was read
+        self.timestamp_s: int | None = None  # of the last annotation that has one
+        self.end = len(buffer)
+        self._buffer = buffer
+        self._parser = RequestReader(Limits())
+
+    def batches(self) -> Iterator[Batch]:
+        """All requests in order. Raises TornFile and DamagedFile; what came before is sound."""
+        while self.position < self.end:
+            batch = self._next()
+            if batch is not None:
+                self.position = batch.offset + batch.size
+                yield batch
+
+    def _next(self) -> Batch | None:
+        """The requests at the position; None if there was an annotation."""
+        if self._buffer[self.position] == ord("#"):
+            self.position = self._scan_annotation(self.position)
+            return None
+        return self._parse() or self._scan()
+
+    def _parse(self) -> Batch | None:
+        """The fast ways; None where they do not lead on."""
+        start = self.position
+        text = self._buffer[start : start + BATCH_BYTES]
+        if b"#" in text:  # to look for one byte is much quicker than to look for three
+            annotation = text.find(b"\r\n#")
+            if annotation >= 0:
+                text = text[: annotation + len(_CRLF)]
+        batch = _parse_table(start, text)
+        if batch is not None:
+            return batch
+        if text[0] == ord("*"):
+            text = text[: find_last_boundary(text, 0)]
+        requests = self._parser.parse_batch(text) if text else None
+        return Batch(start, len(text), requests) if requests else None
+
+    # -- the scanner ---------------------------------------------------------------------------
+
+    def _scan(self) -> Batch:
+        """At least one request, word by word."""
+        start = position = self.position
+        requests: list[list[bytes]] = []
+        try:
+            while position < min(start + _SCANNED_BYTES, self.end):
+                if self._buffer[position] == ord("#"):
+                    break
+                argv, position = self._scan_request(position)
+                requests.append(argv)
+        except (TornFile, DamagedFile):
+            if not requests:
+                raise
+        return Batch(start, position - start, requests)
+
+    def _scan_request(self, start: int) -> tuple[list[bytes], int]:
+        buffer = self._buffer
+        count, position = self._scan_number(start, start, b"*")
+        if count == 0:
+            raise DamagedFile(start, "the number of a request's words", b"*0")
+        argv: list[bytes] = []
+        while len(argv) < count:
+            length, position = self._scan_number(start, position, b"$")
+            word_end = position + length
+            if word_end + len(_CRLF) > self.end:
+                if buffer[word_end : self.end] not in (b"", b"\r"):
+                    raise DamagedFile(word_end, "CR LF", buffer[word_end : self.end])
+                raise TornFile(start)
+            if buffer[word_end : word_end + len(_CRLF)] != _CRLF:
+                raise DamagedFile(word_end, "CR LF", buffer[word_end : word_end + len(_CRLF)])
+            argv.append(buffer[position:word_end])
+            position = word_end + len(_CRLF)
+        return argv, position
+
+    def _scan_number(self, start: int, position: int, mark: bytes) -> tuple[int, int]:
+        """The number in the line at `position`, and where the line ends."""
+        buffer, end = self._buffer, self.end
+        line_end = buffer.find(_CRLF, position, position + _MAX_LINE_BYTES)
+        is_torn = line_end < 0 and end - position < _MAX_LINE_BYTES
+        line = buffer[position : end if is_torn else max(line_end, position + 1)]
+        if line[:1] not in (mark, b""):
+            raise DamagedFile(position, f"'{mark.decode()}'", line[:1])
+        digits = line[1:].removesuffix(b"\r") if is_torn else line[1:]
+        if digits and not (digits.isdigit() and (digits[:1] != b"0" or digits == b"0")):
+            raise DamagedFile(position + 1, "a number", digits)
+        if is_torn:
+            raise TornFile(start)
+        if not digits:
+            found = buffer[position + 1 : position + _MAX_LINE_BYTES]
+            raise DamagedFile(position + 1, "a number", found)
+        return int(digits), line_end + len(_CRLF)
+
+    def _scan_annotation(self, start: int) -> int:
+        """Where the line of an annotation ends."""
+        line_end = self._buffer.find(_CRLF, start, start + _MAX_ANNOTATION_BYTES)
+        if line_end < 0:
+            if self.end - start < _MAX_ANNOTATION_BYTES:
+                raise TornFile(start)
+            raise DamagedFile(start, "the end of an annotation", self._buffer[start : start + 16])
+        line = self._buffer[start:line_end]
+        if line.startswith(b"#TS:") and line[4:].isdigit():
+            self.timestamp_s = int(line[4:])
+        return line_end + len(_CRLF)

@@ -1,0 +1,116 @@
+"""The requests that make a key as it is: an append-only file without a snapshot in front of it.
+
+Used when aof-use-rdb-preamble is no. What the form cannot say is lost, as in Redis: when a consumer
+was seen and active, pending entries whose body is deleted, how many messages were duplicates.
+
+Source: reference 5.5 (Redis 8.8). Beyond it, every consumer is created by a request of its own, so
+that one whose pending entries are all deleted stays, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from storage.entry import decode_payload
+from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
+from storage.group import Group, PendingEntry
+from storage.idempotence import Idempotence
+from storage.keyspace import Database
+from storage.packed_node import PackedNode
+from storage.stream import Stream
+from storage.values import StringValue
+
+# As many IDs go into one XNACK.
+_IDS_PER_REQUEST = 64
+
+Argv = list[bytes]
+
+
+def rebuild_requests(db: Database, key: bytes, now_ms: int) -> Iterator[Argv]:
+    """Requests that make `key`, which is there, in a database without it.
+
+    `now_ms`: messages of producers that are too old by then are left out.
+    """
+    value = db.values[key]
+    if isinstance(value, StringValue):
+        yield [b"SET", key, value.to_bytes()]
+    else:
+        yield from _rebuild_stream(key, value, now_ms)
+    when_ms = db.expires.get(key)
+    if when_ms is not None:
+        yield [b"PEXPIREAT", key, b"%d" % when_ms]
+
+
+def _rebuild_stream(key: bytes, stream: Stream, now_ms: int) -> Iterator[Argv]:
+    if stream.length:
+        for entry_id, fields in _entries(stream):
+            yield [b"XADD", key, format_id(entry_id), *fields]
+    else:
+        yield [b"XADD", key, b"MAXLEN", b"0", b"0-1", b"x", b"y"]
+    yield [
+        b"XSETID", key, format_id(stream.last_id),
+        b"ENTRIESADDED", b"%d" % stream.entries_added,
+        b"MAXDELETEDID", format_id(stream.max_deleted_id),
+    ]  # fmt: skip
+    for group in stream.groups.values():
+        yield from _rebuild_group(key, group)
+    if stream.idempotence is not None:
+        yield from _rebuild_idempotence(key, stream, stream.idempotence, now_ms)
+    if (journal := stream.ack_journal) is not None:
+        yield [
+            b"XCFGSET", key,
+            b"ACK-JOURNAL", journal.key, b"ACK-JOURNAL-MAXLEN", b"%d" % journal.max_length,
+        ]  # fmt: skip
+
+
+def _entries(stream: Stream) -> Iterator[tuple[EntryID, list[bytes]]]:
+    """(ID, fields) of each, a node at a time."""
+    for kept in stream.iter_nodes():
+        node = kept.unpack() if isinstance(kept, PackedNode) else kept
+        ids = node.select_ids(MIN_ID, MAX_ID, node.live)
+        payload = b"".join(node.select(MIN_ID, MAX_ID, node.live)[1])
+        yield from zip(ids, decode_payload(payload, len(ids)), strict=True)
+
+
+def _rebuild_group(key: bytes, group: Group) -> Iterator[Argv]:
+    yield [
+        b"XGROUP", b"CREATE", key, group.name, format_id(group.last_delivered_id),
+        b"ENTRIESREAD", b"%d" % group.entries_read,
+    ]  # fmt: skip
+    for consumer in group.consumers.values():
+        yield [b"XGROUP", b"CREATECONSUMER", key, group.name, consumer.name]
+        for entry_id, entry in consumer.pending.items():
+            yield [
+                b"XCLAIM", key, group.name, consumer.name, b"0", format_id(entry_id),
+                b"TIME", b"%d" % entry.delivery_ms,
+                b"RETRYCOUNT", b"%d" % entry.delivery_count,
+                b"JUSTID", b"FORCE",
+            ]  # fmt: skip
+    for delivery_count, ids in _released(group.nacked()):
+        words = [b"FAIL", b"IDS", b"%d" % len(ids), *ids]
+        yield [
+            b"XNACK", key, group.name, *words, b"RETRYCOUNT", b"%d" % delivery_count, b"FORCE"
+        ]  # fmt: skip
+
+
+def _released(entries: Iterable[PendingEntry]) -> Iterator[tuple[int, list[bytes]]]:
+    """(delivery count, IDs) in the order in which they were released."""
+    for delivery_count, same in groupby(entries, lambda entry: entry.delivery_count):
+        ids = [format_id(entry.entry_id) for entry in same]
+        for start in range(0, len(ids), _IDS_PER_REQUEST):
+            yield delivery_count, ids[start : start + _IDS_PER_REQUEST]
+
+
+def _rebuild_idempotence(
+    key: bytes, stream: Stream, idempotence: Idempotence, now_ms: int
+) -> Iterator[Argv]:
+    yield [
+        b"XCFGSET", key,
+        b"IDMP-DURATION", b"%d" % idempotence.duration_s,
+        b"IDMP-MAXSIZE", b"%d" % idempotence.maxsize,
+    ]  # fmt: skip
+    for pid, messages in idempotence.current(now_ms).items():
+        for iid, entry_id in messages.items():
+            if entry_id in stream:
+                yield [b"XIDMPRECORD", key, pid, iid, format_id(entry_id)]

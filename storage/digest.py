@@ -1,0 +1,137 @@
+"""Digests of what a key holds, and of all keys: 20 bytes that are equal for equal content.
+
+Two data sets have the same digest whatever order they were created in, however a stream's entries
+lie in nodes, and however a string is encoded. The digest of a data set is the exclusive or of those
+of its keys, so that the order of the keys does not matter; that of an empty one is all zero.
+
+Part of a stream are its entries, last and greatest deleted ID and number of entries ever added;
+its groups with where they stand, the names of their consumers, the pending entries with owner,
+delivery time and count, and the order of those that were released; what it remembers of producers'
+messages, and for how long; its journal of acknowledgements. The deadline of a key counts, too.
+
+Leaves out what does not survive when the append-only file is rewritten as plain commands
+(reference 5.5), so that the digest is the same before and after: when consumers were last seen and
+active, pending entries whose entry is deleted, messages that are forgotten or whose entry is
+deleted, and the counters of messages. Nor does it say when a key was last looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha1
+
+from storage.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
+from storage.group import Group
+from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
+from storage.keyspace import Database
+from storage.node import Node
+from storage.node_list import AnyNode
+from storage.packed_node import PackedNode
+from storage.stream import Stream
+from storage.values import Value
+
+DIGEST_BYTES = 20
+EMPTY = bytes(DIGEST_BYTES)
+
+
+def dataset_digest(databases: Iterable[Database], now_ms: int) -> bytes:
+    """The digest of all keys of all databases that have not expired."""
+    total = 0
+    for database in databases:
+        for key, value in database.values.items():
+            if database.is_expired(key, now_ms):
+                continue
+            digest = value_digest(value, database.expires.get(key), now_ms)
+            place = sha1(_joined(b"%d" % database.index, key, digest), usedforsecurity=False)
+            total ^= int.from_bytes(place.digest(), "big")
+    return total.to_bytes(DIGEST_BYTES, "big")
+
+
+def value_digest(value: Value, expires_ms: int | None, now_ms: int) -> bytes:
+    """The digest of a value and its deadline; neither its key nor its database matters."""
+    state = sha1(usedforsecurity=False)
+    if isinstance(value, Stream):
+        for part in _stream_parts(value, now_ms):
+            state.update(part)
+    else:
+        state.update(_joined(b"string", value.to_bytes()))
+    if expires_ms is not None:
+        state.update(_joined(b"expires", b"%d" % expires_ms))
+    return state.digest()
+
+
+def _joined(*parts: bytes) -> bytes:
+    """The parts, each behind its length, so that no other parts look the same."""
+    return b"".join([b"%d:%b" % (len(part), part) for part in parts])
+
+
+def _numbers(*numbers: int) -> bytes:
+    return b",".join([b"%d" % number for number in numbers]) + b";"
+
+
+def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:
+    """All that is part of a stream's digest, in an order that its content alone decides."""
+    yield _joined(b"stream")
+    yield _numbers(stream.length, stream.last_id, stream.max_deleted_id, stream.entries_added)
+    for node in stream.iter_nodes():
+        if node.live:
+            # The encoded form of an entry tells where it ends: no two lists look the same.
+            yield from _opened(node).select(MIN_ID, MAX_ID, node.live)[1]
+    for name in sorted(stream.groups):
+        yield from _group_parts(stream, stream.groups[name])
+    if stream.idempotence is not None:
+        yield from _idempotence_parts(stream, stream.idempotence, now_ms)
+    if (journal := stream.ack_journal) is not None:
+        yield _joined(b"ack-journal", journal.key) + _numbers(journal.max_length)
+
+
+def _group_parts(stream: Stream, group: Group) -> Iterator[bytes]:
+    yield _joined(b"group", group.name)
+    yield _numbers(group.last_delivered_id, group.entries_read)
+    for name in sorted(group.consumers):
+        yield _joined(b"consumer", name)
+    alive = _existing(stream, set(group.pending))
+    for entry in group.pending.values():
+        if entry.entry_id in alive:
+            owner = b"" if entry.consumer is None else _joined(entry.consumer.name)
+            yield _numbers(entry.entry_id, entry.delivery_ms, entry.delivery_count) + owner
+    released = [entry.entry_id for entry in group.nacked() if entry.entry_id in alive]
+    yield _joined(b"released") + _numbers(*released)
+
+
+def _existing(stream: Stream, wanted: set[EntryID]) -> set[EntryID]:
+    """Those of the IDs whose entries are there."""
+    found: set[EntryID] = set()
+    if not wanted:
+        return found
+    first, last = min(wanted), max(wanted)
+    nodes = list(stream.iter_nodes())
+    ends = [*(node.key for node in nodes[1:]), MAX_ID + 1]
+    for node, end in zip(nodes, ends, strict=False):
+        if node.live and node.key <= last and end > first:
+            found |= wanted.intersection(_opened(node).select_ids(first, last, node.live))
+    return found
+
+
+def _opened(node: AnyNode) -> Node:
+    """A node to look into. One that is packed stays so in its stream, and takes no more memory."""
+    return node.unpack() if isinstance(node, PackedNode) else node
+
+
+def _idempotence_parts(stream: Stream, idempotence: Idempotence, now_ms: int) -> Iterator[bytes]:
+    oldest_ms = now_ms - idempotence.duration_s * 1000
+    limits = (idempotence.duration_s, idempotence.maxsize)
+    if limits != (DEFAULT_DURATION_S, DEFAULT_MAXSIZE):
+        yield _joined(b"limits") + _numbers(*limits)
+    producers = idempotence.producers
+    ids = {entry_id for messages in producers.values() for entry_id in messages.values()}
+    alive = _existing(stream, {entry_id for entry_id in ids if id_ms(entry_id) >= oldest_ms})
+    for pid in sorted(producers):
+        messages = [
+            _joined(iid) + _numbers(entry_id)
+            for iid, entry_id in producers[pid].items()
+            if entry_id in alive
+        ]
+        if messages:
+            yield _joined(b"producer", pid)
+            yield from messages

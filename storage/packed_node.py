@@ -1,0 +1,97 @@
+"""A node as it came from a snapshot: Redis's listpack, still compressed if it was.
+
+To load a snapshot is to take its nodes over as they are: what nobody looks at is never unpacked,
+and written to the next snapshot unchanged. A packed node only knows its key and how many entries
+it has; that much is read from the first bytes of the listpack. The list of nodes
+(storage/node_list.py) puts an ordinary node in its place as soon as somebody wants to know more.
+
+The snapshot's checksum was right, so a packed node is hardly ever damaged. Should it be, because
+it was written by a faulty program or on a faulty machine, then whoever needs its content gets a
+DamagedNode. Everything else works on: other nodes, trims that drop it whole, deleting the key.
+
+Leaves out: how a listpack is read (storage/snapshot/stream_node.py).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TypeAlias
+
+from storage.entry_id import EntryID, format_id
+from storage.open_node import OpenNode
+from storage.snapshot.encoding import Compressed, CorruptSnapshot
+from storage.snapshot.listpack import COUNTS_BYTES, read_counts
+from storage.snapshot.lzf import decompress_prefix
+from storage.snapshot.stream_node import decode_node
+
+PackedString: TypeAlias = "bytes | Compressed"
+
+
+class DamagedNode(Exception):
+    """A node that was loaded from a snapshot is not what it should be.
+
+    `key` and `end` are the smallest and the greatest ID that its entries can have.
+    """
+
+    def __init__(self, key: EntryID, end: EntryID, reason: str) -> None:
+        ids = f"{format_id(key).decode()} to {format_id(end).decode()}"
+        super().__init__(f"entries {ids} were damaged in the snapshot: {reason}")
+        self.key = key
+        self.end = end
+
+
+class PackedNode:
+    """A node that nobody has looked at since it was loaded; see the module."""
+
+    __slots__ = ("deleted", "end", "key", "listpack", "live")
+
+    def __init__(self, key: EntryID, end: EntryID, listpack: PackedString) -> None:
+        """`end`: no ID in the node may be greater.
+
+        Raises CorruptSnapshot, with a position in the listpack, if it has no counts.
+        """
+        self.key = key
+        self.end = end
+        self.listpack = listpack
+        self.live, self.deleted = read_counts(_prefix(listpack))
+
+    def unpack(self) -> OpenNode:
+        """The node with all its entries. Raises DamagedNode if it is not what it should be."""
+        try:
+            node = decode_node(self.key, listpack_data(self.listpack))
+        except CorruptSnapshot as error:
+            raise DamagedNode(self.key, self.end, str(error)) from None
+        if node.highest_id > self.end:
+            raise DamagedNode(self.key, self.end, f"one is {format_id(node.highest_id).decode()}")
+        return node
+
+    def copy(self) -> PackedNode:
+        """The node itself, because it never changes."""
+        return self
+
+    def memory_bytes(self) -> int:
+        """An estimate of the memory that the node takes."""
+        parts: list[object] = [self, self.key, self.end, self.listpack]
+        if isinstance(self.listpack, Compressed):
+            parts.append(self.listpack.blob)
+        return sum(map(sys.getsizeof, parts))
+
+
+def listpack_data(listpack: PackedString) -> bytes:
+    """The listpack as it is. Raises CorruptSnapshot if its compressed form is damaged."""
+    if isinstance(listpack, bytes):
+        return listpack
+    try:
+        return listpack.data()
+    except ValueError as error:
+        raise CorruptSnapshot(0, str(error)) from None
+
+
+def _prefix(listpack: PackedString) -> bytes:
+    """As much of a listpack as is needed for its counts."""
+    if isinstance(listpack, bytes):
+        return listpack[:COUNTS_BYTES]
+    try:
+        return decompress_prefix(listpack.blob, COUNTS_BYTES)
+    except ValueError as error:
+        raise CorruptSnapshot(0, str(error)) from None

@@ -1,0 +1,46 @@
+"""The numbers that begin the records of an RDB file, and its first bytes.
+
+A record begins with the type of a value, from 0 upwards, or with an opcode, from 255 downwards.
+"""
+
+from __future__ import annotations
+
+MAGIC = b"REDIS"
+VERSION_DIGITS = 4
+
+# -- types of values that are held here (the others: storage/snapshot/unsupported.py) ------------
+
+STRING = 0
+STREAM = 15  # Redis 5.0
+STREAM_2 = 19  # 7.0: entries ever added and read
+STREAM_3 = 21  # 7.2: when consumers were active
+STREAM_4 = 26  # 8.6: messages that are not to be added twice
+STREAM_5 = 27  # 8.8: entries that were released
+STREAMS = frozenset((STREAM, STREAM_2, STREAM_3, STREAM_4, STREAM_5))
+
+LAST_TYPE = 28  # that has a name here
+
+# The version of the format (in files and payloads) that first had a type of stream.
+STREAM_VERSIONS = {STREAM: 9, STREAM_2: 10, STREAM_3: 11, STREAM_4: 13, STREAM_5: 14}
+
+# -- opcodes -----------------------------------------------------------------------------------
+
+KEY_META = 243  # what modules keep about the next key
+SLOT_INFO = 244
+FUNCTION = 245
+OLD_FUNCTION = 246  # of release candidates of Redis 7.0
+MODULE_AUX = 247
+IDLE = 248
+FREQUENCY = 249
+AUX = 250
+RESIZE_DB = 251
+EXPIRE_TIME_MS = 252
+EXPIRE_TIME = 253
+SELECT_DB = 254
+EOF = 255
+
+# The AUX field in front of a stream that has a journal (storage/ack_journal.py). Redis passes over
+# fields that it does not know, wherever they stand.
+ACK_JOURNAL = b"rillway-ack-journal"
+
+LOWEST_OPCODE = KEY_META

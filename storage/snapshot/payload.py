@@ -1,0 +1,70 @@
+"""Single values as bytes: what DUMP answers and RESTORE takes.
+
+    type (1 byte), the value as in a file, version of the format (2 bytes), checksum (8 bytes)
+
+both numbers little-endian.
+
+Guarantees: `restore` validates everything, whoever made the payload. It raises BadChecksum or
+CorruptSnapshot, or it returns a value that is consistent in itself; it neither hangs nor allocates
+what the payload only announces. Surplus bytes behind the value are refused (Redis ignores them).
+"""
+
+from __future__ import annotations
+
+from storage.snapshot import opcodes
+from storage.snapshot.checksum import CHECKSUM_BYTES, crc64, encode_checksum
+from storage.snapshot.encoding import CorruptSnapshot, Cursor
+from storage.snapshot.reader import NEWEST_VERSION
+from storage.snapshot.stream_decoder import decode_stream
+from storage.snapshot.writer import SnapshotOptions, value_type, value_version, write_value
+from storage.values import StringValue, Value
+
+_VERSION_BYTES = 2
+_FOOTER_BYTES = _VERSION_BYTES + CHECKSUM_BYTES
+
+
+class BadChecksum(Exception):
+    """The payload is damaged, or newer than what is understood here."""
+
+
+def dump(value: Value, options: SnapshotOptions, now_ms: int) -> bytes:
+    """The payload for a value; it has a checksum, whatever the options say."""
+    parts = [bytes((value_type(value, options),))]
+    write_value(value, parts.append, options, now_ms)
+    parts.append(value_version(value, options).to_bytes(_VERSION_BYTES, "little"))
+    content = b"".join(parts)
+    return content + encode_checksum(crc64(content))
+
+
+def serialized_length(value: Value, options: SnapshotOptions, now_ms: int) -> int:
+    """How many bytes a value takes in a file, its type and key aside."""
+    parts: list[bytes] = []
+    write_value(value, parts.append, options, now_ms)
+    return sum(map(len, parts))
+
+
+def restore(payload: bytes, now_ms: int) -> Value:
+    """The value of a payload; nobody looked at it before `now_ms`.
+
+    Raises BadChecksum if the payload is not as it was made or from a newer version, and
+    CorruptSnapshot if it holds no value that Rillway can hold.
+    """
+    end = len(payload) - _FOOTER_BYTES
+    if end < 0:
+        raise BadChecksum
+    version = int.from_bytes(payload[end : end + _VERSION_BYTES], "little")
+    content = payload[: end + _VERSION_BYTES]
+    if version > NEWEST_VERSION or payload[len(content) :] != encode_checksum(crc64(content)):
+        raise BadChecksum
+    cursor = Cursor(payload, 0, end)
+    code = cursor.byte()
+    value: Value
+    if code == opcodes.STRING:
+        value = StringValue(cursor.string(), now_ms)
+    elif code in opcodes.STREAMS:
+        value = decode_stream(cursor, code, trusted=False, access_ms=now_ms)
+    else:
+        raise CorruptSnapshot(0, f"type {code} is not supported")
+    if cursor.left:
+        raise cursor.corrupt(f"{cursor.left} bytes follow the value")
+    return value

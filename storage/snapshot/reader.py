@@ -1,0 +1,334 @@
+"""RDB files, read: the keys and values of a snapshot, one after the other.
+
+A snapshot is a magic word with a version, records, and a checksum. A record is an opcode (which
+database follows, when the next key expires, who wrote the file ...) or a type, a key and a value.
+
+A whole file is checked against its checksum before anything is read. Streams of a file that passed
+are left packed until they are looked at; of one that cannot be checked, they are validated while
+they are read. A snapshot in front of the requests of an append-only file ends where its records
+say, so its checksum is compared last, and its values are validated, too.
+
+Guarantees: every RDB file of Redis 5.0 to 8.10 (versions 9 to 14, and older ones) that holds
+streams and strings is read. Damaged input raises CorruptSnapshot and nothing else, whatever its
+bytes are; no length in it makes anything larger be allocated than what there is can amount to.
+
+Leaves out: what happens to keys that have expired (they are given out like the others), to keys
+that come twice, and to databases that there are not: the loader decides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from storage.ack_journal import AckJournal
+from storage.snapshot import opcodes
+from storage.snapshot.checksum import CHECKSUM_BYTES, NO_CHECKSUM, crc64, encode_checksum
+from storage.snapshot.encoding import Buffer, CorruptSnapshot, Cursor, TruncatedSnapshot
+from storage.snapshot.stream_decoder import decode_stream
+from storage.snapshot.unsupported import (
+    UnsupportedValue,
+    can_skip,
+    module_name,
+    skip_module_parts,
+    skip_value,
+    type_name,
+)
+from storage.values import StringValue, Value
+
+# The newest version that is read: that of Redis 8.8 and 8.10.
+NEWEST_VERSION = 14
+
+# Files had no checksum before this version (Redis 2.6).
+_FIRST_VERSION_WITH_CHECKSUM = 5
+
+# How many strings are read in one go. Between two batches the caller may attend to other things.
+_BATCH_KEYS = 512
+
+
+class SnapshotItem(NamedTuple):
+    """A key and its value."""
+
+    db_index: int
+    key: bytes
+    value: Value
+    expires_ms: int | None  # Unix ms
+    idle_s: int | None  # for how long nobody had looked at it, if that is known
+    offset: int  # of its record
+
+
+class StringBatch(NamedTuple):
+    """Strings that follow one another and never expire. The lists have the same length."""
+
+    db_index: int
+    keys: list[bytes]
+    values: list[StringValue]
+    offsets: list[int]
+
+
+class SnapshotReader:
+    """Reads one snapshot, once."""
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        *,
+        position: int = 0,
+        skip_unsupported: bool = False,
+        verify_checksum: bool = True,
+        whole_file: bool = True,
+        now_ms: int,
+    ) -> None:
+        """Read the snapshot at `position`, which reaches to the end if it is a `whole_file`.
+
+        Raises CorruptSnapshot if the magic word, the version or (of a whole file) the checksum is
+        wrong; a file that breaks off raises TruncatedSnapshot, which says how far it is whole.
+        """
+        self.aux: dict[bytes, bytes] = {}
+        self.skipped: Counter[str] = Counter()  # what was passed over, by its name
+        self.version = 0
+        self.end = position  # behind the last record that was read; at last, behind the checksum
+        self._start = position
+        self._cursor = Cursor(buffer, position)
+        self._skip_unsupported = skip_unsupported
+        self._verify_checksum = verify_checksum
+        self._trusted = False
+        self._now_ms = now_ms
+        self._db_index = 0
+        self._expires_ms: int | None = None
+        self._idle_s: int | None = None
+        self._ack_journal: AckJournal | None = None  # of the stream that follows
+        self._read_header()
+        if whole_file and verify_checksum:
+            self._verify_whole_file()
+
+    # -- the parts of a file -------------------------------------------------------------------
+
+    def _read_header(self) -> None:
+        cursor = self._cursor
+        magic = cursor.raw(len(opcodes.MAGIC))
+        if magic != opcodes.MAGIC:
+            raise CorruptSnapshot(self._start, f"{magic!r} does not begin a snapshot")
+        digits = cursor.raw(opcodes.VERSION_DIGITS)
+        if not digits.isdigit() or int(digits) < 1:
+            raise CorruptSnapshot(self._start, f"{digits!r} is no version")
+        self.version = int(digits)
+        if self.version > NEWEST_VERSION:
+            reason = f"version {self.version} of the format is newer than {NEWEST_VERSION}"
+            raise CorruptSnapshot(self._start, reason)
+        self.end = cursor.position
+
+    @property
+    def _has_checksum(self) -> bool:
+        return self.version >= _FIRST_VERSION_WITH_CHECKSUM
+
+    def _verify_whole_file(self) -> None:
+        """Compare the checksum at the end of the buffer, and find out what is wrong if it differs.
+
+        Then the file is read with every check. That finds where it is damaged, if it is so in a
+        way that shows; or that it ends earlier, and what follows is none of its business.
+        """
+        buffer, end = self._cursor.buffer, self._cursor.end - CHECKSUM_BYTES
+        if not self._has_checksum:
+            return
+        stored = buffer[max(end, 0) : end + CHECKSUM_BYTES]
+        if stored == NO_CHECKSUM:
+            return
+        if end > self.end and stored == self._checksum_up_to(end):
+            self._trusted = True
+            return
+        examiner = SnapshotReader(
+            buffer,
+            position=self._start,
+            skip_unsupported=True,
+            whole_file=False,
+            now_ms=self._now_ms,
+        )
+        try:
+            for _ in examiner.batches():
+                pass
+        except UnsupportedValue:  # and cannot be skipped: what is behind it remains unknown
+            raise CorruptSnapshot(end, "the checksum does not match") from None
+        self._cursor.end = examiner.end
+        self._trusted = True
+
+    def _checksum_up_to(self, end: int) -> bytes:
+        with memoryview(self._cursor.buffer) as view, view[self._start : end] as covered:
+            return encode_checksum(crc64(covered))
+
+    def _read_checksum(self) -> None:
+        """What follows the end mark. It counts if it was not compared before."""
+        cursor = self._cursor
+        end = cursor.position
+        if not self._has_checksum:
+            return
+        stored = cursor.raw(CHECKSUM_BYTES)
+        must_match = self._verify_checksum and not self._trusted and stored != NO_CHECKSUM
+        if must_match and stored != self._checksum_up_to(end):
+            raise CorruptSnapshot(end, "the checksum does not match")
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def items(self) -> Iterator[SnapshotItem]:
+        """All keys and values in the order of the file.
+
+        Raises CorruptSnapshot, and UnsupportedValue unless such are to be skipped. What was given
+        out before that is sound.
+        """
+        for part in self.batches():
+            if isinstance(part, SnapshotItem):
+                yield part
+                continue
+            for key, value, offset in zip(part.keys, part.values, part.offsets, strict=True):
+                yield SnapshotItem(part.db_index, key, value, None, None, offset)
+
+    def batches(self) -> Iterator[SnapshotItem | StringBatch]:
+        """As `items`, but strings that never expire come by the hundred, which is faster."""
+        cursor = self._cursor
+        try:
+            while True:
+                start = cursor.position
+                code = cursor.byte()
+                if code == opcodes.STRING and self._expires_ms is None and self._idle_s is None:
+                    cursor.position = start
+                    batch = StringBatch(self._db_index, [], [], [])
+                    self._read_strings(batch)
+                    self.end = cursor.position
+                    yield batch
+                elif code < opcodes.LOWEST_OPCODE:
+                    item = self._read_item(code, start)
+                    self.end = cursor.position
+                    if item is not None:
+                        yield item
+                elif code == opcodes.EOF:
+                    self._read_checksum()
+                    self.end = cursor.position
+                    return
+                else:
+                    self._read_opcode(code, start)
+        except TruncatedSnapshot as error:
+            reason = f"the snapshot breaks off; it is whole up to offset {self.end}"
+            raise TruncatedSnapshot(error.offset, reason) from None
+
+    def _read_strings(self, batch: StringBatch) -> None:
+        """Read the next records as long as they are strings.
+
+        Most keys and values are shorter than 64 bytes; those are cut out of the buffer right here,
+        since a call for each would double the time that a snapshot of small strings takes.
+        """
+        cursor = self._cursor
+        buffer, end, now_ms = cursor.buffer, cursor.end, self._now_ms
+        _, keys, values, offsets = batch
+        position = cursor.position
+        while len(keys) < _BATCH_KEYS and position < end and buffer[position] == opcodes.STRING:
+            start = position
+            position += 1
+            length = buffer[position] if position < end else 0xFF
+            stop = position + 1 + length
+            if length < 0x40 and stop < end:
+                key = buffer[position + 1 : stop]
+                position = stop
+            else:
+                cursor.position = position
+                key = cursor.string()
+                position = cursor.position
+            length = buffer[position] if position < end else 0xFF
+            stop = position + 1 + length
+            if length < 0x40 and stop < end:
+                data = buffer[position + 1 : stop]
+                position = stop
+            else:
+                cursor.position = position
+                data = cursor.string()
+                position = cursor.position
+            keys.append(key)
+            values.append(StringValue(data, now_ms))
+            offsets.append(start)
+        cursor.position = position
+
+    def _read_item(self, code: int, start: int) -> SnapshotItem | None:
+        """The key and value of a record; None if it is one that is skipped."""
+        cursor = self._cursor
+        key = cursor.string()
+        expires_ms, idle_s = self._expires_ms, self._idle_s
+        self._expires_ms = self._idle_s = None
+        access_ms = self._now_ms - (idle_s or 0) * 1000
+        value: Value
+        if code == opcodes.STRING:
+            value = StringValue(cursor.string(), access_ms)
+        elif code in opcodes.STREAMS:
+            value = decode_stream(cursor, code, trusted=self._trusted, access_ms=access_ms)
+            value.ack_journal, self._ack_journal = self._ack_journal, None
+        else:
+            self._skip(code, start, key)
+            return None
+        return SnapshotItem(self._db_index, key, value, expires_ms, idle_s, start)
+
+    def _skip(self, code: int, start: int, key: bytes) -> None:
+        cursor = self._cursor
+        if code > opcodes.LAST_TYPE:
+            raise CorruptSnapshot(start, f"{code} is neither a type nor an opcode")
+        name = type_name(cursor, code)
+        if not self._skip_unsupported or not can_skip(code):
+            raise UnsupportedValue(start, key, name)
+        skip_value(cursor, code)
+        self.skipped[name] += 1
+
+    def _read_opcode(self, code: int, start: int) -> None:
+        cursor = self._cursor
+        if code == opcodes.SELECT_DB:
+            self._db_index = cursor.length()
+        elif code == opcodes.RESIZE_DB:
+            cursor.length()
+            cursor.length()
+        elif code == opcodes.SLOT_INFO:
+            for _ in range(3):  # the slot, how many keys it has, how many of them expire
+                cursor.length()
+        elif code == opcodes.AUX:
+            self._read_aux(start)
+        elif code == opcodes.EXPIRE_TIME_MS:
+            self._expires_ms = cursor.milliseconds()
+        elif code == opcodes.EXPIRE_TIME:
+            self._expires_ms = int.from_bytes(cursor.raw(4), "little", signed=True) * 1000
+        elif code == opcodes.IDLE:
+            self._idle_s = cursor.length()
+        elif code == opcodes.FREQUENCY:
+            cursor.byte()
+        else:
+            self._read_foreign_opcode(code, start)
+
+    def _read_aux(self, start: int) -> None:
+        name, text = self._cursor.string(), self._cursor.string()
+        if name != opcodes.ACK_JOURNAL:
+            self.aux[name] = text
+            return
+        try:
+            self._ack_journal = AckJournal.from_text(text)
+        except ValueError as error:
+            raise CorruptSnapshot(start, str(error)) from None
+
+    def _read_foreign_opcode(self, code: int, start: int) -> None:
+        """What belongs to functions and modules. It is skipped, or refused, like a value."""
+        cursor = self._cursor
+        if code in (opcodes.FUNCTION, opcodes.OLD_FUNCTION):
+            name = "function library"
+        elif code == opcodes.MODULE_AUX:
+            name = "data of " + module_name(cursor.length())
+        elif code == opcodes.KEY_META:
+            name = "a module's data about a key"
+        else:
+            raise CorruptSnapshot(start, f"{code} is neither a type nor an opcode")
+        if not self._skip_unsupported or code == opcodes.OLD_FUNCTION:
+            raise UnsupportedValue(start, b"", name)
+        if code == opcodes.FUNCTION:
+            cursor.skip_string()
+        elif code == opcodes.MODULE_AUX:
+            cursor.length()  # when it is to be read: a kind, and
+            cursor.length()  # a number
+            skip_module_parts(cursor)
+        else:
+            for _ in range(cursor.count(smallest=5)):
+                cursor.skip(4)  # the name of the class
+                skip_module_parts(cursor)
+        self.skipped[name] += 1

@@ -1,0 +1,297 @@
+"""A stream from the body of an RDB value: types 15, 19, 21, 26 and 27 (reference 5.2).
+
+The fields are numbered in docs/architecture/snapshots.md; storage/snapshot/stream_encoder.py writes
+them and says what each type adds. What an older type leaves out is made up as Redis does it.
+
+Guarantees: nothing is believed. Nodes, their entries and the stream's length agree; IDs ascend
+and end with the last ID; names of groups, consumers, producers and messages come once; each pending
+entry has one owner, or was released. Whatever is wrong raises CorruptSnapshot with its position.
+Nothing is allocated for a count that the input has no room for.
+
+Where the bytes are `trusted`, because a checksum over them was right, the nodes are not unpacked:
+only their keys and counts are looked at, and the rest when somebody wants to read it
+(storage/packed_node.py).
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import islice
+from operator import lt
+
+from storage.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
+from storage.group import NEVER, UNKNOWN, Group
+from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
+from storage.packed_node import DamagedNode, PackedNode
+from storage.snapshot.encoding import CorruptSnapshot, Cursor
+from storage.snapshot.stream_encoder import (
+    STREAM_TYPES,
+    TYPE_ACTIVE_TIME,
+    TYPE_COUNTERS,
+    TYPE_IDEMPOTENCE,
+    TYPE_RELEASED,
+    UNKNOWN_CODE,
+)
+from storage.stream import Stream
+
+ID_BYTES = 16
+
+# Counters and times are 64-bit numbers with a sign in commands and replies.
+NUMBER_LIMIT = 2**63
+
+# What XCFGSET takes (Redis 8.6).
+MAX_DURATION_S = 86_400
+MAX_MAXSIZE = 10_000
+
+# A pending entry of a group takes 25 bytes if its count is a length of one byte, as most are.
+PENDING_BYTES = 25
+_PENDING_IDS = struct.Struct(">QQ9x")
+_PENDING_TIMES = struct.Struct("<16xqx")
+_IDS = struct.Struct(">QQ")
+_ONE_BYTE_LENGTHS = bytes(range(64))
+_MAX_BATCH = 4096
+
+# The fewest bytes that something can take, of which a count follows.
+_NODE_BYTES = 2
+_GROUP_BYTES = 5
+_CONSUMER_BYTES = 10
+_PRODUCER_BYTES = 2
+_MESSAGE_BYTES = 3
+
+
+def decode_stream(cursor: Cursor, stream_type: int, *, trusted: bool, access_ms: int) -> Stream:
+    """The stream whose body begins at the cursor, which is moved behind it.
+
+    `trusted`: a checksum over the bytes was right, and nodes may stay packed. Raises
+    CorruptSnapshot.
+    """
+    assert stream_type in STREAM_TYPES
+    stream = Stream()
+    stream.access_ms = access_ms
+    _read_entries(cursor, stream, trusted=trusted)
+    _read_counters(cursor, stream, stream_type)
+    for _ in range(cursor.count(_GROUP_BYTES)):
+        _read_group(cursor, stream, stream_type)
+    if stream_type >= TYPE_IDEMPOTENCE:
+        stream.idempotence = _read_idempotence(cursor)
+    return stream
+
+
+# -- entries -----------------------------------------------------------------------------------
+
+
+def _read_entries(cursor: Cursor, stream: Stream, *, trusted: bool) -> None:
+    """The nodes, the length and the last ID: fields 1 to 3."""
+    start = cursor.position
+    nodes: list[PackedNode] = []
+    positions: list[int] = []
+    for _ in range(cursor.count(_NODE_BYTES)):
+        positions.append(cursor.position)
+        nodes.append(_read_node(cursor))
+    stream.length = _number(cursor, "length")
+    stream.last_id = _id_lengths(cursor)
+    if stream.length != sum(node.live for node in nodes):
+        raise CorruptSnapshot(start, f"{stream.length} entries are not what is in the nodes")
+    _set_ends(nodes, positions, stream.last_id)
+    stream.load_nodes(list(nodes))
+    if not trusted:
+        _unpack(stream, positions)
+
+
+def _read_node(cursor: Cursor) -> PackedNode:
+    start = cursor.position
+    key = cursor.string()
+    if len(key) != ID_BYTES:
+        raise CorruptSnapshot(start, f"the key of a node has {len(key)} bytes")
+    listpack = cursor.packed_string()
+    try:
+        return PackedNode(int.from_bytes(key, "big"), MAX_ID, listpack)
+    except CorruptSnapshot as error:
+        raise CorruptSnapshot(start, error.reason) from None
+
+
+def _set_ends(nodes: list[PackedNode], positions: list[int], last_id: EntryID) -> None:
+    """Let each node end before the next one begins, and the last one with the last ID."""
+    end = last_id
+    for node, position in zip(reversed(nodes), reversed(positions), strict=True):
+        if node.key > end:
+            raise CorruptSnapshot(position, "the key of a node is above what follows it")
+        node.end = end
+        end = node.key - 1
+
+
+def _unpack(stream: Stream, positions: list[int]) -> None:
+    """Unpack all nodes now; `positions` are where they begin."""
+    nodes = stream.open_nodes()
+    for position in positions:
+        try:
+            next(nodes)
+        except DamagedNode as error:
+            raise CorruptSnapshot(position, str(error)) from None
+
+
+# -- counters ----------------------------------------------------------------------------------
+
+
+def _read_counters(cursor: Cursor, stream: Stream, stream_type: int) -> None:
+    """Fields 4 to 6."""
+    stream.entries_added = stream.length
+    if stream_type < TYPE_COUNTERS:
+        return
+    start = cursor.position
+    _id_lengths(cursor)  # the first ID, which follows from the nodes
+    stream.max_deleted_id = _id_lengths(cursor)
+    stream.entries_added = _number(cursor, "entries-added")
+    if stream.entries_added < stream.length:
+        raise CorruptSnapshot(start, "fewer entries were ever added than there are")
+
+
+def _number(cursor: Cursor, what: str) -> int:
+    """A counter, which is below 2^63."""
+    start = cursor.position
+    number = cursor.length()
+    if number >= NUMBER_LIMIT:
+        raise CorruptSnapshot(start, f"{what} cannot be {number}")
+    return number
+
+
+def _id_lengths(cursor: Cursor) -> EntryID:
+    return cursor.length() << SEQ_BITS | cursor.length()
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> None:
+    """Field 7: a group with its pending entries and consumers."""
+    start = cursor.position
+    name = cursor.string()
+    if name in stream.groups:
+        raise CorruptSnapshot(start, f"there are two groups {name!r}")
+    group = stream.groups[name] = Group(name, _id_lengths(cursor))
+    group.entries_read = _read_entries_read(cursor, stream, group, stream_type)
+    group.load_pending(*_read_pending(cursor))
+    for _ in range(cursor.count(_CONSUMER_BYTES)):
+        _read_consumer(cursor, group, stream_type)
+    start = cursor.position
+    released = _read_ids(cursor) if stream_type >= TYPE_RELEASED else []
+    odd_id = group.load_released(released)
+    if odd_id is not None:
+        raise CorruptSnapshot(start, f"it is not clear who owns the pending {_text(odd_id)}")
+
+
+def _read_entries_read(cursor: Cursor, stream: Stream, group: Group, stream_type: int) -> int:
+    if stream_type < TYPE_COUNTERS:
+        return stream.estimate_entries_read(group.last_delivered_id)
+    start = cursor.position
+    number = cursor.length()
+    if number == UNKNOWN_CODE:
+        return UNKNOWN
+    if number >= NUMBER_LIMIT:
+        raise CorruptSnapshot(start, f"entries-read cannot be {number}")
+    return number
+
+
+def _read_consumer(cursor: Cursor, group: Group, stream_type: int) -> None:
+    start = cursor.position
+    name = cursor.string()
+    if name in group.consumers:
+        raise CorruptSnapshot(start, f"there are two consumers {name!r}")
+    consumer = group.create_consumer(name, cursor.milliseconds())
+    # An older Redis did not know more than when a consumer was seen.
+    consumer.active_ms = consumer.seen_ms
+    if stream_type >= TYPE_ACTIVE_TIME:
+        consumer.active_ms = max(cursor.milliseconds(), NEVER)
+    ids = _read_ids(cursor)
+    if not _ascend(ids):
+        ids.sort()
+    if not _ascend(ids):
+        raise CorruptSnapshot(start, f"consumer {name!r} has a pending entry twice")
+    odd_id = group.load_owned(consumer, ids)
+    if odd_id is not None:
+        raise CorruptSnapshot(start, f"consumer {name!r} cannot own {_text(odd_id)}")
+
+
+def _read_pending(cursor: Cursor) -> tuple[list[EntryID], list[int], list[int]]:
+    """(IDs, delivery times, delivery counts) of a group's pending entries, IDs ascending."""
+    start = cursor.position
+    total = cursor.count(PENDING_BYTES)
+    ids: list[EntryID] = []
+    deliveries_ms: list[int] = []
+    counts: list[int] = []
+    batch = _MAX_BATCH
+    while len(ids) < total:
+        # As long as all counts are lengths of one byte, whole batches have a fixed form.
+        position = cursor.position
+        chunk = cursor.raw(min(batch, total - len(ids)) * PENDING_BYTES)
+        lengths = chunk[PENDING_BYTES - 1 :: PENDING_BYTES]
+        fixed = len(lengths) - len(lengths.lstrip(_ONE_BYTE_LENGTHS))
+        chunk = chunk[: fixed * PENDING_BYTES]
+        ids += [high << 64 | low for high, low in _PENDING_IDS.iter_unpack(chunk)]
+        deliveries_ms += [delivery_ms for (delivery_ms,) in _PENDING_TIMES.iter_unpack(chunk)]
+        counts += lengths[:fixed]
+        batch = min(2 * batch, _MAX_BATCH)
+        if fixed < len(lengths):
+            # One is not; how many more there are like it will show.
+            cursor.position = position + len(chunk)
+            ids.append(cursor.id())
+            deliveries_ms.append(cursor.milliseconds())
+            counts.append(cursor.length())
+            batch = 1
+    if ids and min(deliveries_ms) < 0:
+        raise CorruptSnapshot(start, "an entry cannot have been delivered before 1970")
+    if not _ascend(ids):
+        rows = sorted(zip(ids, deliveries_ms, counts, strict=True))
+        ids, deliveries_ms, counts = (list(column) for column in zip(*rows, strict=True))
+    if not _ascend(ids):
+        raise CorruptSnapshot(start, "an entry is pending twice in a group")
+    return ids, deliveries_ms, counts
+
+
+def _read_ids(cursor: Cursor) -> list[EntryID]:
+    data = cursor.raw(cursor.count(ID_BYTES) * ID_BYTES)
+    return [high << 64 | low for high, low in _IDS.iter_unpack(data)]
+
+
+def _ascend(ids: list[EntryID]) -> bool:
+    """Whether each is greater than the one before it."""
+    return all(map(lt, ids, islice(ids, 1, None)))
+
+
+def _text(entry_id: EntryID) -> str:
+    return format_id(entry_id).decode()
+
+
+# -- idempotent producing ----------------------------------------------------------------------
+
+
+def _read_idempotence(cursor: Cursor) -> Idempotence | None:
+    """Field 8. None where nothing is in it but what every stream begins with."""
+    start = cursor.position
+    duration_s, maxsize = cursor.length(), cursor.length()
+    if not (1 <= duration_s <= MAX_DURATION_S and 1 <= maxsize <= MAX_MAXSIZE):
+        raise CorruptSnapshot(start, f"messages cannot be kept {duration_s} s or {maxsize} of them")
+    memory = Idempotence(duration_s, maxsize)
+    for _ in range(cursor.count(_PRODUCER_BYTES)):
+        _read_producer(cursor, memory)
+    memory.added = _number(cursor, "iids-added")
+    memory.duplicates = _number(cursor, "iids-duplicates")
+    limits = (duration_s, maxsize)
+    is_used = memory.producers or memory.added or memory.duplicates
+    return memory if is_used or limits != (DEFAULT_DURATION_S, DEFAULT_MAXSIZE) else None
+
+
+def _read_producer(cursor: Cursor, memory: Idempotence) -> None:
+    start = cursor.position
+    pid = cursor.string()
+    messages: dict[bytes, EntryID] = {}
+    count = cursor.count(_MESSAGE_BYTES)
+    for _ in range(count):
+        iid = cursor.string()
+        messages[iid] = _id_lengths(cursor)
+    if not pid or b"" in messages or pid in memory.producers:
+        raise CorruptSnapshot(start, "a producer or a message has no name, or one that was there")
+    if not len(messages) == count <= memory.maxsize:
+        raise CorruptSnapshot(start, f"producer {pid!r} has a message twice, or too many")
+    if messages:
+        memory.load(pid, messages)

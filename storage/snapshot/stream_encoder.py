@@ -1,0 +1,194 @@
+"""A stream as the body of an RDB value: types 15, 19, 21, 26 and 27 (reference 5.2).
+
+The types have the same parts in the same order; each adds to the one before it. The fields are
+numbered in docs/architecture/snapshots.md, and storage/snapshot/stream_decoder.py reads them.
+
+    type  since  adds
+    15    5.0    nodes, length, last ID, groups, pending entries, consumers
+    19    7.0    first ID, greatest deleted ID, entries added; entries read by a group
+    21    7.2    when a consumer was last active
+    26    8.6    producers and their messages (IDMP)
+    27    8.8    entries that were released (XNACK)
+
+What is written: deleted entries and nodes without a live entry are left out, and so are messages of
+producers that are too old. Groups and consumers are in the order of their names, as Redis has
+them, so that equal streams give equal bytes. A node that was never unpacked is written as it is.
+
+A type that is lower than `stream_type` says loses what it has no field for. Entries that were
+released are not among that: to leave them out would acknowledge messages that nobody has
+processed, and no Redis before 8.8 loads pending entries without an owner. They become those of a
+consumer with the empty name, which is how XPENDING shows that they have none, as delivered at the
+time 0: the first XAUTOCLAIM or XCLAIM gets them, whatever idle time it asks for. Their counts of
+deliveries stay. Only the order of their releases is lost, and that nobody should own them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from itertools import islice
+from typing import TypeAlias
+
+from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.group import NEVER, UNKNOWN, Group
+from storage.idempotence import Idempotence
+from storage.node_list import AnyNode
+from storage.packed_node import PackedNode
+from storage.snapshot.encoding import Compressed, encode_compressed, encode_length, encode_string
+from storage.snapshot.stream_node import encode_node
+from storage.stream import Stream
+
+Write: TypeAlias = Callable[[bytes], object]
+
+# A consumer as it is written: name, seen_ms, active_ms, and the IDs of what it has, ascending.
+_Owner: TypeAlias = tuple[bytes, int, int, list[EntryID]]
+
+TYPE_REDIS_5 = 15
+TYPE_COUNTERS = 19
+TYPE_ACTIVE_TIME = 21
+TYPE_IDEMPOTENCE = 26
+TYPE_RELEASED = 27
+STREAM_TYPES = frozenset({15, 19, 21, 26, 27})
+
+# The number that stands for entries_read of a group that does not know it.
+UNKNOWN_CODE = 2**64 - 1
+
+# Who owns, in a type that cannot say so, what nobody owns.
+NOBODY = b""
+
+_MILLISECONDS = struct.Struct("<q")
+
+# So many pending entries are encoded before they are written.
+_BATCH = 1024
+
+
+def stream_type(stream: Stream) -> int:
+    """The lowest type from 21 on that has a field for everything in the stream."""
+    if any(group.nacked_count for group in stream.groups.values()):
+        return TYPE_RELEASED
+    return TYPE_ACTIVE_TIME if stream.idempotence is None else TYPE_IDEMPOTENCE
+
+
+def encode_stream(
+    stream: Stream, stream_type: int, *, compress: bool, now_ms: int, write: Write
+) -> None:
+    """Write the body of a stream, in pieces; the type byte itself is the caller's.
+
+    `now_ms` tells which messages of producers are too old.
+    """
+    assert stream_type in STREAM_TYPES
+    _write_nodes(stream, compress, write)
+    write(encode_length(stream.length))
+    write(_id_lengths(stream.last_id))
+    if stream_type >= TYPE_COUNTERS:
+        write(_id_lengths(stream.first_id))
+        write(_id_lengths(stream.max_deleted_id))
+        write(encode_length(stream.entries_added))
+    write(encode_length(len(stream.groups)))
+    for _, group in sorted(stream.groups.items()):
+        _write_group(group, stream_type, compress, now_ms, write)
+    if stream_type >= TYPE_IDEMPOTENCE:
+        _write_idempotence(stream.idempotence or Idempotence(), compress, now_ms, write)
+
+
+def _id_lengths(entry_id: EntryID) -> bytes:
+    return encode_length(entry_id >> SEQ_BITS) + encode_length(entry_id & MAX_SEQ)
+
+
+# -- nodes -------------------------------------------------------------------------------------
+
+
+def _write_nodes(stream: Stream, compress: bool, write: Write) -> None:
+    nodes = [node for node in stream.iter_nodes() if node.live]
+    write(encode_length(len(nodes)))
+    for node in nodes:
+        key = encode_string(node.key.to_bytes(16, "big"), compress=False)
+        write(key + _encoded_node(node, compress))
+
+
+def _encoded_node(node: AnyNode, compress: bool) -> bytes:
+    if not isinstance(node, PackedNode):
+        return encode_string(encode_node(node), compress=compress)
+    listpack = node.listpack
+    if isinstance(listpack, bytes):
+        return encode_string(listpack, compress=compress)
+    if compress:
+        return encode_compressed(listpack)
+    return _decompressed(listpack)
+
+
+def _decompressed(listpack: Compressed) -> bytes:
+    try:
+        return encode_string(listpack.data(), compress=False)
+    except ValueError:
+        # A damaged node is no reason to save nothing at all, and Redis reads either form.
+        return encode_compressed(listpack)
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+def _write_group(group: Group, stream_type: int, compress: bool, now_ms: int, write: Write) -> None:
+    write(encode_string(group.name, compress=compress))
+    write(_id_lengths(group.last_delivered_id))
+    if stream_type >= TYPE_COUNTERS:
+        read = group.entries_read
+        write(encode_length(UNKNOWN_CODE if read == UNKNOWN else read))
+    _write_group_pending(group, write)
+    owners = [(c.name, c.seen_ms, c.active_ms, list(c.pending)) for c in group.consumers.values()]
+    if stream_type < TYPE_RELEASED and group.nacked_count:
+        owners = _with_nobody(owners, group, now_ms)
+    write(encode_length(len(owners)))
+    for name, seen_ms, active_ms, ids in sorted(owners):
+        write(encode_string(name, compress=compress))
+        write(_MILLISECONDS.pack(seen_ms))
+        if stream_type >= TYPE_ACTIVE_TIME:
+            write(_MILLISECONDS.pack(active_ms))
+        _write_ids(ids, write)
+    if stream_type >= TYPE_RELEASED:
+        _write_ids([entry.entry_id for entry in group.nacked()], write)
+
+
+def _write_group_pending(group: Group, write: Write) -> None:
+    write(encode_length(len(group.pending)))
+    entries = group.pending.values()
+    while batch := list(islice(entries, _BATCH)):
+        write(
+            b"".join(
+                entry.entry_id.to_bytes(16, "big")
+                + _MILLISECONDS.pack(entry.delivery_ms)
+                + encode_length(entry.delivery_count)
+                for entry in batch
+            )
+        )
+
+
+def _with_nobody(owners: list[_Owner], group: Group, now_ms: int) -> list[_Owner]:
+    """The owners with the one that stands for nobody, and has what was released (see above)."""
+    ids = [entry.entry_id for entry in group.nacked()]
+    nobody = group.consumers.get(NOBODY)
+    if nobody is None:
+        return [*owners, (NOBODY, now_ms, NEVER, sorted(ids))]
+    ids += nobody.pending
+    others = [owner for owner in owners if owner[0] != NOBODY]
+    return [*others, (NOBODY, nobody.seen_ms, nobody.active_ms, sorted(ids))]
+
+
+def _write_ids(ids: list[EntryID], write: Write) -> None:
+    write(encode_length(len(ids)))
+    for start in range(0, len(ids), _BATCH):
+        write(b"".join([i.to_bytes(16, "big") for i in ids[start : start + _BATCH]]))
+
+
+# -- idempotent producing ----------------------------------------------------------------------
+
+
+def _write_idempotence(memory: Idempotence, compress: bool, now_ms: int, write: Write) -> None:
+    write(encode_length(memory.duration_s) + encode_length(memory.maxsize))
+    producers = memory.current(now_ms)
+    write(encode_length(len(producers)))
+    for pid, messages in sorted(producers.items()):
+        write(encode_string(pid, compress=compress) + encode_length(len(messages)))
+        for iid, entry_id in messages.items():
+            write(encode_string(iid, compress=compress) + _id_lengths(entry_id))
+    write(encode_length(memory.added) + encode_length(memory.duplicates))

@@ -1,0 +1,193 @@
+"""Values that Rillway does not hold: what they are called, and where they end.
+
+A file written by Redis may have lists, sets, hashes and more beside streams and strings. To load
+the rest of it, they have to be passed over, and for that only their outermost layout matters.
+
+Leaves out: whether what is inside a value (a ziplist, an intset ...) is in order. It is not looked
+at, since it is not used. Types that cannot be passed over, because their length depends on what a
+module writes or because their layout is not known here, have a name only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from storage.snapshot.encoding import Cursor
+
+# How a module's values say what follows.
+_MODULE_EOF = 0
+_MODULE_SIGNED = 1
+_MODULE_UNSIGNED = 2
+_MODULE_FLOAT = 3
+_MODULE_DOUBLE = 4
+_MODULE_STRING = 5
+
+# A score as text has its length before it; from here on that byte stands for the score itself.
+_SPECIAL_SCORE = 253
+
+# A module's name is nine characters of six bits each, above ten bits of a version.
+_MODULE_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_MODULE_NAME_LENGTH = 9
+_MODULE_VERSION_BITS = 10
+
+
+class UnsupportedValue(Exception):
+    """A value of a type that Rillway does not hold, at `offset` in the buffer."""
+
+    def __init__(self, offset: int, key: bytes, type_name: str) -> None:
+        of_key = f" of key {key!r}" if key else ""
+        super().__init__(f"{type_name}{of_key} is not supported (at offset {offset})")
+        self.offset = offset
+        self.key = key
+        self.type_name = type_name
+
+
+def type_name(cursor: Cursor, type_code: int) -> str:
+    """What a value is called; the cursor is behind its key and stays there."""
+    if type_code == MODULE:
+        return module_name(Cursor(cursor.buffer, cursor.position, cursor.end).length())
+    return _NAMES.get(type_code, f"type {type_code}")
+
+
+def module_name(module_id: int) -> str:
+    """What a module's values are called: by the module type's own name."""
+    bits = module_id >> _MODULE_VERSION_BITS
+    indexes = [bits >> 6 * place & 63 for place in reversed(range(_MODULE_NAME_LENGTH))]
+    name = "".join(_MODULE_CHARACTERS[index] for index in indexes)
+    return f"module type {name}"
+
+
+def can_skip(type_code: int) -> bool:
+    """Whether `skip_value` knows where a value of this type ends."""
+    return type_code in _SKIPS
+
+
+def skip_value(cursor: Cursor, type_code: int) -> None:
+    """Pass over a value. Raises CorruptSnapshot if it reaches beyond the end."""
+    _SKIPS[type_code](cursor)
+
+
+def skip_module_parts(cursor: Cursor) -> None:
+    """Pass over what a module wrote, up to and with its end mark."""
+    while True:
+        start = cursor.position
+        part = cursor.length()
+        if part == _MODULE_EOF:
+            return
+        if part in (_MODULE_SIGNED, _MODULE_UNSIGNED):
+            cursor.length()
+        elif part == _MODULE_FLOAT:
+            cursor.skip(4)
+        elif part == _MODULE_DOUBLE:
+            cursor.skip(8)
+        elif part == _MODULE_STRING:
+            cursor.skip_string()
+        else:
+            cursor.position = start
+            raise cursor.corrupt(f"{part} is no part of a module's value")
+
+
+# -- one layout each ---------------------------------------------------------------------------
+
+
+def _strings(cursor: Cursor) -> None:
+    for _ in range(cursor.count(smallest=1)):
+        cursor.skip_string()
+
+
+def _pairs_of_strings(cursor: Cursor) -> None:
+    for _ in range(cursor.count(smallest=2)):
+        cursor.skip_string()
+        cursor.skip_string()
+
+
+def _strings_with_text_scores(cursor: Cursor) -> None:
+    for _ in range(cursor.count(smallest=2)):
+        cursor.skip_string()
+        length = cursor.byte()
+        if length < _SPECIAL_SCORE:
+            cursor.skip(length)
+
+
+def _strings_with_scores(cursor: Cursor) -> None:
+    for _ in range(cursor.count(smallest=9)):
+        cursor.skip_string()
+        cursor.skip(8)
+
+
+def _nodes_of_two_kinds(cursor: Cursor) -> None:
+    for _ in range(cursor.count(smallest=2)):
+        cursor.length()
+        cursor.skip_string()
+
+
+def _fields_with_deadlines(cursor: Cursor) -> None:
+    for _ in range(cursor.count(smallest=3)):
+        cursor.length()
+        cursor.skip_string()
+        cursor.skip_string()
+
+
+def _deadline_and_fields(cursor: Cursor) -> None:
+    cursor.skip(8)
+    _fields_with_deadlines(cursor)
+
+
+def _deadline_and_string(cursor: Cursor) -> None:
+    cursor.skip(8)
+    cursor.skip_string()
+
+
+def _module(cursor: Cursor) -> None:
+    cursor.length()
+    skip_module_parts(cursor)
+
+
+MODULE = 7
+
+_NAMES = {
+    1: "list",
+    2: "set",
+    3: "sorted set",
+    4: "hash",
+    5: "sorted set",
+    6: "module value of a release candidate of Redis 4",
+    9: "hash",
+    10: "list",
+    11: "set",
+    12: "sorted set",
+    13: "hash",
+    14: "list",
+    16: "hash",
+    17: "sorted set",
+    18: "list",
+    20: "set",
+    22: "hash with field deadlines",
+    23: "hash with field deadlines",
+    24: "hash with field deadlines",
+    25: "hash with field deadlines",
+    28: "array",
+}  # fmt: skip
+
+_SKIPS: dict[int, Callable[[Cursor], None]] = {
+    1: _strings,
+    2: _strings,
+    3: _strings_with_text_scores,
+    4: _pairs_of_strings,
+    5: _strings_with_scores,
+    MODULE: _module,
+    9: Cursor.skip_string,  # zipmap
+    10: Cursor.skip_string,  # ziplist
+    11: Cursor.skip_string,  # intset
+    12: Cursor.skip_string,  # ziplist
+    13: Cursor.skip_string,  # ziplist
+    14: _strings,  # ziplists
+    16: Cursor.skip_string,  # listpack
+    17: Cursor.skip_string,  # listpack
+    18: _nodes_of_two_kinds,  # listpacks and large elements
+    20: Cursor.skip_string,  # listpack
+    22: _fields_with_deadlines,
+    23: Cursor.skip_string,  # listpack
+    24: _deadline_and_fields,
+    25: _deadline_and_string,  # listpack
+}

@@ -1,0 +1,180 @@
+"""RDB files, written: whole databases as Redis's own format has them.
+
+The version in the header is the oldest that has what the file holds: 11 for strings and plain
+streams, which Redis 7.2 and Valkey read, 13 for streams that remember producers' messages, 14 for
+those with entries that were released. `SnapshotOptions.stream_type` fixes it instead: then every
+stream is written in that form, without what it cannot say.
+
+Guarantees: what is written is given out in pieces of at least CHUNK_BYTES (the last may be
+smaller), so that memory for a copy of the data is never needed. Keys come in the order of the
+databases' own tables.
+
+Leaves out: keys are not tested for having expired, as in Redis; the reader's side does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from storage.keyspace import Database
+from storage.snapshot import opcodes
+from storage.snapshot.checksum import NO_CHECKSUM, crc64, encode_checksum
+from storage.snapshot.encoding import encode_length, encode_string
+from storage.snapshot.stream_encoder import encode_stream, stream_type
+from storage.stream import Stream
+from storage.values import StringValue, Value
+
+CHUNK_BYTES = 64 * 1024
+
+# How many keys are written between two reports of progress.
+_KEYS_PER_REPORT = 1024
+
+Write = Callable[[bytes], object]
+
+
+@dataclass(frozen=True)
+class SnapshotOptions:
+    """How snapshots and payloads are written."""
+
+    compress: bool = True  # rdbcompression
+    checksum: bool = True  # rdbchecksum; payloads always have one
+    stream_type: int | None = None  # 15, 19, 21, 26 or 27; None: what the content needs
+
+
+def write_snapshot(
+    databases: Sequence[Database],
+    write: Write,
+    options: SnapshotOptions,
+    *,
+    now_ms: int,
+    aux: dict[bytes, bytes],
+    progress: Callable[[int], object] | None = None,
+) -> int:
+    """Write all keys of all databases; how many these were.
+
+    `aux` goes into the header as it is. `progress` is told now and then how many keys are done.
+    What `write` raises passes through.
+    """
+    output = _Output(write)
+    version = max((_version(database, options) for database in databases), default=0)
+    output.put(opcodes.MAGIC + b"%04d" % (version or plain_version(options)))
+    for name, text in aux.items():
+        output.put(_aux_field(name, text))
+    written = 0
+    for database in databases:
+        if len(database):
+            written = _write_database(database, output, options, now_ms, written, progress)
+    output.put(bytes((opcodes.EOF,)))
+    output.flush()
+    write(encode_checksum(output.checksum) if options.checksum else NO_CHECKSUM)
+    return written
+
+
+def standard_aux(
+    redis_version: bytes, now_ms: int, used_memory_bytes: int, *, aof_base: bool
+) -> dict[bytes, bytes]:
+    """What Redis says about itself in the header of each snapshot."""
+    return {
+        b"redis-ver": redis_version,
+        b"redis-bits": b"64",
+        b"ctime": b"%d" % (now_ms // 1000),
+        b"used-mem": b"%d" % used_memory_bytes,
+        b"aof-base": b"%d" % aof_base,
+    }
+
+
+def write_value(value: Value, write: Write, options: SnapshotOptions, now_ms: int) -> None:
+    """A value as it stands behind its type and key."""
+    if isinstance(value, StringValue):
+        write(encode_string(value.to_bytes(), compress=options.compress))
+    else:
+        kind = value_type(value, options)
+        encode_stream(value, kind, compress=options.compress, now_ms=now_ms, write=write)
+
+
+def value_type(value: Value, options: SnapshotOptions) -> int:
+    """The type code that a value is written with."""
+    if isinstance(value, Stream):
+        return stream_type(value) if options.stream_type is None else options.stream_type
+    return opcodes.STRING
+
+
+def plain_version(options: SnapshotOptions) -> int:
+    """The version of the format for what holds no stream."""
+    kind = opcodes.STREAM_3 if options.stream_type is None else options.stream_type
+    return opcodes.STREAM_VERSIONS[kind]
+
+
+def value_version(value: Value, options: SnapshotOptions) -> int:
+    """The oldest version of the format that has what a value is written with."""
+    kind = value_type(value, options)
+    return opcodes.STREAM_VERSIONS.get(kind) or plain_version(options)
+
+
+# -- the parts of a file -----------------------------------------------------------------------
+
+
+def _version(database: Database, options: SnapshotOptions) -> int:
+    if options.stream_type is not None:
+        return plain_version(options)
+    values = database.values.values()
+    versions = {value_version(value, options) for value in values if isinstance(value, Stream)}
+    return max(versions, default=0)
+
+
+def _write_database(
+    database: Database,
+    output: _Output,
+    options: SnapshotOptions,
+    now_ms: int,
+    written: int,
+    progress: Callable[[int], object] | None,
+) -> int:
+    """Write a database that is not empty; how many keys there are with those `written` before."""
+    put = output.put
+    expires = database.expires
+    sizes = encode_length(len(database)) + encode_length(len(expires))
+    put(b"%c%b%c%b" % (opcodes.SELECT_DB, encode_length(database.index), opcodes.RESIZE_DB, sizes))
+    for key, value in database.values.items():
+        if isinstance(value, Stream) and (journal := value.ack_journal) is not None:
+            put(_aux_field(opcodes.ACK_JOURNAL, journal.to_text()))
+        when_ms = expires.get(key)
+        if when_ms is not None:
+            put(b"%c%b" % (opcodes.EXPIRE_TIME_MS, when_ms.to_bytes(8, "little", signed=True)))
+        put(b"%c%b" % (value_type(value, options), encode_string(key, compress=options.compress)))
+        write_value(value, put, options, now_ms)
+        written += 1
+        if progress is not None and written % _KEYS_PER_REPORT == 0:
+            progress(written)
+    return written
+
+
+def _aux_field(name: bytes, text: bytes) -> bytes:
+    words = encode_string(name, compress=False) + encode_string(text, compress=False)
+    return b"%c%b" % (opcodes.AUX, words)
+
+
+class _Output:
+    """Collects what is written until it is worth a call, and keeps the checksum of it."""
+
+    def __init__(self, write: Write) -> None:
+        self.checksum = 0  # of what was written
+        self._write = write
+        self._parts: list[bytes] = []
+        self._size_bytes = 0
+
+    def put(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._size_bytes += len(data)
+        if self._size_bytes >= CHUNK_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self._parts:
+            return
+        chunk = b"".join(self._parts)
+        self._parts.clear()
+        self._size_bytes = 0
+        self.checksum = crc64(chunk, self.checksum)
+        self._write(chunk)

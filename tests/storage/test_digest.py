@@ -1,0 +1,232 @@
+"""Digests: equal for equal content, and different for any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+
+from storage.ack_journal import AckJournal
+from storage.digest import EMPTY, dataset_digest, value_digest
+from storage.group import Group
+from storage.idempotence import Idempotence
+from storage.keyspace import Database
+from storage.packed_node import PackedNode
+from storage.snapshot.reader import SnapshotReader
+from storage.snapshot.writer import SnapshotOptions, write_snapshot
+from storage.stream import Stream
+from storage.values import StringValue
+from tests.storage.snapshot.drawn_streams import NOW_MS, drawn_streams
+
+
+def digest(value: Stream | StringValue, expires_ms: int | None = None) -> bytes:
+    return value_digest(value, expires_ms, NOW_MS)
+
+
+def an_id(ms: int) -> int:
+    return ms << 64 | 1
+
+
+def a_stream(node_entries: int = 100) -> Stream:
+    """Entries 1 to 9, a group with a pending entry of each kind, and a message."""
+    stream = Stream()
+    for ms in range(1, 10):
+        stream.append(an_id(ms), [b"f", b"%d" % ms], node_entries, 4096)
+    group = stream.groups[b"g"] = Group(b"g", an_id(5), 5)
+    for name in (b"c", b"d"):
+        group.create_consumer(name, NOW_MS)
+    group.add(an_id(1), group.consumers[b"c"], 100, 1)
+    group.add(an_id(2), None, 0, 2)
+    group.add(an_id(3), None, 0, 3)
+    stream.groups[b"h"] = Group(b"h", an_id(2))
+    stream.append(NOW_MS << 64, [b"f", b"v"], node_entries, 4096)
+    stream.idempotence = Idempotence(100, 50)
+    stream.idempotence.record(b"pid", b"iid", NOW_MS << 64)
+    return stream
+
+
+# -- values ------------------------------------------------------------------------------------
+
+
+def test_a_digest_has_twenty_bytes() -> None:
+    assert len(digest(StringValue(b""))) == len(digest(Stream())) == len(EMPTY) == 20
+
+
+def test_the_encoding_of_a_string_does_not_matter() -> None:
+    grown = StringValue(b"1")
+    grown.append(b"2")
+    assert digest(grown) == digest(StringValue(b"12")) != digest(StringValue(b"1"))
+
+
+def test_a_deadline_matters() -> None:
+    value = StringValue(b"a")
+    assert len({digest(value), digest(value, 1), digest(value, 2)}) == 3
+
+
+def test_a_string_is_never_taken_for_a_stream() -> None:
+    assert digest(StringValue(b"")) != digest(Stream())
+
+
+@given(drawn_streams())
+def test_a_copy_has_the_same_digest(stream: Stream) -> None:
+    assert digest(stream.copy()) == digest(stream)
+
+
+def test_where_nodes_end_does_not_matter() -> None:
+    assert digest(a_stream(1)) == digest(a_stream(4)) == digest(a_stream(100))
+
+
+def test_how_entries_came_to_be_deleted_does_not_matter() -> None:
+    left, right = a_stream(3), a_stream(100)
+    for stream in (left, right):
+        for ms in (9, 4, 6):
+            stream.delete(an_id(ms))
+    assert digest(left) == digest(right)
+
+
+def test_the_order_of_groups_and_consumers_does_not_matter() -> None:
+    stream, other = a_stream(), a_stream()
+    other.groups = dict(reversed(other.groups.items()))
+    group = other.groups[b"g"]
+    group.consumers = dict(reversed(group.consumers.items()))
+    assert digest(other) == digest(stream)
+
+
+def memory_of(stream: Stream) -> Idempotence:
+    assert stream.idempotence is not None
+    return stream.idempotence
+
+
+CHANGES: list[Callable[[Stream], object]] = [
+    lambda s: s.append((NOW_MS + 1) << 64, [b"f", b"v"], 100, 4096),
+    lambda s: s.delete(an_id(4)),
+    lambda s: setattr(s, "last_id", s.last_id + 1),
+    lambda s: setattr(s, "max_deleted_id", 1),
+    lambda s: setattr(s, "entries_added", 100),
+    lambda s: s.groups.pop(b"h"),
+    lambda s: s.groups.setdefault(b"i", Group(b"i", 0)),
+    lambda s: setattr(s.groups[b"g"], "last_delivered_id", an_id(6)),
+    lambda s: setattr(s.groups[b"g"], "entries_read", 4),
+    lambda s: s.groups[b"g"].create_consumer(b"e", 0),
+    lambda s: s.groups[b"g"].delete_consumer(b"d"),
+    lambda s: s.groups[b"g"].acknowledge(an_id(1)),
+    lambda s: s.groups[b"g"].acknowledge(an_id(2)),
+    lambda s: s.groups[b"g"].add(an_id(4), s.groups[b"g"].consumers[b"d"], 1, 1),
+    lambda s: s.groups[b"g"].assign(
+        s.groups[b"g"].pending[an_id(1)], s.groups[b"g"].consumers[b"d"]
+    ),
+    lambda s: s.groups[b"g"].set_delivery(s.groups[b"g"].pending[an_id(1)], 101, 1),
+    lambda s: s.groups[b"g"].set_delivery(s.groups[b"g"].pending[an_id(1)], 100, 2),
+    lambda s: s.groups[b"g"].release(s.groups[b"g"].pending[an_id(1)], 1),
+    lambda s: s.groups[b"g"].release(s.groups[b"g"].pending[an_id(2)], 2),
+    lambda s: memory_of(s).record(b"pid", b"iid 2", NOW_MS << 64),
+    lambda s: memory_of(s).record(b"pid 2", b"iid", NOW_MS << 64),
+    lambda s: memory_of(s).record(b"pid", b"iid", an_id(1)),
+    lambda s: memory_of(s).configure(99),
+    lambda s: setattr(s, "ack_journal", AckJournal(b"j")),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_of_the_content_changes_the_digest(change: Callable[[Stream], object]) -> None:
+    stream = a_stream()
+    before = digest(stream)
+    change(stream)
+    assert digest(stream) != before
+
+
+def _see(stream: Stream) -> None:
+    for consumer in stream.groups[b"g"].consumers.values():
+        consumer.seen_ms = consumer.active_ms = 5
+
+
+UNIMPORTANT: list[Callable[[Stream], object]] = [
+    _see,
+    lambda s: setattr(s, "access_ms", 5),
+    lambda s: s.groups[b"g"].add(an_id(77), s.groups[b"g"].consumers[b"c"], 1, 1),
+    lambda s: memory_of(s).record(b"pid 2", b"gone", an_id(77)),
+    lambda s: memory_of(s).record(b"pid 2", b"forgotten", an_id(4)),
+    lambda s: memory_of(s).note_duplicate(),
+]
+
+
+@pytest.mark.parametrize("change", UNIMPORTANT)
+def test_what_a_rewrite_as_commands_does_not_keep_is_left_out(
+    change: Callable[[Stream], object],
+) -> None:
+    stream = a_stream()
+    before = digest(stream)
+    change(stream)
+    assert digest(stream) == before
+
+
+def test_a_pending_entry_counts_no_more_once_its_entry_is_deleted() -> None:
+    deleted, acknowledged = a_stream(), a_stream()
+    for stream in (deleted, acknowledged):
+        stream.delete(an_id(1))
+    acknowledged.groups[b"g"].acknowledge(an_id(1))
+    assert digest(deleted) == digest(acknowledged)
+
+
+def test_limits_that_are_the_usual_ones_are_as_none() -> None:
+    stream, other = a_stream(), a_stream()
+    stream.idempotence, other.idempotence = None, Idempotence()
+    assert digest(stream) == digest(other)
+
+
+def test_nodes_that_are_packed_have_the_same_digest_and_stay_packed() -> None:
+    database = Database(0)
+    database.set(b"s", a_stream(3))
+    chunks: list[bytes] = []
+    write_snapshot([database], chunks.append, SnapshotOptions(), now_ms=NOW_MS, aux={})
+    (item,) = SnapshotReader(b"".join(chunks), now_ms=NOW_MS).items()
+    loaded = item.value
+    assert isinstance(loaded, Stream)
+    assert digest(loaded) == digest(a_stream())
+    assert all(isinstance(node, PackedNode) for node in loaded.iter_nodes())
+
+
+# -- data sets ---------------------------------------------------------------------------------
+
+
+def databases() -> list[Database]:
+    return [Database(index) for index in range(3)]
+
+
+def test_the_digest_of_nothing_is_all_zero() -> None:
+    assert dataset_digest(databases(), NOW_MS) == EMPTY == bytes(20)
+
+
+def test_the_order_of_creation_does_not_matter() -> None:
+    left, right = databases(), databases()
+    for number in range(10):
+        left[number % 2].set(b"%d" % number, StringValue(b"v%d" % number))
+    for number in reversed(range(10)):
+        right[number % 2].set(b"%d" % number, StringValue(b"v%d" % number))
+    assert dataset_digest(left, NOW_MS) == dataset_digest(right, NOW_MS) != EMPTY
+
+
+def test_key_and_database_matter() -> None:
+    digests = set()
+    for index, key in ((0, b"a"), (1, b"a"), (0, b"b")):
+        dbs = databases()
+        dbs[index].set(key, StringValue(b"v"))
+        digests.add(dataset_digest(dbs, NOW_MS))
+    assert len(digests) == 3
+
+
+def test_two_keys_with_the_same_content_do_not_cancel_out() -> None:
+    dbs = databases()
+    for index in range(2):
+        dbs[index].set(b"a", StringValue(b"v"))
+    dbs[0].set(b"b", StringValue(b"v"))
+    assert dataset_digest(dbs, NOW_MS) != EMPTY
+
+
+def test_a_key_that_has_expired_is_not_there() -> None:
+    dbs = databases()
+    dbs[0].set(b"a", StringValue(b"v"))
+    dbs[0].expire_at(b"a", NOW_MS - 1)
+    assert dataset_digest(dbs, NOW_MS) == EMPTY
+    assert dataset_digest(dbs, NOW_MS - 1) != EMPTY

@@ -1,0 +1,79 @@
+"""The checker of streams finds what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from storage.entry_id import make_id
+from storage.group import Consumer, Group
+from storage.idempotence import Idempotence
+from storage.stream import Stream
+from tests.support.consistency import contradictions
+
+
+def whole() -> Stream:
+    stream = Stream()
+    for ms in range(1, 21):
+        stream.append(make_id(ms, 0), [b"f", b"v"], 8, 4096)
+    stream.delete(make_id(4, 0))
+    group = stream.groups[b"g"] = Group(b"g", make_id(9, 0))
+    for name in (b"a", b"b"):
+        group.create_consumer(name, 5)
+    group.deliver(group.consumers[b"a"], [1, 2, 3], 50)
+    group.deliver(group.consumers[b"b"], [4, 5], 40)
+    group.add(6, None, 0, 1)
+    stream.idempotence = Idempotence()
+    stream.idempotence.record(b"p", b"i", 1)
+    return stream
+
+
+def group_of(stream: Stream) -> Group:
+    return stream.groups[b"g"]
+
+
+def of(stream: Stream, name: bytes) -> Consumer:
+    return group_of(stream).consumers[name]
+
+
+def set_time(stream: Stream) -> None:
+    group_of(stream).pending[2].delivery_ms = 60
+
+
+BROKEN: dict[str, Callable[[Stream], object]] = {
+    "length": lambda stream: setattr(stream, "length", 5),
+    "last ID": lambda stream: setattr(stream, "last_id", make_id(19, 0)),
+    "entries added": lambda stream: setattr(stream, "entries_added", 5),
+    "an entry of another ID": lambda stream: _last_entries(stream).reverse(),
+    "group name": lambda stream: setattr(group_of(stream), "name", b"h"),
+    "entries read": lambda stream: setattr(group_of(stream), "entries_read", -2),
+    "consumer name": lambda stream: setattr(of(stream, b"a"), "name", b"c"),
+    "an entry of a consumer that is not pending": lambda stream: group_of(stream).pending.pop(2),
+    "an entry that nobody has": lambda stream: of(stream, b"a").pending.pop(2),
+    "an entry of another": lambda stream: setattr(
+        group_of(stream).pending[2], "consumer", of(stream, b"b")
+    ),
+    "an entry under another ID": lambda stream: setattr(group_of(stream).pending[2], "entry_id", 9),
+    "a delivery that the order does not know": set_time,
+    "a negative count": lambda stream: setattr(group_of(stream).pending[2], "delivery_count", -1),
+    "messages": lambda stream: setattr(stream.idempotence, "iids_tracked", 5),
+    "limit of messages": lambda stream: setattr(stream.idempotence, "maxsize", 0),
+}
+
+
+def _last_entries(stream: Stream) -> list[bytes]:
+    assert stream._tail is not None
+    return stream._tail.entries
+
+
+def test_nothing_is_wrong_with_a_whole_stream() -> None:
+    assert contradictions(whole()) == []
+    assert contradictions(Stream()) == []
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_contradiction_is_found(what: str) -> None:
+    stream = whole()
+    BROKEN[what](stream)
+    assert contradictions(stream)
