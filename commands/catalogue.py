@@ -11,7 +11,15 @@ from commands.connection import (
     client_tracking,
     session,
 )
-from commands.keys import databases, existence, expiry, objects, transfer, walking
+from commands.keys import (
+    databases,
+    existence,
+    expiry,
+    objects,
+    serialization,
+    transfer,
+    walking,
+)
 from commands.pubsub import publish, subscribe
 from commands.server import (
     command_docs,
@@ -25,9 +33,11 @@ from commands.server import (
     lolwut,
     memory,
     monitor,
+    persistence,
     shutdown,
     slowlog,
     state,
+    waiting,
 )
 from commands.streams import (
     acknowledge,
@@ -42,6 +52,8 @@ from commands.streams import (
     read,
     read_group,
     set_id,
+    settings,
+    split,
     trim,
 )
 from commands.strings import counting, parts, reading, setting
@@ -53,9 +65,9 @@ MODULES = (
     publish, subscribe,
     transaction, watch,
     acknowledge, add, claim, delete, group, idempotence, info, pending, ranges, read, read_group,
-    set_id, trim,
-    databases, existence, expiry, objects, transfer, walking,
+    set_id, settings, split, trim,
+    databases, existence, expiry, objects, serialization, transfer, walking,
     counting, parts, reading, setting,
     command_table, command_docs, command_keys, config, debug, function, information, latency,
-    lolwut, memory, monitor, shutdown, slowlog, state,
+    lolwut, memory, monitor, persistence, shutdown, slowlog, state, waiting,
 )  # fmt: skip

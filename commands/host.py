@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from commands.blocking import Block
     from commands.client import Client
     from commands.registry import Argv, Command, Reply
 
@@ -37,8 +38,45 @@ class ProcessFacts:
     cpu_system_main_thread_s: float = 0.0
 
 
+class Persistence(Protocol):
+    """What commands may ask of the files (server/persistence/persistence.py).
+
+    What is known of them is in `Instance.persistence`. The log tells why something failed.
+    """
+
+    @property
+    def synced_units(self) -> int:
+        """How many of `Instance.propagated_units` are on disk; -1: none, whatever was written."""
+
+    def save(self) -> bool:
+        """Write a snapshot now; False if that failed. There must be no child that saves."""
+
+    def start_save(self) -> bool:
+        """Let a child write one; False if that failed. There must be no child."""
+
+    def start_rewrite(self) -> bool:
+        """Let a child rewrite the append-only file; False if that failed. There must be none."""
+
+    def answer_when_synced(self, client: Client, block: Block, units: int) -> None:
+        """Answer a client that is about to wait on `block` (WAITAOF) when so many are synced."""
+
+    def all_data_flushed(self) -> None:
+        """FLUSHALL: a child that saves what is gone is called off, and the snapshot follows."""
+
+    def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
+        """DEBUG RELOAD: save, forget everything, load it again, each unless it is left out.
+
+        `merge`: keys of the file replace those that are there. Raises ReplyError.
+        """
+
+    def reload_append_only_file(self) -> None:
+        """DEBUG LOADAOF: forget everything and load the append-only file. Raises ReplyError."""
+
+
 class Host(Protocol):
     """Services of the surrounding process."""
+
+    persistence: Persistence
 
     def clock_us(self) -> int:
         """Unix time in microseconds, fresh (TIME, MONITOR, slow log)."""
@@ -67,8 +105,12 @@ class Host(Protocol):
     def pause(self, seconds: float) -> None:
         """Stop the whole server for a while (DEBUG SLEEP)."""
 
-    def request_shutdown(self) -> None:
-        """Stop the server at the end of this cycle (SHUTDOWN)."""
+    def shut_down(self, *, save: bool | None, force: bool) -> bool:
+        """Bring everything to disk and end: no request runs after this one (SHUTDOWN).
+
+        False if the disk does not take it: then the server goes on. `save` None: if there are save
+        points. `force`: a failure is no reason to stay.
+        """
 
     def facts(self) -> ProcessFacts:
         """The process's numbers, fresh."""
@@ -95,11 +137,18 @@ class Dispatcher(Protocol):
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
         """Run a command now, with statistics and propagation, and give back its reply."""
 
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether EXEC runs: what it has changed so far is not propagated yet."""
+
     def propagate(self, db_index: int, request: Argv) -> None:
         """Propagate what no client asked for, at its place among what commands propagate."""
 
     def serve_ready_keys(self) -> None:
         """Run the retries of the clients that wait for keys on the ready list."""
+
+    def wake(self, client: Client) -> None:
+        """Run the command of a client again, if it waits: it may be answered, or wait on."""
 
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client with `reply` and let it go on with its next request."""

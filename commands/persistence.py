@@ -24,6 +24,7 @@ class PersistenceState:
     loading_loaded_bytes: int = 0
     loaded_keys: int = 0
     expired_keys_on_load: int = 0
+    skipped_keys_on_load: int = 0  # of types that are not supported (rdb-skip-unsupported)
     # snapshots
     last_save_ms: int = 0  # Unix ms; the start of the server until there was one
     last_save_attempt_ms: int = 0
@@ -56,3 +57,7 @@ class PersistenceState:
     child_copied_bytes: int = 0
     child_copied_peak_bytes: int = 0
     child_copied_at_ms: int = 0
+
+    def reset_counts(self) -> None:
+        """CONFIG RESETSTAT."""
+        self.saves = self.rewrites = self.rewrite_failures = self.delayed_syncs = 0

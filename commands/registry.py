@@ -260,7 +260,8 @@ def acl_categories(declared: Command) -> list[bytes]:
         names.append("write")
     if declared.flags & READONLY and declared.group != "scripting":
         names.append("read")
-    if declared.group in _GROUP_CATEGORIES:
+    # WAIT is in the group of those that work on keys of any type, and works on none.
+    if declared.group in _GROUP_CATEGORIES and "connection" not in declared.categories:
         names.append(_GROUP_CATEGORIES[declared.group])
     if declared.flags & ADMIN:
         names += ["admin", "dangerous"]

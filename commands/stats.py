@@ -85,6 +85,8 @@ class Stats:
         self.client_query_buffer_limit_disconnections = 0
         self.client_output_buffer_limit_disconnections = 0
         self.acl_access_denied_auth = 0
+        self.forks = 0
+        self.latest_fork_us = 0  # how long it held the server up
         # growth per second
         self.operations = Rate()
         self.input_bytes = Rate()

@@ -59,9 +59,8 @@ ABSENT_COMMANDS: dict[str, str] = {
     "Sorting": "sort sort_ro",
     "Scripts": """eval eval_ro evalsha evalsha_ro fcall fcall_ro script function|delete
         function|dump function|kill function|load function|restore""",
-    "Snapshots and the append-only file": "bgrewriteaof bgsave save",
-    "Serialized values": "dump restore restore-asking migrate",
-    "Replication": "failover psync replconf replicaof slaveof sync wait",
+    "Keys that move between servers": "migrate restore-asking",
+    "Replication": "failover psync replconf replicaof slaveof sync",
     "Cluster": "asking cluster readonly readwrite",
     "Access control lists": "acl",
     "Modules": "module",

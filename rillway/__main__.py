@@ -1,4 +1,4 @@
-"""The command line: `rillway serve`, `rillway demo`, `rillway consume`.
+"""The command line: `rillway serve`, `rillway consume`, `rillway archive` and the others.
 
 `serve` must answer its first PING within 250 ms of being started, so nothing is imported here that
 a sub-command does not need: each one imports its own, and there is no argument parser on the way.
@@ -9,13 +9,19 @@ docs/architecture/packaging.md.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from rillway import __version__
 
+FAILURE = 1
 USAGE_ERROR = 2
+
+# What the extra rillway[pipeline] installs.
+PIPELINE_PACKAGES = {"deltalake", "matplotlib", "py4j", "pyarrow", "pyspark", "rich"}
 
 SERVE_USAGE = """\
 Usage: rillway serve [FILE] [--directive value ...]
@@ -52,6 +58,14 @@ def serve(arguments: list[str]) -> int | None:
     return server_main(arguments)
 
 
+def check(arguments: list[str]) -> int:
+    """Look into files of data, and repair them."""
+    sys.path.insert(0, application_root())
+    from server.check.command import main as check_main
+
+    return check_main(arguments)
+
+
 def demo(arguments: list[str]) -> int:
     """Run the real departures of a year through a stream and check every one of them."""
     from rillway.demo.command import main as demo_main
@@ -66,17 +80,56 @@ def consume(arguments: list[str]) -> int:
     return consume_main(arguments)
 
 
+def run_pipeline(module: str, arguments: list[str]) -> int:
+    """Run a command of the data pipeline. Says what to install if that is missing."""
+    try:
+        command = importlib.import_module(f"rillway.pipeline.{module}")
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in PIPELINE_PACKAGES:
+            raise
+        print(f"rillway: {package} is missing: pip install 'rillway[pipeline]'", file=sys.stderr)
+        return FAILURE
+    status: int = command.main(arguments)
+    return status
+
+
 SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "serve": (serve, "start a server: rillway serve --help"),
+    "check": (check, "look into files of data, and repair them: rillway check --help"),
     "consume": (consume, "run a command for each entry of a stream: rillway consume --help"),
+    "archive": (
+        partial(run_pipeline, "archive.command"),
+        "move streams to a table of Parquet files: rillway archive --help",
+    ),
+    "query": (
+        partial(run_pipeline, "query"),
+        "entries of a time, from archive and memory: rillway query --help",
+    ),
+    "replay": (
+        partial(run_pipeline, "replay.command"),
+        "send archived entries into a stream again: rillway replay --help",
+    ),
+    "dead-letters": (
+        partial(run_pipeline, "dead_letters.command"),
+        "move what was delivered too often: rillway dead-letters --help",
+    ),
+    "latency": (
+        partial(run_pipeline, "latency.command"),
+        "how long entries waited and were worked on: rillway latency --help",
+    ),
+    "lag": (
+        partial(run_pipeline, "lag.command"),
+        "how far groups are behind, and for how long: rillway lag --help",
+    ),
     "demo": (demo, "send 336,776 real departures through a stream: rillway demo --help"),
 }
 
 
 def usage() -> str:
-    lines = [f"  {name:<10}{summary}" for name, (_, summary) in SUBCOMMANDS.items()]
-    lines.append(f"  {'help':<10}show this text (--help)")
-    lines.append(f"  {'version':<10}show the version (--version)")
+    lines = [f"  {name:<14}{summary}" for name, (_, summary) in SUBCOMMANDS.items()]
+    lines.append(f"  {'help':<14}show this text (--help)")
+    lines.append(f"  {'version':<14}show the version (--version)")
     return "Usage: rillway SUBCOMMAND [ARGUMENT ...]\n\n" + "\n".join(lines)
 
 

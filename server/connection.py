@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes from the client."""
         client, service = self.client, self.service
-        if client.closed:
+        if client.closed or service.is_ending:
             return
         service.dispatcher.start_batch(clock.now_ms())
         stats = service.instance.stats

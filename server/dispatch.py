@@ -340,6 +340,11 @@ class Dispatcher:
             self._hand_on()
             client.write_offset = self.instance.propagated_units
 
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether EXEC runs: what it has changed so far is not propagated yet."""
+        return self._depth > 1
+
     def propagate(self, db_index: int, request: Argv) -> None:
         """Propagate what no client asked for (a key that expired), at its place among the rest."""
         if self.instance.sinks:
@@ -394,10 +399,14 @@ class Dispatcher:
     def wake_blocked(self, now_ms: int) -> None:
         """Run the commands again for which time alone may have brought something."""
         for client in self.instance.blocked.take_woken(now_ms):
-            if client.waiting is not None:
-                again = self._retry(client, client.waiting)
-                if again is not None:
-                    self.instance.blocked.wait_on(client, again)
+            self.wake(client)
+
+    def wake(self, client: Client) -> None:
+        """Run a client's command again if it still waits; it may go on to wait."""
+        if client.waiting is not None:
+            again = self._retry(client, client.waiting)
+            if again is not None:
+                self.instance.blocked.wait_on(client, again)
 
     def _retry(self, client: Client, waiting: Waiting) -> Block | None:
         """Run a waiter's command again; the decision to wait on, None if it is answered."""

@@ -7,11 +7,19 @@
     client.received()                               # what came since: pushes, served waits
 
 Every `execute` is one loop cycle; `pipeline` puts several requests into one.
+
+Its files are in memory, and are loaded at the start:
+
+    server = InProcessServer(appendonly="yes")
+    server.files.fail("sync", errno.EIO)            # see memory_files.py
+    server.children.is_held = True                  # see inprocess_children.py
+    server = server.restart(server.files.crash())   # what a power failure leaves
 """
 
 from __future__ import annotations
 
 import random
+from typing import NoReturn, Self
 
 from commands.client import GATE_AUTH, Client
 from commands.configuration import Configuration
@@ -22,6 +30,10 @@ from protocol import replies
 from server.cron import expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
+from server.persistence.inprocess_children import InProcessChildren
+from server.persistence.memory_files import MemoryFiles
+from server.persistence.persistence import Persistence
+from server.persistence.syncing import ManualSyncer
 from server.session import Session
 
 Word = str | bytes | int
@@ -32,11 +44,34 @@ def to_argv(words: tuple[Word, ...]) -> Argv:
     return [w if isinstance(w, bytes) else str(w).encode() for w in words]
 
 
+class ServerDied(Exception):
+    """The server has ended itself; the message is its last line in the log."""
+
+
 class InProcessServer:
     """An instance with a manual clock and seeded chance."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000, seed: int = 0, **directives: str) -> None:
+        self._begin(MemoryFiles(), now_ms, seed, directives)
+
+    @classmethod
+    def on_files(
+        cls,
+        files: MemoryFiles,
+        now_ms: int = 1_700_000_000_000,
+        seed: int = 0,
+        **directives: str,
+    ) -> Self:
+        """A server that finds files. Raises LoadFailed."""
+        server = cls.__new__(cls)
+        server._begin(files, now_ms, seed, directives)
+        return server
+
+    def _begin(
+        self, files: MemoryFiles, now_ms: int, seed: int, directives: dict[str, str]
+    ) -> None:
         self.now_ms = now_ms
+        self._seed, self._directives = seed, directives
         self.random = random.Random(seed)
         self.log_lines: list[tuple[str, str]] = []
         self.shutdown_requested = False
@@ -50,7 +85,30 @@ class InProcessServer:
         self.dispatcher = Dispatcher(self.instance)
         self.cycle = Cycle(self.dispatcher, lambda _: None, self._write)
         self.propagated: list[tuple[int, list[Argv]]] = []
+        self._make_durable(files)
         self.instance.sinks.append(lambda db, unit: self.propagated.append((db, unit)))
+
+    def _make_durable(self, files: MemoryFiles) -> None:
+        self.files = files
+        self.children = InProcessChildren(files)
+        self.syncer = ManualSyncer()
+        self.syncs_are_held = False  # else what is to be done beside the loop is done at a tick
+        self.persistence = Persistence(self.instance, files, self.children, self.syncer, self._die)
+        self.cycle.before_output.append(self.persistence.flush)
+        for _ in self.persistence.load():
+            pass
+        self.persistence.open()
+
+    def _die(self, message: str) -> NoReturn:
+        raise ServerDied(message)
+
+    def restart(self, files: MemoryFiles | None = None) -> Self:
+        """A new server with the same configuration, after this one was killed.
+
+        `files`: what it finds, e.g. `server.files.crash()`; what was written if not given.
+        """
+        files = files or self.files.kill()
+        return self.on_files(files, self.now_ms, self._seed, **self._directives)
 
     def connect(self) -> InProcessClient:
         """A new client."""
@@ -71,6 +129,9 @@ class InProcessServer:
         self.dispatcher.end_pause_when_over()
         expire_keys(self.instance, limit=1000)
         forget_idempotent_ids(self.instance, limit=1000)
+        if not self.syncs_are_held:
+            self.syncer.wait()
+        self.persistence.tick()
         self.cycle.finish()
 
     def _write(self, client: Client) -> None:
@@ -120,9 +181,10 @@ class InProcessServer:
         """DEBUG SLEEP moves the clock."""
         self.now_ms += int(seconds * 1000)
 
-    def request_shutdown(self) -> None:
-        """Remembered for the test."""
-        self.shutdown_requested = True
+    def shut_down(self, *, save: bool | None, force: bool) -> bool:
+        """Remembered for the test, if the files agree."""
+        self.shutdown_requested = self.persistence.shut_down(save=save, force=force)
+        return self.shutdown_requested
 
     def facts(self) -> ProcessFacts:
         """Fixed numbers."""
@@ -138,7 +200,9 @@ class InProcessServer:
         """Nothing to give back."""
 
     def apply_config(self, names: list[str]) -> None:
-        """Nothing outside depends on the configuration."""
+        """Only the files depend on the configuration."""
+        for name in names:
+            self.persistence.apply_config(name)
 
     def rewrite_config(self) -> None:
         """There is no file."""

@@ -45,7 +45,11 @@ async def _serve(config: Configuration, config_file: str | None) -> int:
     except OSError as error:
         service.log("warning", f"Could not start: {error}")
         return 1
-    service.announce()
+    if not await service.load():
+        await service.leave()
+        return 1
+    if not service.is_ending:
+        service.announce()
     await service.run()
     return 0
 

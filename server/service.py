@@ -21,7 +21,7 @@ import signal
 import socket
 import sys
 import time
-from typing import cast
+from typing import NoReturn, cast
 
 from commands.client import Client
 from commands.configuration import Configuration
@@ -34,7 +34,13 @@ from server.connection import Connection
 from server.cron import close_idle_clients, expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
+from server.persistence.children import ForkedChildren
+from server.persistence.files import OsFiles
+from server.persistence.loading import LoadFailed
+from server.persistence.persistence import Persistence
+from server.persistence.syncing import ThreadSyncer
 from server.session import request_limits
+from storage.append_only.manifest import ManifestError
 
 LEVELS = {
     "debug": logging.DEBUG,
@@ -69,6 +75,11 @@ class Service:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
         self._rebinding: asyncio.Task[None] | None = None
+        files = OsFiles()
+        self.persistence = Persistence(
+            self.instance, files, ForkedChildren(files), ThreadSyncer(self._wake), self._fatal
+        )
+        self.cycle.before_output.append(self.persistence.flush)
         self._startup_resident_bytes = 0
         self._picked_port: int | None = None  # by the system, where the configuration says 0
 
@@ -88,19 +99,48 @@ class Service:
                 pidfile.write(f"{os.getpid()}\n")
         if config.unixsocket:
             await self._listen_unix(config.unixsocket, config.unixsocketperm)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self.loop.add_signal_handler(number, self._on_signal, number)
+        self._watch_signals()
         self.loop.call_later(1 / config.hz, self._tick)
-        # What exists now lives as long as the process: collections need not look at it again.
-        gc.freeze()
-        # And rarely at what came later: what a stream or a group holds, millions of objects
-        # perhaps, is given back without the collector (Stream.release, Group.disband).
+        # What a stream or a group holds, millions of objects perhaps, is given back without the
+        # collector (Stream.release, Group.disband): it rarely has anything to do.
         gc.set_threshold(50_000, 20, 100)
         self._startup_resident_bytes = resident_bytes()
+
+    async def load(self) -> bool:
+        """Load the data; meanwhile most commands are answered with -LOADING.
+
+        False, with lines in the log, if that is impossible: then the server must not serve.
+        """
+        steps = self.persistence.load()
+        try:
+            for _ in steps:
+                await asyncio.sleep(0)
+                if self.is_ending:
+                    return True
+            self.persistence.open()
+        except (LoadFailed, ManifestError, OSError) as error:
+            for line in str(error).splitlines():
+                self.log("warning", line)
+            return False
+        finally:
+            steps.close()
+        # What exists now lives long: collections need not look at it again.
+        gc.freeze()
+        return True
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether nothing is served any more."""
+        return self._stopped.is_set()
 
     async def run(self) -> None:
         """Serve until somebody asks for the end; then close everything."""
         await self._stopped.wait()
+        await self.leave()
+        self.log("warning", "Rillway is now ready to exit, bye bye...")
+
+    async def leave(self) -> None:
+        """Close everything, and take away what tells where it was."""
         for place in list(self._servers):
             self._close_listener(place)
         if self._unix_server is not None:
@@ -114,7 +154,6 @@ class Service:
             connection.write()
             connection.close()
             connection.transport.close()
-        self.log("warning", "Rillway is now ready to exit, bye bye...")
 
     def announce(self) -> None:
         """Say at one glance what is served where."""
@@ -130,9 +169,56 @@ class Service:
         )
         self.log("notice", "Ready to accept connections: " + ", ".join(served))
 
+    # -- the end -------------------------------------------------------------------------------
+
+    def _watch_signals(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.loop.add_signal_handler(number, self._on_signal, number)
+
     def _on_signal(self, number: int) -> None:
-        self.log("warning", f"Received {signal.Signals(number).name}, shutting down...")
-        self.request_shutdown()
+        if self.instance.persistence.loading:
+            self.log("warning", "Received shutdown signal during loading, exiting now.")
+        else:
+            self.log("warning", f"Received {signal.Signals(number).name}, shutting down...")
+        config = self.instance.config
+        is_interrupt = number == signal.SIGINT
+        options = config.shutdown_on_sigint if is_interrupt else config.shutdown_on_sigterm
+        save = True if "save" in options else False if "nosave" in options else None
+        # What has been read in this cycle is answered, and part of what is saved.
+        self.dispatcher.start_batch(clock.now_ms())
+        self.cycle.finish()
+        self.shut_down(save=save, force="force" in options)
+
+    def shut_down(self, *, save: bool | None, force: bool) -> bool:
+        """Bring everything to disk and leave `run`."""
+        signal.signal(signal.SIGINT, self._on_insistence)
+        try:
+            if not self.persistence.shut_down(save=save, force=force):
+                return False
+        finally:
+            self._watch_signals()
+        # Nobody must be told of a change from here on: no file takes it.
+        self.cycle.before_output.clear()
+        self.dispatcher.unblocked.clear()
+        self.instance.blocked.ready_keys.clear()
+        self._stopped.set()
+        return True
+
+    def _on_insistence(self, number: int, frame: object) -> None:
+        """A second SIGINT, while the first is still being followed."""
+        self.log("warning", "You insist... exiting now.")
+        self.persistence.snapshots.discard_own()
+        self._exit()
+
+    def _fatal(self, message: str) -> NoReturn:
+        """End at once: what was promised cannot be kept."""
+        self.log("warning", message)
+        self._exit()
+
+    def _exit(self) -> NoReturn:
+        if self.instance.config.pidfile:
+            _remove(self.instance.config.pidfile)
+        os._exit(1)
 
     # -- listeners -----------------------------------------------------------------------------
 
@@ -184,11 +270,15 @@ class Service:
 
     def _tick(self) -> None:
         """`hz` times a second."""
+        if self.is_ending:
+            return
         self.dispatcher.start_batch(clock.now_ms())
         instance = self.instance
         instance.stats.sample(instance.now_ms)
-        expire_keys(instance, EXPIRE_LIMIT)
-        forget_idempotent_ids(instance, FORGET_LIMIT)
+        if not instance.persistence.loading:
+            expire_keys(instance, EXPIRE_LIMIT)
+            forget_idempotent_ids(instance, FORGET_LIMIT)
+        self.persistence.tick()
         close_idle_clients(instance)
         self.dispatcher.end_pause_when_over()
         self.cycle.wake()
@@ -211,6 +301,8 @@ class Service:
 
     def _on_alarm(self) -> None:
         self._timer = self._timer_ms = None
+        if self.is_ending:
+            return
         self.dispatcher.start_batch(clock.now_ms())
         self.dispatcher.wake_blocked(self.instance.now_ms)
         self.dispatcher.expire_blocked(self.instance.now_ms - 1)
@@ -229,6 +321,10 @@ class Service:
     def random_hex(self, digits: int) -> str:
         """Random lower-case hexadecimal digits."""
         return secrets.token_hex((digits + 1) // 2)[:digits]
+
+    def _wake(self) -> None:
+        """From another thread: something was done beside the loop."""
+        self.loop.call_soon_threadsafe(self.cycle.wake)
 
     def wake(self, client: Client) -> None:
         """Write the client's output at the end of this cycle."""
@@ -263,10 +359,6 @@ class Service:
     def pause(self, seconds: float) -> None:
         """DEBUG SLEEP."""
         time.sleep(seconds)
-
-    def request_shutdown(self) -> None:
-        """Leave `run`."""
-        self._stopped.set()
 
     def facts(self) -> ProcessFacts:
         """Ask the operating system."""
@@ -314,6 +406,8 @@ class Service:
                 session.reader.limits = request_limits(config)
         if "loglevel" in names:
             self.logger.setLevel(LEVELS[config.loglevel])
+        for name in names:
+            self.persistence.apply_config(name)
 
     def rewrite_config(self) -> None:
         """CONFIG REWRITE."""

@@ -60,6 +60,8 @@ def flushall(client: Client, argv: Argv) -> bytes:
     """As `flushdb`."""
     _check_flush_mode(argv)
     _flush(client, client.instance.databases)
+    if not client.replays:
+        client.instance.host.persistence.all_data_flushed()
     client.propagate(*argv)
     return replies.OK
 

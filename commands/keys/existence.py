@@ -55,7 +55,7 @@ def delete(client: Client, key: bytes) -> bool:
 
     What is propagated is up to the command.
     """
-    if find(client.instance, client.db, key) is None:
+    if find(client, client.db, key) is None:
         return False
     client.remove(key)
     client.modified(key)

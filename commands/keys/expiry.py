@@ -96,7 +96,8 @@ def _expire(client: Client, argv: Argv, command: bytes, unit_ms: int, base_ms: i
         return replies.ZERO
     if not _allows(conditions, client.db.expires.get(key), when_ms):
         return replies.ZERO
-    if when_ms <= client.instance.now_ms:
+    # A request that is repeated may be followed by one that lets the key live longer.
+    if when_ms <= client.instance.now_ms and not client.replays:
         delete(client, key)
         client.propagate(b"DEL", key)
         return replies.ONE

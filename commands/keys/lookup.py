@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from commands.arguments import parse_int
 from commands.client import Client
-from commands.instance import Instance
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.keyspace import Database
 from storage.values import Value
 
 
-def find(instance: Instance, db: Database, key: bytes) -> Value | None:
+def find(client: Client, db: Database, key: bytes) -> Value | None:
     """The value in any database, None if there is none or it has expired; it counts as no use."""
-    value = db.get(key)
-    if value is not None and db.is_expired(key, instance.now_ms):
+    value, instance = db.get(key), client.instance
+    if value is not None and not client.replays and db.is_expired(key, instance.now_ms):
         instance.expire(db, key)
         return None
     return value
@@ -26,7 +25,7 @@ def peek(client: Client, key: bytes, *, tell_of_miss: bool = True) -> Value | No
     With `tell_of_miss` a key that is not there causes the event `keymiss`, as any read does.
     """
     instance = client.instance
-    value = find(instance, client.db, key)
+    value = find(client, client.db, key)
     if value is not None:
         instance.stats.keyspace_hits += 1
         return value

@@ -50,7 +50,7 @@ def renamenx(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was renamed. Raises `no such key`. Source: Redis 7.2."""
     _, key, new_key = argv
     value = _source(client, key)
-    if find(client.instance, client.db, new_key) is not None:
+    if find(client, client.db, new_key) is not None:
         return replies.ZERO
     _rename(client, key, new_key, value)
     return replies.ONE
@@ -65,7 +65,7 @@ def _source(client: Client, key: bytes) -> Value:
 
 def _rename(client: Client, key: bytes, new_key: bytes, value: Value) -> None:
     when_ms = client.db.expires.get(key)
-    old = find(client.instance, client.db, new_key)
+    old = find(client, client.db, new_key)
     if old is not None:
         client.remove(new_key)
     client.remove(key)
@@ -116,7 +116,7 @@ def copy(client: Client, argv: Argv) -> bytes:
     if value is None:
         return replies.ZERO
     instance = client.instance
-    old = find(instance, target, destination)
+    old = find(client, target, destination)
     if old is not None:
         if not replace:
             return replies.ZERO
@@ -164,7 +164,7 @@ def move(client: Client, argv: Argv) -> bytes:
     if target is client.db:
         raise ReplyError(errors.SAME_OBJECT)
     value = client.lookup_for_write(key)
-    if value is None or find(client.instance, target, key) is not None:
+    if value is None or find(client, target, key) is not None:
         return replies.ZERO
     when_ms = client.db.expires.get(key)
     client.remove(key)

@@ -116,7 +116,7 @@ def _parse_scan_options(arguments: Arguments) -> ScanOptions:
 
 def _has_type(client: Client, key: bytes, wanted: bytes | None) -> bool:
     """Whether a key that SCAN came across is there and of the type asked for, if any."""
-    value = find(client.instance, client.db, key)
+    value = find(client, client.db, key)
     return value is not None and wanted in (None, type_name(value))
 
 
@@ -133,7 +133,7 @@ def randomkey(client: Client, argv: Argv) -> bytes:
     """Bulk string, or null if the database is empty. Source: Redis 7.2."""
     instance = client.instance
     while (key := client.db.random_key(instance.host.random_below)) is not None:
-        if find(instance, client.db, key) is not None:
+        if find(client, client.db, key) is not None:
             return replies.bulk(key)
     return replies.NIL[client.resp]
 

@@ -145,6 +145,7 @@ def _apply(client: Client, pairs: dict[str, str], before: dict[str, object]) -> 
 def config_resetstat(client: Client, argv: Argv) -> bytes:
     """Statistics of commands and errors too, as Redis does."""
     client.instance.stats.reset()
+    client.instance.persistence.reset_counts()
     return replies.OK
 
 

@@ -8,11 +8,16 @@ from math import isfinite
 from commands.client import Client
 from commands.help import help_reply
 from commands.keys.pattern import matches
+from commands.keys.serialization import snapshot_options
 from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from commands.server.access import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from storage.digest import EMPTY, dataset_digest, value_digest
+from storage.snapshot.payload import serialized_length
 from storage.values import StringValue, as_int64
+
+ANY_NUMBER = -1  # of arguments
 
 _NOT_ALLOWED = (
     b'ERR DEBUG command not allowed. If the enable-debug-command option is set to "local", you'
@@ -36,7 +41,7 @@ def debug(client: Client, argv: Argv) -> bytes:
     if not is_allowed(client.instance.config.enable_debug_command, client):
         raise ReplyError(_NOT_ALLOWED)
     tool, arguments = _TOOLS.get(argv[1].upper(), (None, 0))
-    if tool is None or len(argv) - 2 != arguments:
+    if tool is None or arguments not in (len(argv) - 2, ANY_NUMBER):
         raise errors.subcommand_syntax(b"DEBUG", argv[1])
     return tool(client, argv[2:])
 
@@ -53,16 +58,60 @@ def _sleep(client: Client, arguments: Argv) -> bytes:
 
 
 def _object(client: Client, arguments: Argv) -> bytes:
-    """Redis's line without `serializedlength`: values have no serialized form yet."""
+    """Redis's line: where a value is, its encoding, size in a snapshot, and last use."""
+    instance = client.instance
     value = client.db.get(arguments[0])
     if value is None:
         raise ReplyError(errors.NO_SUCH_KEY)
     encoding = value.encoding if isinstance(value, StringValue) else b"stream"
-    idle_ms = max(0, client.instance.now_ms - value.access_ms)
+    length = serialized_length(value, snapshot_options(instance.config), instance.now_ms)
+    idle_ms = max(0, instance.now_ms - value.access_ms)
     return replies.simple(
-        b"Value at:0x%x refcount:1 encoding:%b lru:%d lru_seconds_idle:%d"
-        % (id(value), encoding, value.access_ms // 1000 & 0xFFFFFF, idle_ms // 1000)
+        b"Value at:0x%x refcount:1 encoding:%b serializedlength:%d lru:%d lru_seconds_idle:%d"
+        % (id(value), encoding, length, value.access_ms // 1000 & 0xFFFFFF, idle_ms // 1000)
     )
+
+
+def _digest(client: Client, arguments: Argv) -> bytes:
+    """40 hexadecimal digits, all zero if there is nothing (storage/digest.py)."""
+    instance = client.instance
+    digest = dataset_digest(instance.databases, instance.now_ms)
+    return replies.simple(digest.hex().encode())
+
+
+def _digest_value(client: Client, arguments: Argv) -> bytes:
+    """40 hexadecimal digits for each key, all zero if it is not there."""
+    db, now_ms = client.db, client.instance.now_ms
+    digests = []
+    for key in arguments:
+        value = db.get(key)
+        digest = EMPTY if value is None else value_digest(value, db.expires.get(key), now_ms)
+        digests.append(replies.simple(digest.hex().encode()))
+    return replies.array(digests)
+
+
+def _reload(client: Client, arguments: Argv) -> bytes:
+    """Save everything and load it again. MERGE lets keys of the file replace those there are."""
+    words = {word.upper() for word in arguments}
+    if words - {b"MERGE", b"NOFLUSH", b"NOSAVE"}:
+        raise ReplyError(b"ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")
+    _refuse_while_loading(client)
+    client.instance.host.persistence.reload_snapshot(
+        save=b"NOSAVE" not in words, flush=b"NOFLUSH" not in words, merge=b"MERGE" in words
+    )
+    return replies.OK
+
+
+def _load_append_only_file(client: Client, arguments: Argv) -> bytes:
+    """Forget everything and load the append-only file, which is written first."""
+    _refuse_while_loading(client)
+    client.instance.host.persistence.reload_append_only_file()
+    return replies.OK
+
+
+def _refuse_while_loading(client: Client) -> None:
+    if client.instance.persistence.loading:
+        raise ReplyError(errors.LOADING)
 
 
 def _set_active_expire(client: Client, arguments: Argv) -> bytes:
@@ -78,8 +127,16 @@ def _stringmatch_len(client: Client, arguments: Argv) -> bytes:
 def _help(client: Client, arguments: Argv) -> bytes:
     return help_reply(
         b"DEBUG",
+        b"DIGEST",
+        b"    A digest of all keys of all databases; equal for equal content.",
+        b"DIGEST-VALUE [<key> ...]",
+        b"    A digest of what each key holds.",
+        b"LOADAOF",
+        b"    Write the append-only file, forget everything, and load it.",
         b"OBJECT <key>",
-        b"    The address, encoding and idle time of a value.",
+        b"    The address, encoding, size in a snapshot and idle time of a value.",
+        b"RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
+        b"    Save a snapshot, forget everything, and load it.",
         b"SET-ACTIVE-EXPIRE <0|1>",
         b"    Whether expired keys are removed before somebody asks for them.",
         b"SLEEP <seconds>",
@@ -91,6 +148,10 @@ def _help(client: Client, arguments: Argv) -> bytes:
 
 # Name -> function and number of arguments.
 _TOOLS: dict[bytes, tuple[Callable[[Client, Argv], bytes], int]] = {
+    b"DIGEST": (_digest, 0),
+    b"DIGEST-VALUE": (_digest_value, ANY_NUMBER),
+    b"LOADAOF": (_load_append_only_file, 0),
+    b"RELOAD": (_reload, ANY_NUMBER),
     b"SLEEP": (_sleep, 1),
     b"OBJECT": (_object, 1),
     b"SET-ACTIVE-EXPIRE": (_set_active_expire, 1),

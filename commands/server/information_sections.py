@@ -1,7 +1,7 @@
 """The sections of INFO: each is a function from the instance to names and values.
 
 Names are Redis 7.2's, in its order. Values are true: what Rillway does not have (replicas,
-snapshots, scripts, ...) holds the value that Redis shows where it is off. Fields that describe how
+scripts, ...) holds the value that Redis shows where it is off. Fields that describe how
 Redis's C program was built are left out.
 """
 
@@ -15,6 +15,7 @@ from typing import TypeAlias
 from commands import version
 from commands.client import Client
 from commands.instance import Instance
+from commands.persistence import NEVER
 from commands.server.memory_figures import human, memory_figures
 from storage.keyspace import Database
 from storage.stream import Stream
@@ -140,7 +141,7 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "mem_clients_slaves", 0
     yield "mem_clients_normal", figures.clients
     yield "mem_cluster_links", 0
-    yield "mem_aof_buffer", 0
+    yield "mem_aof_buffer", instance.persistence.buffer_bytes
     yield "mem_allocator", "pymalloc"
     yield "active_defrag_running", 0
     yield "lazyfree_pending_objects", 0
@@ -165,37 +166,104 @@ def _scripting_memory() -> Iterator[Field]:
 
 
 def persistence(instance: Instance) -> Iterator[Field]:
-    """Neither snapshots nor an append-only file: the changes since the start are on no disk."""
-    yield "loading", 0
+    """The state of the files, and of the child that writes one."""
+    state = instance.persistence
+    yield "loading", int(state.loading)
     yield "async_loading", 0
-    yield "current_cow_peak", 0
-    yield "current_cow_size", 0
-    yield "current_cow_size_age", 0
-    yield "current_fork_perc", "0.00"
-    yield "current_save_keys_processed", 0
-    yield "current_save_keys_total", 0
-    yield "rdb_changes_since_last_save", instance.dirty
-    yield "rdb_bgsave_in_progress", 0
-    yield "rdb_last_save_time", instance.persistence.last_save_ms // 1000
-    yield "rdb_last_bgsave_status", "ok"
-    yield "rdb_last_bgsave_time_sec", -1
-    yield "rdb_current_bgsave_time_sec", -1
-    yield "rdb_saves", 0
-    yield "rdb_last_cow_size", 0
-    yield "rdb_last_load_keys_expired", 0
-    yield "rdb_last_load_keys_loaded", 0
-    yield "aof_enabled", 0
-    yield "aof_rewrite_in_progress", 0
-    yield "aof_rewrite_scheduled", 0
-    yield "aof_last_rewrite_time_sec", -1
-    yield "aof_current_rewrite_time_sec", -1
-    yield "aof_last_bgrewrite_status", "ok"
-    yield "aof_rewrites", 0
-    yield "aof_rewrites_consecutive_failures", 0
-    yield "aof_last_write_status", "ok"
-    yield "aof_last_cow_size", 0
+    yield from _child(instance)
+    yield from _snapshots(instance)
+    yield from _append_only_file(instance)
     yield "module_fork_in_progress", 0
     yield "module_fork_last_cow_size", 0
+    if instance.config.appendonly:
+        yield from _append_only_file_sizes(instance)
+    if state.loading:
+        yield from _loading(instance)
+
+
+def _child(instance: Instance) -> Iterator[Field]:
+    state = instance.persistence
+    if not (state.save_in_progress or state.rewrite_in_progress):
+        yield "current_cow_peak", 0
+        yield "current_cow_size", 0
+        yield "current_cow_size_age", 0
+        yield "current_fork_perc", "0.00"
+        yield "current_save_keys_processed", 0
+        yield "current_save_keys_total", 0
+        return
+    done, total = state.child_keys_processed, state.child_keys_total
+    yield "current_cow_peak", state.child_copied_peak_bytes
+    yield "current_cow_size", state.child_copied_bytes
+    yield "current_cow_size_age", (instance.now_ms - state.child_copied_at_ms) // 1000
+    yield "current_fork_perc", f"{100 * done / total if total else 0:.2f}"
+    yield "current_save_keys_processed", done
+    yield "current_save_keys_total", total
+
+
+def _snapshots(instance: Instance) -> Iterator[Field]:
+    state = instance.persistence
+    yield "rdb_changes_since_last_save", instance.dirty
+    yield "rdb_bgsave_in_progress", int(state.save_in_progress)
+    yield "rdb_last_save_time", state.last_save_ms // 1000
+    yield "rdb_last_bgsave_status", _status(state.save_succeeded)
+    yield "rdb_last_bgsave_time_sec", state.save_duration_s
+    yield (
+        "rdb_current_bgsave_time_sec",
+        _seconds_since(state.save_started_ms, instance) if state.save_in_progress else NEVER,
+    )
+    yield "rdb_saves", state.saves
+    yield "rdb_last_cow_size", state.save_copied_bytes
+    yield "rdb_last_load_keys_expired", state.expired_keys_on_load
+    yield "rdb_last_load_keys_loaded", state.loaded_keys
+    yield "rdb_last_load_keys_skipped", state.skipped_keys_on_load
+
+
+def _append_only_file(instance: Instance) -> Iterator[Field]:
+    state = instance.persistence
+    yield "aof_enabled", int(instance.config.appendonly)
+    yield "aof_rewrite_in_progress", int(state.rewrite_in_progress)
+    yield "aof_rewrite_scheduled", int(state.rewrite_scheduled)
+    yield "aof_last_rewrite_time_sec", state.rewrite_duration_s
+    yield (
+        "aof_current_rewrite_time_sec",
+        _seconds_since(state.rewrite_started_ms, instance) if state.rewrite_in_progress else NEVER,
+    )
+    yield "aof_last_bgrewrite_status", _status(state.rewrite_succeeded)
+    yield "aof_rewrites", state.rewrites
+    yield "aof_rewrites_consecutive_failures", state.rewrite_failures
+    yield "aof_last_write_status", _status(not state.write_error)
+    yield "aof_last_cow_size", state.rewrite_copied_bytes
+
+
+def _append_only_file_sizes(instance: Instance) -> Iterator[Field]:
+    state = instance.persistence
+    yield "aof_current_size", state.current_bytes
+    yield "aof_base_size", state.base_bytes
+    yield "aof_pending_rewrite", int(state.rewrite_scheduled)
+    yield "aof_buffer_length", state.buffer_bytes
+    yield "aof_pending_bio_fsync", state.pending_syncs
+    yield "aof_delayed_fsync", state.delayed_syncs
+
+
+def _loading(instance: Instance) -> Iterator[Field]:
+    state = instance.persistence
+    elapsed_s = _seconds_since(state.loading_started_ms, instance)
+    done, total = state.loading_loaded_bytes, state.loading_total_bytes
+    left_s = (total - done) * elapsed_s // done if done else 1
+    yield "loading_start_time", state.loading_started_ms // 1000
+    yield "loading_total_bytes", total
+    yield "loading_rdb_used_mem", 0
+    yield "loading_loaded_bytes", done
+    yield "loading_loaded_perc", f"{100 * done / total if total else 0:.2f}"
+    yield "loading_eta_seconds", left_s
+
+
+def _status(is_ok: bool) -> str:
+    return "ok" if is_ok else "err"
+
+
+def _seconds_since(when_ms: int, instance: Instance) -> int:
+    return (instance.now_ms - when_ms) // 1000
 
 
 def stats(instance: Instance) -> Iterator[Field]:
@@ -243,8 +311,8 @@ def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     yield "pubsub_channels", len(pubsub.channels)
     yield "pubsub_patterns", len(pubsub.patterns)
     yield "pubsubshard_channels", len(pubsub.shard_channels)
-    yield "latest_fork_usec", 0
-    yield "total_forks", 0
+    yield "latest_fork_usec", stats.latest_fork_us
+    yield "total_forks", stats.forks
     yield "migrate_cached_sockets", 0
     yield "slave_expires_tracked_keys", 0
     yield "active_defrag_hits", 0

@@ -7,10 +7,8 @@ from commands.registry import ADMIN, ALLOW_BUSY, LOADING, NO_MULTI, NOSCRIPT, ST
 from protocol import errors
 from protocol.errors import ReplyError
 
-_CANNOT_SAVE = (
-    b"ERR Rillway does not have snapshots yet, so SHUTDOWN SAVE has nothing to save to."
-    b" Use SHUTDOWN or SHUTDOWN NOSAVE."
-)
+_FAILED = b"ERR Errors trying to SHUTDOWN. Check logs."
+_OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
 
 
 @command(
@@ -24,18 +22,21 @@ _CANNOT_SAVE = (
     history=(("7.0.0", "The modifiers `NOW`, `FORCE` and `ABORT`."),),
 )
 def shutdown(client: Client, argv: Argv) -> None:
-    """No reply: the connection ends. Refused with SAVE, as there is nothing to save to.
+    """No reply: the connection ends. An error, and the server goes on, if the disk does not take
+    what it has to, unless FORCE.
 
-    NOW and FORCE change nothing, because there are no replicas to wait for and no save that could
-    fail. For the same reason a shutdown is over before ABORT could stop it.
+    Without SAVE or NOSAVE there is a snapshot if there are save points. NOW changes nothing,
+    because there are no replicas to wait for. For the same reason a shutdown is over before ABORT
+    could stop it. Source: Redis 7.2.
     """
     options = {word.upper() for word in argv[1:]}
     if options == {b"ABORT"}:
         raise ReplyError(b"ERR No shutdown in progress.")
-    if not options <= {b"NOSAVE", b"SAVE", b"NOW", b"FORCE"} or {b"SAVE", b"NOSAVE"} <= options:
+    if b"ABORT" in options or not options <= _OPTIONS or {b"SAVE", b"NOSAVE"} <= options:
         raise ReplyError(errors.SYNTAX)
-    if b"SAVE" in options:
-        raise ReplyError(_CANNOT_SAVE)
-    client.instance.host.log("warning", "User requested shutdown...")
+    host = client.instance.host
+    host.log("warning", "User requested shutdown...")
+    save = True if b"SAVE" in options else False if b"NOSAVE" in options else None
+    if not host.shut_down(save=save, force=b"FORCE" in options):
+        raise ReplyError(_FAILED)
     client.close_after_reply = True  # what the client sent behind it is not run
-    client.instance.host.request_shutdown()

@@ -1,4 +1,4 @@
-"""TIME, LASTSAVE, ROLE: what the server says of its clock, its disk and its place."""
+"""TIME, ROLE: what the server says of its clock and its place."""
 
 from __future__ import annotations
 
@@ -20,21 +20,6 @@ def time(client: Client, argv: Argv) -> bytes:
     """Unix seconds and the microseconds of the second, as two strings."""
     seconds, microseconds = divmod(client.instance.host.clock_us(), 1_000_000)
     return replies.bulk_array([b"%d" % seconds, b"%d" % microseconds])
-
-
-@command(
-    "LASTSAVE",
-    arity=1,
-    flags=LOADING | STALE | FAST,
-    group="server",
-    since="1.0.0",
-    summary="Returns when the data was saved last.",
-    categories=("admin", "dangerous"),
-    tips=(b"nondeterministic_output",),
-)
-def lastsave(client: Client, argv: Argv) -> bytes:
-    """Unix seconds; the time of the start, as in Redis, when nothing was saved since."""
-    return replies.integer(client.instance.persistence.last_save_ms // 1000)
 
 
 @command(

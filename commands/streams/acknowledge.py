@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from commands.arguments import Arguments
 from commands.client import Client
 from commands.registry import FAST, WRITE, Argv, command, one_key
+from commands.streams.ack_journal import pending_entries, write_down
 from commands.streams.delete import entries_deleted
 from commands.streams.deletion_options import (
     DELETED,
@@ -44,11 +45,16 @@ def xack(client: Client, argv: Argv) -> bytes:
     key = argv[1]
     stream = client.lookup_stream(key)
     group = None if stream is None else stream.groups.get(argv[2])
-    if group is None:
+    if stream is None or group is None:
         return replies.ZERO
-    acknowledged = group.acknowledge_all(parse_all(argv[3:]))
+    ids = parse_all(argv[3:])
+    journal = stream.ack_journal
+    written_down = [] if journal is None else pending_entries(client, group, ids)
+    acknowledged = group.acknowledge_all(ids)
     if acknowledged:
         group_changed(client, key, acknowledged)
+    if journal is not None:
+        write_down(client, argv, group, journal, written_down)
     return replies.integer(acknowledged)
 
 
@@ -75,6 +81,8 @@ def xackdel(client: Client, argv: Argv) -> bytes:
     group = None if stream is None else stream.groups.get(argv[2])
     if stream is None or group is None:
         return result_array([NOT_FOUND] * len(ids))
+    journal = stream.ack_journal
+    written_down = [] if journal is None else pending_entries(client, group, ids)
     results: list[int] = []
     changes = deleted = 0
     for entry_id in ids:
@@ -92,6 +100,8 @@ def xackdel(client: Client, argv: Argv) -> bytes:
     if changes:
         group_changed(client, key, changes)
     entries_deleted(client, key, deleted)
+    if journal is not None:
+        write_down(client, argv, group, journal, written_down)
     return result_array(results)
 
 

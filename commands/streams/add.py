@@ -81,8 +81,8 @@ def xadd(client: Client, argv: Argv) -> bytes:
         raise errors.wrong_arity(b"xadd")
     key, fields = argv[1], argv[3:]
     stream = client.lookup_stream_for_write(key)
-    entry_id = _automatic_id(stream, client.instance.now_ms)
-    reply = _append(client, key, stream, entry_id, fields)
+    entry_id = automatic_id(stream, client.instance.now_ms)
+    reply = append_entry(client, key, stream, entry_id, fields)
     if client.instance.sinks:
         client.propagate(b"XADD", key, format_id(entry_id), *fields)
     return reply
@@ -105,8 +105,8 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     entry_id = _choose_id(stream, options, client.instance.now_ms)
     trim = options.trim
     if stream is not None and trim is not None and trim.may_remove(stream):
-        _serve_waiters_first(client, key)
-    reply = _append(client, key, stream, entry_id, fields)
+        serve_waiters_first(client, key)
+    reply = append_entry(client, key, stream, entry_id, fields)
     longer = client.db.values[key]
     assert isinstance(longer, Stream)
     if idempotency is not None:
@@ -120,7 +120,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     return reply
 
 
-def _append(
+def append_entry(
     client: Client, key: bytes, stream: Stream | None, entry_id: EntryID, fields: list[bytes]
 ) -> bytes:
     """Append an entry, to a new stream if there is none, and tell everybody.
@@ -146,7 +146,7 @@ def _append(
     return reply
 
 
-def _serve_waiters_first(client: Client, key: bytes) -> None:
+def serve_waiters_first(client: Client, key: bytes) -> None:
     """Let blocked clients have what a trim is about to take from them.
 
     XADD does not serve them before it runs, so that several in one cycle reach a waiter as one
@@ -160,7 +160,7 @@ def _serve_waiters_first(client: Client, key: bytes) -> None:
 # -- the ID ------------------------------------------------------------------------------------
 
 
-def _automatic_id(stream: Stream | None, now_ms: int) -> EntryID:
+def automatic_id(stream: Stream | None, now_ms: int) -> EntryID:
     """`*`: the present time, or the ID after the last one where the clock is behind that."""
     entry_id = now_ms << SEQ_BITS
     if stream is not None and entry_id <= stream.last_id:
@@ -173,7 +173,7 @@ def _automatic_id(stream: Stream | None, now_ms: int) -> EntryID:
 def _choose_id(stream: Stream | None, options: AddOptions, now_ms: int) -> EntryID:
     """The new entry's ID. Raises ReplyError if it is not above the last one."""
     if options.ms is None:
-        return _automatic_id(stream, now_ms)
+        return automatic_id(stream, now_ms)
     last_id = MIN_ID if stream is None else stream.last_id
     if last_id == MAX_ID:
         raise ReplyError(errors.XADD_EXHAUSTED)

@@ -1,17 +1,17 @@
 """Idempotent production (reference 2.3): a producer sends an entry again, and it is added once.
 
     IDMP producer-id idempotent-id | IDMPAUTO producer-id         options of XADD
-    XCFGSET, XIDMPRECORD                                          what a stream remembers
+    XIDMPRECORD                                                   notes what is remembered already
 
 A stream remembers, for each producer, the newest idempotent IDs and the entry that each made
-(storage/idempotence.py). IDMPAUTO takes a hash of the fields and values for the idempotent ID.
+(storage/idempotence.py); XCFGSET (settings.py) sets how long, and how many. IDMPAUTO takes a hash
+of the fields and values for the idempotent ID.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.arguments import Arguments, parse_int
 from commands.client import Client
 from commands.configuration import Configuration
 from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
@@ -22,9 +22,6 @@ from protocol.errors import ReplyError
 from storage.entry_id import EntryID
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence, automatic_iid
 from storage.stream import Stream
-
-MAX_DURATION_S = 86_400
-MAX_MAXSIZE = 10_000
 
 
 @dataclass(slots=True)
@@ -90,57 +87,6 @@ def record(client: Client, stream: Stream, pid: bytes, iid: bytes, entry_id: Ent
     idempotence = idempotence_of(stream)
     idempotence.record(pid, iid, entry_id)
     client.instance.idempotence.watch(idempotence)
-
-
-@command(
-    "XCFGSET",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="stream",
-    since="8.6.0",
-    summary="Sets for how long, and how many, idempotent IDs a stream remembers.",
-    syntax="key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
-    complexity="O(N) with N the number of idempotent IDs that are forgotten.",
-)
-def xcfgset(client: Client, argv: Argv) -> bytes:
-    """OK. A value that differs from the present one makes the stream forget all idempotent IDs.
-
-    Source: Redis 8.6.
-    """
-    key = argv[1]
-    duration_s, maxsize = _parse_limits(argv)
-    stream = client.lookup_stream_for_write(key)
-    if stream is None:
-        raise ReplyError(errors.NO_SUCH_KEY)
-    idempotence = idempotence_of(stream)
-    if idempotence.configure(duration_s, maxsize):
-        group_changed(client, key)
-    return replies.OK
-
-
-def _parse_limits(argv: Argv) -> tuple[int | None, int | None]:
-    """Duration in seconds and maximal size, None for what is not given. Raises ReplyError."""
-    limits = {
-        b"IDMP-DURATION": (MAX_DURATION_S, errors.IDMP_DURATION_RANGE),
-        b"IDMP-MAXSIZE": (MAX_MAXSIZE, errors.IDMP_MAXSIZE_RANGE),
-    }
-    given: dict[bytes, int] = {}
-    arguments = Arguments(argv, 2)
-    while arguments:
-        parameter = arguments.next_keyword()
-        if parameter not in limits or not arguments:
-            raise ReplyError(errors.SYNTAX)
-        if parameter in given:
-            raise errors.specified_twice(parameter)
-        value = parse_int(arguments.next())
-        maximum, out_of_range = limits[parameter]
-        if not 1 <= value <= maximum:
-            raise ReplyError(out_of_range)
-        given[parameter] = value
-    if not given:
-        raise ReplyError(errors.XCFGSET_NOTHING)
-    return given.get(b"IDMP-DURATION"), given.get(b"IDMP-MAXSIZE")
 
 
 @command(

@@ -108,6 +108,7 @@ def xinfo_stream(client: Client, argv: Argv) -> bytes:
             groups=replies.integer(len(stream.groups)),
             first_entry=stream.first_entry() or replies.NIL[resp],
             last_entry=stream.last_entry() or replies.NIL[resp],
+            **_journal_fields(stream),
         )
     length, chunks = stream.range(MIN_ID, MAX_ID, stream.length if count == 0 else count)
     groups = [_full_group(stream, group, count, resp) for group in _by_name(stream.groups)]
@@ -116,6 +117,7 @@ def xinfo_stream(client: Client, argv: Argv) -> bytes:
         **summary,
         entries=b"".join([replies.array_header(length), *chunks]),
         groups=replies.array(groups),
+        **_journal_fields(stream),
     )
 
 
@@ -128,6 +130,18 @@ def _idempotence_fields(idempotence: Idempotence) -> dict[str, bytes]:
         "iids_tracked": replies.integer(idempotence.iids_tracked),
         "iids_added": replies.integer(idempotence.added),
         "iids_duplicates": replies.integer(idempotence.duplicates),
+    }
+
+
+def _journal_fields(stream: Stream) -> dict[str, bytes]:
+    """Where acknowledgements go. Behind all that Redis has, and only if there is a journal."""
+    journal = stream.ack_journal
+    if journal is None:
+        return {}
+    return {
+        "ack_journal": replies.bulk(journal.key),
+        "ack_journal_maxlen": replies.integer(journal.max_length),
+        "ack_journal_skipped": replies.integer(journal.skipped),
     }
 
 

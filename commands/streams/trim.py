@@ -26,6 +26,7 @@ from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import MAX_ID, format_id
+from storage.packed_node import PackedNode
 from storage.references import References
 from storage.stream import Stream
 
@@ -71,7 +72,9 @@ class Trim:
             return length - head.live >= self.threshold
         if self.by_length:
             return length > self.threshold
-        return (head.highest_id if whole_nodes else head.key) < self.threshold
+        if whole_nodes and not isinstance(head, PackedNode):
+            return head.highest_id < self.threshold
+        return head.key < self.threshold
 
     def exact_form(self, argv: Argv, stream: Stream) -> Argv:
         """The request, after it was run, with a trim that does the same on any server."""

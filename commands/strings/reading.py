@@ -100,7 +100,7 @@ def getex(client: Client, argv: Argv) -> bytes:
     deadline_ms = lifetime.deadline_ms(b"getex", now_ms)
     if lifetime.option == b"PERSIST":
         persist_key(client, key)
-    elif deadline_ms is not None and deadline_ms <= now_ms:
+    elif deadline_ms is not None and deadline_ms <= now_ms and not client.replays:
         delete(client, key)
         client.propagate(b"DEL", key)
     elif deadline_ms is not None:

@@ -17,7 +17,10 @@ CODE = re.findall(r"`([^`\n]+)`", PAGE)
 # Names with a hyphen that are no directives.
 OTHER_NAMES = {"redis-cli", "redis-benchmark"}
 # Words in capitals that are no commands: a part of a message, a setting, a unit, a signal.
-NO_COMMANDS = {"DENIED", "ERR", "NOAUTH", "REDISCLI_AUTH", "RILLWAY_STREAM_NODE_MAX_ENTRIES"}
+NO_COMMANDS = {
+    "DENIED", "ERR", "LOADING", "MISCONF", "NOAUTH", "REDISCLI_AUTH",
+    "RILLWAY_STREAM_NODE_MAX_ENTRIES",
+}  # fmt: skip
 LINKS = re.findall(r"\]\(([^)#]+)\)", PAGE)
 
 

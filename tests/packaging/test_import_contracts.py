@@ -29,7 +29,11 @@ def small_tree(tmp_path: Path) -> Path:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
     (tmp_path / "server/main.py").touch()
-    (tmp_path / "rillway/__main__.py").write_text("from server.main import main\n")
+    (tmp_path / "server/check").mkdir()
+    (tmp_path / "server/check/__init__.py").touch()
+    (tmp_path / "server/check/command.py").touch()
+    doors = "from server.main import main\nfrom server.check.command import main as check\n"
+    (tmp_path / "rillway/__main__.py").write_text(doors)
     return tmp_path
 
 

@@ -16,10 +16,10 @@ FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
 TESTED_ELSEWHERE: dict[str, str] = {
     "commands/persistence.py": "plain attributes; whoever sets them has tests",
     "commands/host.py": "an interface, without behaviour; its implementations are in server/",
-    "server/clock.py": "reads the clock; everything that takes the time is tested with its own",
     "server/connection.py": "tests/integration/test_connections.py, over real sockets",
     "server/inprocess.py": "every test of a command runs on it",
     "server/main.py": "tests/integration/test_connections.py and tests/packaging/test_wheel.py",
+    "server/persistence/snapshot_file.py": "test_snapshots.py and test_rewrites.py beside it",
     "server/service.py": "tests/integration/test_connections.py, over real sockets",
 }
 

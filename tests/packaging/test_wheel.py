@@ -21,6 +21,8 @@ pytestmark = pytest.mark.packaging
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ("server", "commands", "storage", "protocol")
+# Spark looks for modules of such names to find a format.
+SPARK_FORMATS = {path.name for path in (ROOT / "spark_formats").glob("pyspark_*.py")}
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("rillway", *LAYERS):
+    for name in ("rillway", "spark_formats", *LAYERS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     output = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
@@ -63,9 +65,9 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Enviro
     return Environment(root / "bin", frozenset(gained))
 
 
-def test_the_wheel_holds_rillway_and_nothing_else_of_ours(wheel: Path) -> None:
+def test_the_wheel_holds_rillway_and_the_formats_for_spark(wheel: Path) -> None:
     top_level = {name.partition("/")[0] for name in ZipFile(wheel).namelist()}
-    assert top_level == {"rillway", f"rillway-{__version__}.dist-info"}
+    assert top_level == {"rillway", f"rillway-{__version__}.dist-info", *SPARK_FORMATS}
 
 
 def test_every_module_of_the_repository_is_in_the_wheel(wheel: Path) -> None:
@@ -78,8 +80,24 @@ def test_every_module_of_the_repository_is_in_the_wheel(wheel: Path) -> None:
     assert expected <= set(ZipFile(wheel).namelist())
 
 
-def test_an_installation_adds_only_rillway_to_site_packages(environment: Environment) -> None:
-    assert environment.gained == {"rillway", f"rillway-{__version__}.dist-info"}
+def test_an_installation_adds_only_rillway_and_the_formats(environment: Environment) -> None:
+    expected = {"rillway", f"rillway-{__version__}.dist-info", *SPARK_FORMATS}
+    assert environment.gained - {"__pycache__"} == expected
+
+
+def test_the_formats_are_found_by_their_names_in_an_installation(
+    environment: Environment, tmp_path: Path
+) -> None:
+    """By the names of modules, as Spark does it."""
+    script = (
+        "from pkgutil import iter_modules\n"
+        "from importlib import import_module\n"
+        "found = [m.name for m in iter_modules() if m.name.startswith('pyspark_')]\n"
+        "print(*sorted(import_module(name).DefaultSource.name() for name in found))"
+    )
+    command = [str(environment.bin / "python"), "-c", script]
+    output = subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert output.stdout.split() == ["redis-streams", "redis-streams-groups", "redis-streams-pending"]
 
 
 def test_the_installed_command_knows_its_version(environment: Environment, tmp_path: Path) -> None:

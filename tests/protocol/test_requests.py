@@ -555,7 +555,7 @@ def test_an_idle_reader_keeps_no_large_input_buffer() -> None:
 
 def test_long_arguments_are_not_read_twice() -> None:
     class NoBatch(RequestReader):
-        def _parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
+        def parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
             raise AssertionError("hiredis got long arguments, which it reads slower")
 
     data = xadd(b"x" * 5_000) * 10

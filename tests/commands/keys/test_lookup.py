@@ -13,9 +13,18 @@ def test_finding_removes_what_has_expired_in_any_database(talk: Conversation) ->
     talk.all("SELECT 3", "SET k v PX 10")
     talk.server.instance.now_ms += 11
     db = talk.server.instance.databases[3]
-    assert find(talk.server.instance, db, b"k") is None
+    assert find(talk.client.state, db, b"k") is None
     assert len(db) == 0
     assert talk.propagated() == ["DEL k"]
+
+
+def test_what_is_repeated_finds_keys_whose_time_is_past_by_now(talk: Conversation) -> None:
+    talk.all("SET k v PX 10")
+    talk.server.instance.now_ms += 11
+    talk.client.state.replays = True
+    assert find(talk.client.state, talk.client.state.db, b"k") is not None
+    talk.all("RENAME k l", "COPY l m", "GETEX m PXAT 5", "PEXPIREAT m 5")
+    assert talk.client.state.db.values.keys() == {b"l", b"m"}
 
 
 def test_finding_counts_as_no_use(talk: Conversation) -> None:
@@ -23,8 +32,8 @@ def test_finding_counts_as_no_use(talk: Conversation) -> None:
     stats = talk.server.instance.stats
     before = (stats.keyspace_hits, stats.keyspace_misses)
     db = talk.client.state.db
-    assert find(talk.server.instance, db, b"k") is not None
-    assert find(talk.server.instance, db, b"none") is None
+    assert find(talk.client.state, db, b"k") is not None
+    assert find(talk.client.state, db, b"none") is None
     assert (stats.keyspace_hits, stats.keyspace_misses) == before
 
 

@@ -60,7 +60,9 @@ def test_object_tells_encoding_and_idle_time(
     server.advance(5000)
     line = client.execute("DEBUG", "OBJECT", "k")
     assert re.fullmatch(
-        rb"\+Value at:0x[0-9a-f]+ refcount:1 encoding:embstr lru:\d+ lru_seconds_idle:5\r\n", line
+        rb"\+Value at:0x[0-9a-f]+ refcount:1 encoding:embstr serializedlength:5 lru:\d+"
+        rb" lru_seconds_idle:5\r\n",
+        line,
     )
     assert b"encoding:stream" in client.execute("DEBUG", "OBJECT", "s")
     # Looking does not count as access.
@@ -69,6 +71,101 @@ def test_object_tells_encoding_and_idle_time(
 
 def test_object_of_a_missing_key_is_an_error(client: InProcessClient) -> None:
     assert client.execute("DEBUG", "OBJECT", "missing") == b"-ERR no such key\r\n"
+
+
+def test_the_serialized_length_follows_compression(client: InProcessClient) -> None:
+    client.execute("SET", "k", "a" * 1000)
+    short = client.execute("DEBUG", "OBJECT", "k")
+    client.execute("CONFIG", "SET", "rdbcompression", "no")
+    assert b"serializedlength:1002 " in client.execute("DEBUG", "OBJECT", "k")
+    assert b"serializedlength:1002 " not in short
+
+
+ZEROS = b"0" * 40
+
+
+def test_the_digest_of_an_empty_server_is_all_zero(client: InProcessClient) -> None:
+    assert client.execute("DEBUG", "DIGEST") == b"+%b\r\n" % ZEROS
+
+
+def test_equal_content_has_equal_digests_on_two_servers(client: InProcessClient) -> None:
+    other = server_with(enable_debug_command="yes").connect()
+    requests = ["SET a 1", "XADD s 1-1 f v", "XGROUP CREATE s g 0", "SET b 2 PXAT 4000000000000"]
+    for request in requests:
+        client.execute(*request.split())
+    for request in requests[3:] + requests[:3]:
+        other.execute(*request.split())
+    digest = client.execute("DEBUG", "DIGEST")
+    assert digest == other.execute("DEBUG", "DIGEST") != b"+%b\r\n" % ZEROS
+    other.execute("XACK", "s", "g", "1-1")
+    assert other.execute("DEBUG", "DIGEST") == digest
+    other.execute("XGROUP", "SETID", "s", "g", "$")
+    assert other.execute("DEBUG", "DIGEST") != digest
+
+
+def test_digests_of_values_do_not_depend_on_their_keys(client: InProcessClient) -> None:
+    for key in ("a", "b"):
+        client.execute("SET", key, "text")
+    client.execute("SET", "c", "other")
+    digests = decode(client.execute("DEBUG", "DIGEST-VALUE", "a", "b", "c", "none"))
+    assert digests[0] == digests[1] != digests[2]
+    assert [len(digest) for digest in digests] == [40] * 4
+    assert digests[3] == ZEROS
+    assert client.execute("DEBUG", "DIGEST-VALUE") == b"*0\r\n"
+
+
+def test_a_reload_saves_and_loads_everything(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("SET", "a", "text", "EX", 1000)
+    digest = client.execute("DEBUG", "DIGEST")
+    assert client.execute("DEBUG", "RELOAD") == b"+OK\r\n"
+    assert client.execute("DEBUG", "DIGEST") == digest
+    client.execute("SET", "b", "later")
+    assert client.execute("DEBUG", "RELOAD", "NOSAVE") == b"+OK\r\n"
+    assert client.execute("DEBUG", "DIGEST") == digest
+    client.execute("SET", "b", "later")
+    assert client.execute("DEBUG", "RELOAD", "nosave", "noflush", "merge") == b"+OK\r\n"
+    assert client.execute("DBSIZE") == b":3\r\n"
+
+
+def test_a_client_that_waits_goes_on_waiting_through_a_reload(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    waiting = server.connect()
+    waiting.execute("XREAD", "BLOCK", 0, "STREAMS", "s", "$")
+    client.execute("DEBUG", "RELOAD")
+    assert waiting.received() == b""
+    client.execute("XADD", "s", "1-1", "f", "v")
+    assert waiting.received().startswith(b"*1\r\n*2\r\n$1\r\ns\r\n")
+
+
+def test_the_append_only_file_can_be_loaded_again() -> None:
+    server = InProcessServer(enable_debug_command="yes", appendonly="yes")
+    client = server.connect()
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("XGROUP", "CREATE", "s", "g", "0")
+    client.execute("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+    digest = client.execute("DEBUG", "DIGEST")
+    assert client.execute("DEBUG", "LOADAOF") == b"+OK\r\n"
+    assert client.execute("DEBUG", "DIGEST") == digest
+    client.execute("XADD", "s", "2-1", "f", "v")
+    digest = client.execute("DEBUG", "DIGEST")
+    again = server.restart()
+    assert again.connect().execute("DEBUG", "DIGEST") == digest
+
+
+def test_a_reload_knows_its_options(client: InProcessClient) -> None:
+    assert client.execute("DEBUG", "RELOAD", "NOW") == (
+        b"-ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.\r\n"
+    )
+
+
+def test_nothing_is_loaded_twice_at_once(server: InProcessServer, client: InProcessClient) -> None:
+    server.instance.set_loading(True)
+    for words in (("RELOAD",), ("LOADAOF",)):
+        assert client.execute("DEBUG", *words).startswith(b"-LOADING ")
 
 
 def test_active_expiry_can_be_switched_off(

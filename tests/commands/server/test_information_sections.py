@@ -207,3 +207,36 @@ def test_keysizes_count_streams_by_entries_and_strings_by_bytes(client: InProces
     client.execute("XDEL", "s", "1-1")
     client.execute("XTRIM", "s", "MAXLEN", "0")
     assert fields(client, "keysizes")["db3_distrib_streams_items"] == "0=1"
+
+
+def test_loading_is_told_with_how_far_it_is(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    assert "loading_start_time" not in fields(client, "persistence")
+    state = server.instance.persistence
+    server.instance.set_loading(True)
+    state.loading_started_ms = server.now_ms
+    state.loading_total_bytes, state.loading_loaded_bytes = 4000, 0
+    assert fields(client, "persistence")["loading_loaded_perc"] == "0.00"
+    state.loading_loaded_bytes = 1000
+    server.now_ms += 10_000
+    found = fields(client, "persistence")
+    assert found["loading"] == "1"
+    assert found["loading_start_time"] == "1700000000"
+    assert found["loading_loaded_perc"] == "25.00"
+    assert found["loading_eta_seconds"] == "30"
+
+
+def test_sizes_of_the_append_only_file_are_told_where_there_is_one() -> None:
+    assert "aof_current_size" not in fields(InProcessServer().connect(), "persistence")
+    client = InProcessServer(appendonly="yes").connect()
+    before = fields(client, "persistence")
+    client.execute("SET", "k", "v")
+    after = fields(client, "persistence")
+    assert after["aof_enabled"] == "1"
+    assert before["aof_base_size"] == after["aof_base_size"] == before["aof_current_size"]
+    grown = int(after["aof_current_size"]) - int(before["aof_current_size"])
+    assert grown == len(
+        b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"
+    )
+    assert after["aof_buffer_length"] == after["aof_pending_bio_fsync"] == "0"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from server.inprocess import InProcessServer
@@ -33,11 +35,15 @@ def test_there_is_never_a_shutdown_to_abort() -> None:
     assert client.execute("SHUTDOWN", "ABORT", "abort") == b"-ERR No shutdown in progress.\r\n"
 
 
-def test_saving_at_the_end_is_refused_because_nothing_can_be_saved() -> None:
+def test_what_the_disk_does_not_take_is_an_error_and_the_server_goes_on() -> None:
     server = InProcessServer()
-    reply = server.connect().execute("SHUTDOWN", "SAVE")
-    assert reply.startswith(b"-ERR Rillway does not have snapshots yet")
+    server.files.fail("create", errno.ENOSPC)
+    client = server.connect()
+    assert client.execute("SHUTDOWN", "SAVE") == b"-ERR Errors trying to SHUTDOWN. Check logs.\r\n"
     assert not server.shutdown_requested
+    assert client.execute("PING") == b"+PONG\r\n"
+    assert client.execute("SHUTDOWN", "SAVE", "FORCE") == b""
+    assert server.shutdown_requested
 
 
 def test_shutdown_is_not_queued_in_a_transaction() -> None:

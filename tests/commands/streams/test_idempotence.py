@@ -1,4 +1,4 @@
-"""What streams remember of their producers: XCFGSET, XIDMPRECORD, expiry and defaults."""
+"""What streams remember of their producers: XIDMPRECORD, expiry and defaults."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import pytest
 
 from server.inprocess import InProcessServer
 from tests.commands.streams.talk import Talk
-
-SYNTAX = "ERR syntax error"
 
 
 @pytest.fixture
@@ -24,56 +22,6 @@ def remembered(client: Talk, key: str = "s") -> tuple[int, ...]:
     assert client.fields(f"XINFO STREAM {key} FULL")["iids-tracked"] == info["iids-tracked"]
     names = ("idmp-duration", "idmp-maxsize", "pids-tracked", "iids-tracked", "iids-added")
     return tuple(info[name] for name in (*names, "iids-duplicates"))
-
-
-# -- XCFGSET -----------------------------------------------------------------------------------
-
-
-def test_another_limit_makes_a_stream_forget_all_but_its_counters(client: Talk) -> None:
-    client.do("XADD s IDMP p 1 * f v")
-    assert remembered(client) == (100, 100, 1, 1, 1, 1)
-    assert client.raw("XCFGSET s IDMP-DURATION 100 idmp-maxsize 100") == b"+OK\r\n"
-    assert remembered(client) == (100, 100, 1, 1, 1, 1)
-    client.do("XCFGSET s IDMP-DURATION 86400")
-    assert remembered(client) == (86400, 100, 0, 0, 1, 1)
-    client.all("XADD s IDMP p 1 * f v", "XCFGSET s IDMP-MAXSIZE 10000")
-    assert remembered(client) == (86400, 10000, 0, 0, 2, 1)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ("", "ERR At least one parameter must be specified"),
-        ("FOO 5", SYNTAX),
-        ("IDMP-DURATION", SYNTAX),
-        ("IDMP-DURATION 5 6", SYNTAX),
-        ("IDMP-DURATION x", "ERR value is not an integer or out of range"),
-        ("IDMP-DURATION 0", "ERR IDMP-DURATION must be between 1 and 86400 seconds"),
-        ("IDMP-DURATION 86401", "ERR IDMP-DURATION must be between 1 and 86400 seconds"),
-        ("IDMP-MAXSIZE x", "ERR value is not an integer or out of range"),
-        ("IDMP-MAXSIZE 0", "ERR IDMP-MAXSIZE must be between 1 and 10000 entries"),
-        ("IDMP-MAXSIZE 10001", "ERR IDMP-MAXSIZE must be between 1 and 10000 entries"),
-        ("IDMP-DURATION 5 IDMP-DURATION 5", "ERR IDMP-DURATION specified multiple times"),
-        ("IDMP-MAXSIZE 5 IDMP-MAXSIZE 5", "ERR IDMP-MAXSIZE specified multiple times"),
-        ("IDMP-DURATION 5 IDMP-MAXSIZE 0", "ERR IDMP-MAXSIZE must be between 1 and 10000 entries"),
-    ],
-)
-def test_limits_that_do_not_fit_are_refused(client: Talk, options: str, text: str) -> None:
-    assert client.error(f"XCFGSET s {options}") == text
-    assert remembered(client)[:4] == (100, 100, 1, 1)
-
-
-def test_only_a_stream_has_limits(client: Talk) -> None:
-    client.do("SET string v")
-    assert client.error("XCFGSET missing IDMP-DURATION 5") == "ERR no such key"
-    assert client.error("XCFGSET string IDMP-DURATION 5").startswith("WRONGTYPE ")
-
-
-def test_a_change_of_limits_is_propagated_without_an_event(
-    client: Talk, events: list[tuple[str, str]], propagated: list[str]
-) -> None:
-    client.all("XCFGSET s IDMP-DURATION 100", "XCFGSET s IDMP-DURATION 5 IDMP-MAXSIZE 100")
-    assert (events, propagated) == ([], ["XCFGSET s IDMP-DURATION 5 IDMP-MAXSIZE 100"])
 
 
 # -- XIDMPRECORD -------------------------------------------------------------------------------

@@ -7,7 +7,10 @@ import pytest
 from commands.configuration import Configuration
 from commands.streams.trim import default_limit
 from server.inprocess import InProcessServer
+from storage.packed_node import PackedNode
+from storage.stream import Stream
 from tests.commands.streams.talk import Talk
+from tests.storage.snapshot.bodies import decoded, encoded
 
 SYNTAX = "ERR syntax error"
 NOT_AN_INTEGER = "ERR value is not an integer or out of range"
@@ -324,3 +327,41 @@ def test_a_trim_with_a_policy_is_propagated_as_one_that_does_the_same(
     assert "1-1" in client.ids("s") or "DELREF" in request_
     assert twin.ids("s") == client.ids("s")
     assert pending(twin) == pending(client)
+
+
+# -- streams from a snapshot -------------------------------------------------------------------
+
+
+def pack(server: InProcessServer) -> Stream:
+    """Make the stream at s what it would be after it was loaded from a snapshot."""
+    db = server.instance.databases[0]
+    stream = db.values[b"s"]
+    assert isinstance(stream, Stream)
+    packed = decoded(encoded(stream, 21), 21, trusted=True)
+    packed.serial = stream.serial
+    db.values[b"s"] = packed
+    return packed
+
+
+@pytest.mark.parametrize(
+    ("trim", "first"), [("MINID ~ 5-1", 4), ("MINID 5-1", 5), ("MAXLEN ~ 6", 4), ("MAXLEN 5", 7)]
+)
+def test_an_xadd_trims_a_stream_from_a_snapshot(
+    server: InProcessServer, client: Talk, trim: str, first: int
+) -> None:
+    pack(server)
+    assert client.do(f"XADD s {trim} 11-1 f v") == b"11-1"
+    assert client.ids("s") == [*remaining(first), "11-1"]
+
+
+def test_a_damaged_node_from_a_snapshot_is_trimmed_and_the_rest_is_served(
+    server: InProcessServer, client: Talk
+) -> None:
+    node = next(pack(server).iter_nodes())
+    assert isinstance(node, PackedNode)
+    node.listpack = b""
+    assert client.raw("XRANGE s - +").startswith(b"-ERR internal error")
+    assert client.do("XLEN s") == 10
+    assert client.do("XADD s 11-1 f v") == b"11-1"
+    assert client.do("XTRIM s MINID 4-1") == 3
+    assert client.ids("s") == [*remaining(4), "11-1"]

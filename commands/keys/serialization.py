@@ -1,0 +1,166 @@
+"""DUMP and RESTORE: a value as bytes that any server can make a key of.
+
+What RESTORE gets is validated in full, whatever `sanitize-dump-payload` says, and nothing changes
+unless it is sound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands import notifications
+from commands.arguments import INT64_MAX, Arguments, parse_int
+from commands.client import Client
+from commands.configuration import Configuration
+from commands.keys.lookup import find
+from commands.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.payload import BadChecksum, dump, restore
+from storage.snapshot.writer import SnapshotOptions
+from storage.values import Value
+
+MAX_FREQ = 255
+
+
+def snapshot_options(config: Configuration) -> SnapshotOptions:
+    """How the directives want snapshots and payloads to be written."""
+    fixed = config.rdb_stream_type
+    return SnapshotOptions(
+        compress=config.rdbcompression,
+        checksum=config.rdbchecksum,
+        stream_type=None if fixed == "auto" else int(fixed),
+    )
+
+
+@command(
+    "DUMP",
+    arity=2,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="generic",
+    since="2.6.0",
+    summary="Returns a key's value in a form that RESTORE takes.",
+    syntax="key",
+    complexity="O(N) with N the size of the value.",
+    tips=(b"nondeterministic_output",),
+)
+def dump_command(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    value = client.lookup(argv[1])
+    if value is None:
+        return replies.NIL[client.resp]
+    instance = client.instance
+    return replies.bulk(dump(value, snapshot_options(instance.config), instance.now_ms))
+
+
+@dataclass(slots=True)
+class _Options:
+    """The words behind the payload."""
+
+    replace: bool = False
+    absolute: bool = False  # the time to live is a Unix time
+    idle_s: int | None = None
+
+
+@command(
+    "RESTORE",
+    arity=-4,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"OW", b"UPDATE"),
+    group="generic",
+    since="2.6.0",
+    summary="Makes a key of what DUMP returned.",
+    syntax=("key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]"),
+    complexity="O(N) with N the size of the value.",
+    categories=("dangerous",),
+    history=(
+        ("3.0.0", "Added the option `REPLACE`."),
+        ("5.0.0", "Added the option `ABSTTL`."),
+        ("5.0.0", "Added the options `IDLETIME` and `FREQ`."),
+    ),
+)
+def restore_command(client: Client, argv: Argv) -> bytes:
+    """OK. A deadline that has come already makes no key, and removes one that was to be replaced.
+
+    Errors in Redis's order: options, BUSYKEY, the time to live, the payload. Source: Redis 7.2.
+    """
+    instance, key = client.instance, argv[1]
+    options = _parse_options(Arguments(argv, 4))
+    old = find(client, client.db, key)
+    if old is not None and not options.replace:
+        raise ReplyError(errors.BUSY_KEY)
+    deadline_ms = _parse_deadline(client, argv[2], options)
+    value = _decode(argv[3], instance.now_ms)
+    if old is not None:
+        client.remove(key)
+    if deadline_ms is not None and deadline_ms <= instance.now_ms and not client.replays:
+        _restore_nothing(client, key, old)
+        return replies.OK
+    client.store(key, value)
+    if options.idle_s is not None:
+        value.access_ms = max(instance.now_ms - options.idle_s * 1000, 0)
+    if deadline_ms is not None:
+        client.db.expire_at(key, deadline_ms)
+        if not options.absolute:
+            client.propagate(*argv[:2], b"%d" % deadline_ms, *argv[3:], b"ABSTTL")
+    client.modified(key)
+    client.notify(notifications.GENERIC, b"restore", key)
+    if old is not None:
+        instance.notify_overwritten(client.db, key, old, value)
+    return replies.OK
+
+
+def _restore_nothing(client: Client, key: bytes, old: Value | None) -> None:
+    """The deadline has come: all that is left to do is to tell of the key that went."""
+    if old is None:
+        return
+    client.modified(key)
+    client.notify(notifications.GENERIC, b"del", key)
+    client.propagate(b"DEL", key)
+
+
+def _parse_options(arguments: Arguments) -> _Options:
+    """The options. FREQ is read and forgotten: there is no LFU policy."""
+    options = _Options()
+    has_freq = False
+    while arguments:
+        word = arguments.next_keyword()
+        if word == b"REPLACE":
+            options.replace = True
+        elif word == b"ABSTTL":
+            options.absolute = True
+        elif word == b"IDLETIME" and arguments and not has_freq:
+            options.idle_s = arguments.next_int()
+            if options.idle_s < 0:
+                raise ReplyError(errors.INVALID_IDLETIME)
+        elif word == b"FREQ" and arguments and options.idle_s is None:
+            if not 0 <= arguments.next_int() <= MAX_FREQ:
+                raise ReplyError(errors.INVALID_FREQ)
+            has_freq = True
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return options
+
+
+def _parse_deadline(client: Client, text: bytes, options: _Options) -> int | None:
+    """When the key is to expire, in Unix ms; None for a time to live of 0, which means never."""
+    ttl_ms = parse_int(text)
+    if ttl_ms < 0:
+        raise ReplyError(errors.INVALID_TTL)
+    if ttl_ms == 0:
+        return None
+    if options.absolute:
+        return ttl_ms
+    # Redis lets the sum overflow, and makes no key then.
+    return min(ttl_ms + client.instance.now_ms, INT64_MAX)
+
+
+def _decode(payload: bytes, now_ms: int) -> Value:
+    try:
+        return restore(payload, now_ms)
+    except BadChecksum:
+        raise ReplyError(errors.BAD_PAYLOAD) from None
+    except CorruptSnapshot:
+        raise ReplyError(errors.BAD_DATA_FORMAT) from None

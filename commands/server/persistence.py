@@ -1,0 +1,118 @@
+"""SAVE, BGSAVE, LASTSAVE, BGREWRITEAOF: the data as files, on demand."""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.registry import (
+    ADMIN,
+    FAST,
+    LOADING,
+    NO_ASYNC_LOADING,
+    NO_MULTI,
+    NOSCRIPT,
+    STALE,
+    Argv,
+    command,
+)
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+_SAVE_FAILED = b"ERR"  # Redis says no more; its log does, and ours
+_SAVING = b"ERR Background save already in progress"
+_REWRITING = b"ERR Background append only file rewriting already in progress"
+_OTHER_CHILD = (
+    b"ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in"
+    b" order to schedule a BGSAVE whenever possible."
+)
+_REWRITE_FAILED = (
+    b"ERR Can't execute an AOF background rewriting. Please check the server logs for more"
+    b" information."
+)
+
+
+@command(
+    "SAVE",
+    arity=1,
+    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
+    group="server",
+    since="1.0.0",
+    summary="Writes a snapshot of the data, while everybody waits.",
+    complexity="O(N) where N is the total number of keys in all databases",
+)
+def save(client: Client, argv: Argv) -> bytes:
+    """OK once it is on disk. Source: redis-server 7.0.15, as all of this module."""
+    instance = client.instance
+    if instance.persistence.save_in_progress:
+        raise ReplyError(_SAVING)
+    if not instance.host.persistence.save():
+        raise ReplyError(_SAVE_FAILED)
+    return replies.OK
+
+
+@command(
+    "BGSAVE",
+    arity=-1,
+    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING,
+    group="server",
+    since="1.0.0",
+    summary="Writes a snapshot of the data in the background.",
+    syntax="[SCHEDULE]",
+    complexity="O(1)",
+    history=(("3.2.2", "The option `SCHEDULE`."),),
+)
+def bgsave(client: Client, argv: Argv) -> bytes:
+    """A line that says whether it has started or will. In a transaction it always waits."""
+    is_schedule = len(argv) > 1
+    if is_schedule and (len(argv) > 2 or argv[1].upper() != b"SCHEDULE"):
+        raise ReplyError(errors.SYNTAX)
+    instance, state = client.instance, client.instance.persistence
+    if state.save_in_progress:
+        raise ReplyError(_SAVING)
+    in_transaction = client.deny_blocking
+    if state.rewrite_in_progress or in_transaction:
+        if not is_schedule and not in_transaction:
+            raise ReplyError(_OTHER_CHILD)
+        state.save_scheduled = True
+        return replies.simple(b"Background saving scheduled")
+    if not instance.host.persistence.start_save():
+        raise ReplyError(_SAVE_FAILED)
+    return replies.simple(b"Background saving started")
+
+
+@command(
+    "LASTSAVE",
+    arity=1,
+    flags=LOADING | STALE | FAST,
+    group="server",
+    since="1.0.0",
+    summary="Returns when the data was saved last.",
+    complexity="O(1)",
+    categories=("admin", "dangerous"),
+    tips=(b"nondeterministic_output",),
+)
+def lastsave(client: Client, argv: Argv) -> bytes:
+    """Unix seconds; the time of the start, as in Redis, when nothing was saved since."""
+    return replies.integer(client.instance.persistence.last_save_ms // 1000)
+
+
+@command(
+    "BGREWRITEAOF",
+    arity=1,
+    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING,
+    group="server",
+    since="1.0.0",
+    summary="Writes the append-only file anew in the background, as short as it can be.",
+    complexity="O(1)",
+)
+def bgrewriteaof(client: Client, argv: Argv) -> bytes:
+    """A line that says whether it has started or will. It works with appendonly no, too."""
+    instance, state = client.instance, client.instance.persistence
+    if state.rewrite_in_progress:
+        raise ReplyError(_REWRITING)
+    if state.save_in_progress or client.deny_blocking:
+        state.rewrite_scheduled = True
+        state.rewrite_failures = 0  # who asks for one does not wait for the limit
+        return replies.simple(b"Background append only file rewriting scheduled")
+    if not instance.host.persistence.start_rewrite():
+        raise ReplyError(_REWRITE_FAILED)
+    return replies.simple(b"Background append only file rewriting started")

@@ -1,0 +1,146 @@
+"""XCFGSET: what a stream does besides keeping entries.
+
+    IDMP-DURATION, IDMP-MAXSIZE         how long, and how many, idempotent IDs it remembers
+    ACK-JOURNAL, ACK-JOURNAL-MAXLEN     which stream its acknowledgements are written to (Rillway's
+                                        own; commands/streams/ack_journal.py)
+
+`ACK-JOURNAL ""` turns the journal off. Its limit has a default and stays when another key is named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.arguments import INT64_MAX, Arguments, parse_int
+from commands.client import Client
+from commands.registry import FAST, WRITE, Argv, command, one_key
+from commands.streams.delivery import group_changed
+from commands.streams.idempotence import idempotence_of
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal
+from storage.entry import decode_fields
+from storage.stream import Stream
+
+MAX_DURATION_S = 86_400
+MAX_MAXSIZE = 10_000
+
+# The parameters that are numbers: the greatest value, and what is answered out of bounds.
+LIMITS = {
+    b"IDMP-DURATION": (MAX_DURATION_S, errors.IDMP_DURATION_RANGE),
+    b"IDMP-MAXSIZE": (MAX_MAXSIZE, errors.IDMP_MAXSIZE_RANGE),
+    b"ACK-JOURNAL-MAXLEN": (INT64_MAX, errors.ACK_JOURNAL_MAXLEN_RANGE),
+}
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a request sets; None for what it does not name."""
+
+    idmp_duration_s: int | None
+    idmp_maxsize: int | None
+    journal_key: bytes | None  # empty: none any more
+    journal_max_length: int | None
+
+    @property
+    def names_idempotence(self) -> bool:
+        return self.idmp_duration_s is not None or self.idmp_maxsize is not None
+
+
+@command(
+    "XCFGSET",
+    arity=-2,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="8.6.0",
+    summary="Sets what a stream remembers of its producers, and where acknowledgements go.",
+    syntax=(
+        "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]"
+        " [ACK-JOURNAL journal] [ACK-JOURNAL-MAXLEN maxlen]"
+    ),
+    complexity="O(N) with N the number of idempotent IDs that are forgotten.",
+)
+def xcfgset(client: Client, argv: Argv) -> bytes:
+    """OK. A limit of idempotent IDs that differs makes the stream forget all of them.
+
+    Source: Redis 8.6; the journal is Rillway's own.
+    """
+    key = argv[1]
+    settings = _parse_settings(argv)
+    stream = client.lookup_stream_for_write(key)
+    if stream is None:
+        raise ReplyError(errors.NO_SUCH_KEY)
+    journal = _journal(client, key, stream, settings)
+    is_changed = journal != stream.ack_journal
+    stream.ack_journal = journal
+    if settings.names_idempotence:
+        idempotence = idempotence_of(stream)
+        is_changed |= idempotence.configure(settings.idmp_duration_s, settings.idmp_maxsize)
+    if is_changed:
+        group_changed(client, key)
+    return replies.OK
+
+
+def _journal(client: Client, key: bytes, stream: Stream, settings: Settings) -> AckJournal | None:
+    """The journal that the stream is to have. Raises ReplyError."""
+    known, name = stream.ack_journal, settings.journal_key
+    if name is None:
+        if settings.journal_max_length is not None and known is None:
+            raise ReplyError(errors.ACK_JOURNAL_IS_OFF)
+        name = b"" if known is None else known.key
+    elif name:
+        _check_key(client, key, name)
+    if not name:
+        return None
+    if known is None or known.key != name:
+        limit = DEFAULT_MAX_LENGTH if known is None else known.max_length
+        return AckJournal(name, settings.journal_max_length or limit)
+    return AckJournal(name, settings.journal_max_length or known.max_length, known.skipped)
+
+
+def _check_key(client: Client, key: bytes, name: bytes) -> None:
+    """Raises ReplyError for a key that must not become a journal: it would be trimmed.
+
+    What was accepted once is accepted again, whatever the key holds by now.
+    """
+    if client.replays:
+        return
+    if name == key:
+        raise ReplyError(errors.ACK_JOURNAL_IS_SELF)
+    target = client.lookup_stream_for_write(name)
+    last = None if target is None else target.last_entry()
+    if last is not None and decode_fields(last)[::2] != FIELD_NAMES:
+        raise ReplyError(errors.ACK_JOURNAL_IN_USE)
+
+
+def _parse_settings(argv: Argv) -> Settings:
+    """Raises ReplyError."""
+    numbers: dict[bytes, int] = {}
+    journal_key: bytes | None = None
+    arguments = Arguments(argv, 2)
+    while arguments:
+        parameter = arguments.next_keyword()
+        if not arguments or (parameter not in LIMITS and parameter != b"ACK-JOURNAL"):
+            raise ReplyError(errors.SYNTAX)
+        if parameter in numbers or (parameter == b"ACK-JOURNAL" and journal_key is not None):
+            raise errors.specified_twice(parameter)
+        if parameter == b"ACK-JOURNAL":
+            journal_key = arguments.next()
+            continue
+        value = parse_int(arguments.next())
+        maximum, out_of_range = LIMITS[parameter]
+        if not 1 <= value <= maximum:
+            raise ReplyError(out_of_range)
+        numbers[parameter] = value
+    if not numbers and journal_key is None:
+        raise ReplyError(errors.XCFGSET_NOTHING)
+    settings = Settings(
+        numbers.get(b"IDMP-DURATION"),
+        numbers.get(b"IDMP-MAXSIZE"),
+        journal_key,
+        numbers.get(b"ACK-JOURNAL-MAXLEN"),
+    )
+    if journal_key == b"" and settings.journal_max_length is not None:
+        raise ReplyError(errors.ACK_JOURNAL_IS_OFF)
+    return settings

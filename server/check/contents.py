@@ -1,0 +1,86 @@
+"""What an instance holds, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import nlargest
+
+from storage.keyspace import Database
+from storage.stream import Stream
+
+# So many of the streams with the most entries are named.
+BIGGEST_STREAMS = 5
+
+
+@dataclass
+class DatabaseContents:
+    """Of one database that is not empty."""
+
+    index: int
+    keys: int = 0
+    strings: int = 0
+    streams: int = 0
+    expiring: int = 0  # keys with a time to live
+    expired: int = 0  # of these, past it
+    entries: int = 0
+    groups: int = 0
+    consumers: int = 0
+    pending: int = 0
+
+
+@dataclass
+class BigStream:
+    """One of the streams with the most entries."""
+
+    database: int
+    key: str
+    entries: int
+    groups: int
+    pending: int
+
+
+@dataclass
+class Contents:
+    """Of all databases."""
+
+    databases: list[DatabaseContents] = field(default_factory=list)
+    biggest_streams: list[BigStream] = field(default_factory=list)
+
+
+def count_contents(databases: list[Database], now_ms: int) -> Contents:
+    """Count everything. Looks at every key once."""
+    contents = Contents([_count(db, now_ms) for db in databases if len(db)])
+    streams = [
+        (value.length, db.index, key, value)
+        for db in databases
+        for key, value in db.values.items()
+        if isinstance(value, Stream)
+    ]
+    for length, index, key, stream in nlargest(BIGGEST_STREAMS, streams, key=lambda s: s[0]):
+        pending = sum(len(group.pending) for group in stream.groups.values())
+        contents.biggest_streams.append(
+            BigStream(index, printable(key), length, len(stream.groups), pending)
+        )
+    return contents
+
+
+def _count(db: Database, now_ms: int) -> DatabaseContents:
+    counts = DatabaseContents(db.index, keys=len(db), expiring=len(db.expires))
+    counts.expired = sum(db.is_expired(key, now_ms) for key in db.expires)
+    for value in db.values.values():
+        if not isinstance(value, Stream):
+            counts.strings += 1
+            continue
+        counts.streams += 1
+        counts.entries += value.length
+        counts.groups += len(value.groups)
+        for group in value.groups.values():
+            counts.consumers += len(group.consumers)
+            counts.pending += len(group.pending)
+    return counts
+
+
+def printable(text: bytes) -> str:
+    """A key for people and for JSON: what is no UTF-8 is escaped, and so are control bytes."""
+    decoded = text.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in decoded)

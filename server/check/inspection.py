@@ -1,0 +1,286 @@
+"""Looking into files of data: what they are, what is in them, where they are broken.
+
+A file is told apart by its content: a manifest, a snapshot, requests, or a snapshot with requests
+behind it. Its data is put into a server of its own, which is not on disk and that nobody can
+reach: what a server would have after loading is what is counted. It takes as much memory as that.
+
+Snapshots are read with every check, packed nodes as well, so that damage is found at its place.
+Keys of types that are not supported are counted by name, and are no fault of the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from server.check.contents import Contents, count_contents
+from server.inprocess import InProcessServer
+from server.persistence.files import Buffer, Files
+from server.persistence.filling import Filling, UnfitContent
+from server.persistence.replay import Replay, UnreplayableRequest
+from storage.append_only import manifest as manifests
+from storage.append_only.manifest import ManifestError
+from storage.append_only.reader import DamagedFile, RequestFile, TornFile
+from storage.snapshot.checksum import CHECKSUM_BYTES, NO_CHECKSUM
+from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.opcodes import MAGIC
+from storage.snapshot.reader import SnapshotReader
+from storage.snapshot.unsupported import UnsupportedValue
+
+# Is told the path, how many bytes were read, and how many there are.
+Progress = Callable[[str, int, int], object]
+
+MANIFEST, SNAPSHOT, REQUESTS, BOTH, EMPTY, UNKNOWN = (
+    "manifest",
+    "snapshot (RDB)",
+    "append-only file",
+    "append-only file with a snapshot in front",
+    "empty file",
+    "unknown file",
+)
+
+# More than any configuration has: SELECT in a file must not fail for that.
+_DATABASES = 1024
+# Behind damage, so many places that look like the begin of a request are tried.
+_MAX_RESUMPTIONS = 1000
+
+
+@dataclass
+class Problem:
+    """Where and why a file is broken."""
+
+    offset: int
+    reason: str
+    sound_bytes: int = 0  # the file would be sound if it ended here
+    is_torn: bool = False  # only its last request or transaction is incomplete
+    can_be_cut: bool = False
+    lost_bytes: int = 0  # by cutting
+    lost_requests: int = 0  # of these, those that can still be read
+
+
+@dataclass
+class FileReport:
+    """What one file is. Numbers that a kind does not have are 0, texts empty."""
+
+    path: str
+    kind: str
+    size: int
+    problem: Problem | None = None
+    version: int = 0  # of a snapshot's format
+    written_by: str = ""  # the version of Redis that it names
+    written_at_s: int = 0  # Unix time
+    checksum: str = ""  # "right", "wrong" or "none"
+    unsupported: dict[str, int] = field(default_factory=dict)  # by name of the type
+    requests: int = 0
+    last_written_s: int = 0  # the last time annotation
+    refused: dict[str, int] = field(default_factory=dict)  # requests without effect, by command
+    fixed: str = ""  # what was done about the problem
+
+
+@dataclass
+class Report:
+    """What was found out about one argument: a file, or a manifest and its files."""
+
+    path: str
+    files: list[FileReport]
+    contents: Contents
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is broken, or what was is fixed."""
+        return all(file.problem is None or file.fixed for file in self.files)
+
+
+class Inspector:
+    """Inspects one argument."""
+
+    def __init__(self, files: Files, now_ms: int, progress: Progress) -> None:
+        self._files = files
+        self._now_ms = now_ms
+        self._progress = progress
+        self._server = InProcessServer(now_ms, databases=str(_DATABASES))
+        self._instance = self._server.instance
+        self._reports: list[FileReport] = []
+
+    def inspect(self, path: str) -> Report:
+        """Look into a file, or into all files of a manifest. Raises OSError."""
+        buffer = self._files.buffer(path)
+        report = FileReport(path, _kind(buffer), len(buffer))
+        self._reports.append(report)
+        if report.kind == MANIFEST:
+            self._inspect_manifest(report, bytes(buffer))
+        else:
+            self._inspect_data(report, buffer, may_be_torn=True)
+        return Report(path, self._reports, count_contents(self._instance.databases, self._now_ms))
+
+    # -- manifests -----------------------------------------------------------------------------
+
+    def _inspect_manifest(self, report: FileReport, data: bytes) -> None:
+        try:
+            manifest = manifests.parse(data)
+        except ManifestError as error:
+            lines = data.split(b"\n")[: max(0, error.line_number - 1)]
+            offset = sum(len(line) + 1 for line in lines)
+            report.problem = Problem(offset, f"line {error.line_number}: {error.reason}")
+            return
+        directory = os.path.dirname(report.path) or "."
+        for part in manifest.loaded:
+            path = f"{directory}/{part.name}"
+            if not self._files.exists(path):
+                report.problem = Problem(0, f"it names {part.name}, and there is no such file")
+                return
+        self._inspect_parts([f"{directory}/{part.name}" for part in manifest.loaded])
+
+    def _inspect_parts(self, paths: list[str]) -> None:
+        """Look into one file after the other, up to the first that is broken."""
+        sizes = [self._files.size(path) for path in paths]
+        for index, path in enumerate(paths):
+            buffer = self._files.buffer(path)
+            report = FileReport(path, _kind(buffer), len(buffer))
+            self._reports.append(report)
+            self._inspect_data(report, buffer, may_be_torn=not any(sizes[index + 1 :]))
+            if report.kind == EMPTY and path.endswith(".rdb"):
+                report.problem = Problem(0, "it is empty, which no snapshot is")
+            if report.problem is not None:
+                return
+
+    # -- data ----------------------------------------------------------------------------------
+
+    def _inspect_data(self, report: FileReport, buffer: Buffer, *, may_be_torn: bool) -> None:
+        position = 0
+        if report.kind == SNAPSHOT:
+            position = self._inspect_snapshot(report, buffer)
+            if report.problem is None and position < report.size:
+                report.kind = BOTH
+        if report.kind in (REQUESTS, BOTH):
+            self._inspect_requests(report, buffer, position, may_be_torn)
+        elif report.kind == UNKNOWN:
+            report.problem = Problem(
+                0, f"neither a manifest, a snapshot nor requests: {buffer[:8]!r}"
+            )
+
+    def _inspect_snapshot(self, report: FileReport, buffer: Buffer) -> int:
+        """Where the snapshot ends."""
+        reader = None
+        try:
+            reader = SnapshotReader(
+                buffer, skip_unsupported=True, whole_file=False, now_ms=self._now_ms
+            )
+            filling = Filling(self._instance, reader, now_ms=self._now_ms, keeps_expired=True)
+            for position in filling.steps():
+                self._progress(report.path, position, report.size)
+            stored = buffer[reader.end - CHECKSUM_BYTES : reader.end]
+            report.checksum = "none" if stored == NO_CHECKSUM else "right"
+        except (CorruptSnapshot, UnsupportedValue, UnfitContent) as error:
+            report.problem = Problem(error.offset, str(error))
+            if "checksum" in str(error):
+                report.checksum = "wrong"
+        if reader is None:
+            return 0
+        report.version = reader.version
+        report.written_by = reader.aux.get(b"redis-ver", b"").decode("latin-1")
+        created = reader.aux.get(b"ctime", b"")
+        report.written_at_s = int(created) if created.isdigit() else 0
+        report.unsupported = dict(reader.skipped)
+        return reader.end
+
+    def _inspect_requests(
+        self, report: FileReport, buffer: Buffer, position: int, may_be_torn: bool
+    ) -> None:
+        file = RequestFile(buffer, position)
+        replay = Replay(self._instance, report.path)
+        try:
+            for batch in file.batches():
+                replay.run(batch)
+                self._progress(report.path, file.position, report.size)
+            if replay.open_unit_offset is not None:
+                report.problem = _torn(replay.open_unit_offset, "the last transaction has no end")
+        except TornFile as error:
+            report.problem = _torn(error.offset, "the last request is not complete")
+        except DamagedFile as error:
+            report.problem = _damaged(buffer, file.position, error)
+        except UnreplayableRequest as error:
+            report.problem = Problem(error.offset, error.reason, sound_bytes=error.unit_offset)
+        report.requests = replay.requests
+        report.last_written_s = file.timestamp_s or 0
+        report.refused = {name.decode(): count for name, count in replay.refusals.items()}
+        if report.problem is not None:
+            if replay.open_unit_offset is not None:
+                report.problem.sound_bytes = replay.open_unit_offset
+            _weigh(report.problem, buffer, may_be_torn)
+
+
+def _kind(buffer: Buffer) -> str:
+    """What a file is, by how it begins."""
+    if not buffer:
+        return EMPTY
+    begin = buffer[:4096]
+    if begin.startswith(MAGIC):
+        return SNAPSHOT
+    if begin.startswith(b"*"):
+        return REQUESTS
+    lines = begin.split(b"\n")
+    first = next((line for line in lines if not line.startswith(b"#")), b"")
+    if first.startswith(b"file ") or (begin.startswith(b"#") and not first):
+        return MANIFEST if not begin.startswith(b"#TS:") else REQUESTS
+    return REQUESTS if begin.startswith(b"#") else UNKNOWN
+
+
+def _torn(offset: int, reason: str) -> Problem:
+    return Problem(offset, reason, sound_bytes=offset, is_torn=True)
+
+
+def _damaged(buffer: Buffer, request_offset: int, error: DamagedFile) -> Problem:
+    """Damage in the request at `request_offset`.
+
+    Zeros up to the end are what some file systems leave of a write that a power failure has
+    interrupted: they are as good as torn.
+    """
+    if buffer[-1:] == b"\0" and _is_torn(buffer[request_offset:].rstrip(b"\0")):
+        return _torn(request_offset, "the last request is not complete, but for zero bytes")
+    reason = f"{error.expected} expected, found {error.found[:16]!r}"
+    return Problem(error.offset, reason, sound_bytes=request_offset)
+
+
+def _is_torn(data: bytes) -> bool:
+    """Whether data is the begin of a request."""
+    try:
+        for _ in RequestFile(data).batches():
+            return False
+    except TornFile:
+        return True
+    except DamagedFile:
+        return False
+    return True
+
+
+def _weigh(problem: Problem, buffer: Buffer, may_be_torn: bool) -> None:
+    """Find out what would be lost by cutting the file where it is sound."""
+    problem.can_be_cut = may_be_torn
+    problem.lost_bytes = len(buffer) - problem.sound_bytes
+    if not problem.is_torn:
+        problem.lost_requests = _count_requests_behind(buffer, problem.offset)
+
+
+def _count_requests_behind(buffer: Buffer, offset: int) -> int:
+    """How many requests can be read from the first place behind damage where one begins."""
+    mark = buffer.find(b"\r\n*", offset)
+    for _ in range(_MAX_RESUMPTIONS):
+        if mark < 0:
+            break
+        count = _count_requests(buffer, mark + 2)
+        if count:
+            return count
+        mark = buffer.find(b"\r\n*", mark + 1)
+    return 0
+
+
+def _count_requests(buffer: Buffer, position: int) -> int:
+    count = 0
+    try:
+        for batch in RequestFile(buffer, position).batches():
+            count += len(batch.requests)
+    except (TornFile, DamagedFile):
+        pass
+    return count

@@ -1,0 +1,113 @@
+"""Reports as text for people, and as JSON for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+
+from server.check.contents import Contents, DatabaseContents
+from server.check.inspection import BOTH, MANIFEST, SNAPSHOT, FileReport, Problem, Report
+
+
+def as_json(reports: list[Report]) -> str:
+    """A list with an object for each report; the fields are those of the dataclasses."""
+    objects = [{**dataclasses.asdict(report), "is_sound": report.is_sound} for report in reports]
+    return json.dumps(objects, indent=2)
+
+
+def as_text(report: Report) -> str:
+    """A paragraph for each file, and what is in them together."""
+    lines: list[str] = []
+    for file in report.files:
+        lines += _describe_file(file)
+    if len(report.files) > 1 or report.files[0].kind != MANIFEST:
+        lines += _describe_contents(report.contents)
+    return "\n".join(lines)
+
+
+def _describe_file(file: FileReport) -> list[str]:
+    state = "sound"
+    if file.problem is not None:
+        state = f"BROKEN at offset {file.problem.offset:,}"
+    lines = [f"{file.path}: {file.kind}, {file.size:,} bytes: {state}"]
+    if file.kind in (SNAPSHOT, BOTH):
+        lines.append(_row("format", f"version {file.version}, checksum {_checksum(file)}"))
+    if file.written_by or file.written_at_s:
+        when = f", {_date(file.written_at_s)}" if file.written_at_s else ""
+        lines.append(_row("written by", f"Redis {file.written_by or '?'} or as such{when}"))
+    if file.requests:
+        until = f", the last from {_date(file.last_written_s)}" if file.last_written_s else ""
+        lines.append(_row("requests", f"{file.requests:,}{until}"))
+    for name, count in sorted(file.unsupported.items()):
+        lines.append(_row("unsupported", f"{count:,} of type {name}"))
+    for name, count in sorted(file.refused.items()):
+        lines.append(_row("no effect", f"{count:,} x {name}"))
+    if file.problem is not None:
+        lines += _describe_problem(file, file.problem)
+    if file.fixed:
+        lines.append(_row("fixed", file.fixed))
+    return lines
+
+
+def _checksum(file: FileReport) -> str:
+    return {"": "not reached", "none": "none (rdbchecksum no)"}.get(file.checksum, file.checksum)
+
+
+def _describe_problem(file: FileReport, problem: Problem) -> list[str]:
+    lines = [_row("problem", problem.reason)]
+    if problem.sound_bytes:
+        lines.append(_row("sound", f"the first {problem.sound_bytes:,} bytes"))
+    if problem.lost_bytes:
+        behind = f", with {problem.lost_requests:,} requests that can still be read"
+        text = f"{problem.lost_bytes:,} bytes{behind if problem.lost_requests else ''}"
+        lines.append(_row("behind it", text))
+    if file.fixed:
+        return lines
+    if problem.can_be_cut:
+        lines.append(_row("repair", f"rillway check --fix {file.path}"))
+    elif problem.sound_bytes:
+        lines.append(_row("repair", "none here: other files of the manifest follow this one"))
+    else:
+        lines.append(_row("repair", "none: take the file from a copy"))
+    return lines
+
+
+def _describe_contents(contents: Contents) -> list[str]:
+    if not contents.databases:
+        return [_row("contents", "no keys")]
+    lines = []
+    for db in contents.databases:
+        lines.append(_row(f"database {db.index}", _keys(db)))
+        if db.streams:
+            lines.append(
+                _row(
+                    "streams",
+                    f"{db.entries:,} entries, {db.groups:,} groups, {db.consumers:,} consumers,"
+                    f" {db.pending:,} pending",
+                )
+            )
+    for stream in contents.biggest_streams:
+        lines.append(
+            _row(
+                "large stream",
+                f"{stream.key} (database {stream.database}): {stream.entries:,} entries,"
+                f" {stream.groups:,} groups, {stream.pending:,} pending",
+            )
+        )
+    return lines
+
+
+def _keys(db: DatabaseContents) -> str:
+    text = f"{db.keys:,} keys: {db.streams:,} streams, {db.strings:,} strings"
+    if db.expiring:
+        text += f"; {db.expiring:,} with a time to live, {db.expired:,} past it"
+    return text
+
+
+def _row(name: str, text: str) -> str:
+    return f"  {name:<14}{text}"
+
+
+def _date(unix_s: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(unix_s))

@@ -1,0 +1,279 @@
+"""The child process that saves or rewrites while the server goes on, one at a time.
+
+A fork has the data as they were at that moment, for as long as it takes: the operating system
+copies a page of memory when one of the two writes to it. `ForkedChildren` makes one; tests run the
+task at once, in the same process, and say when its end is heard of (inprocess_children.py).
+
+What the child is: no loop, no garbage collection, no descriptors but the standard ones and the pipe
+on which it reports, and the default signal handlers. So SIGUSR1 ends it at any moment, which is how
+the server calls it off (as in Redis, that is no failure), and SIGINT, which a terminal sends to
+both, is left to the server. It leaves by `os._exit`: nothing of the server's is torn down in it.
+
+Its result is its exit status. The pipe carries progress, and why it failed.
+
+Source: Redis 7.2, of which the reports, the signal and the exit are kept.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic, perf_counter_ns
+from typing import NoReturn, Protocol
+
+from commands.instance import Instance
+from commands.persistence import PersistenceState
+from server.persistence.files import Files
+
+CALLED_OFF = signal.SIGUSR1
+# At most one report in a second, and asking for the memory takes no more than 1% of the time.
+_REPORT_SECONDS = 1.0
+_REPORT_SHARE = 100
+
+
+class Child(Protocol):
+    """What a task knows of the process that it runs in."""
+
+    pid: int
+    files: Files
+
+    def report(self, keys: int) -> None:
+        """Tell the server how many keys are done."""
+
+    def has_server(self) -> bool:
+        """Whether the server that started it still lives; a file of an orphan is not wanted."""
+
+
+Task = Callable[[Child], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the child has told."""
+
+    keys: int = 0
+    copied_bytes: int = 0  # memory that is not shared with the server any more
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a child ended. Without a signal and an error it has succeeded."""
+
+    pid: int
+    signal: int = 0  # that killed it
+    error: str = ""  # why it failed
+    progress: Progress = Progress()
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether all of the task is done."""
+        return not self.signal and not self.error
+
+    @property
+    def was_called_off(self) -> bool:
+        """Whether the server wanted it to end: that is no failure."""
+        return self.signal == CALLED_OFF
+
+
+class Children(Protocol):
+    """At most one child."""
+
+    progress: Progress  # of the child that lives
+    fork_us: int  # how long the last fork held the server up
+
+    def start(self, task: Task) -> int:
+        """Run `task` in a child; its process ID. There must be none. Raises OSError."""
+
+    def poll(self) -> Ending | None:
+        """Read its reports; its ending, once, if it has ended."""
+
+    def kill(self) -> Ending:
+        """Call the child off and wait for its end."""
+
+
+def start_child(instance: Instance, children: Children, task: Task) -> int:
+    """Start one and account for it: INFO, and the latency event `fork`. Raises OSError."""
+    pid = children.start(task)
+    instance.stats.forks += 1
+    instance.stats.latest_fork_us = children.fork_us
+    fork_ms, threshold_ms = children.fork_us // 1000, instance.config.latency_monitor_threshold
+    if threshold_ms and fork_ms >= threshold_ms:
+        instance.latency.sample(b"fork", fork_ms, instance.now_ms)
+    state = instance.persistence
+    state.child_keys_total = sum(map(len, instance.databases))
+    note_progress(state, Progress(), instance.now_ms)
+    state.child_copied_peak_bytes = 0
+    return pid
+
+
+def note_progress(state: PersistenceState, progress: Progress, now_ms: int) -> None:
+    """What INFO tells of the child that lives."""
+    if progress.copied_bytes != state.child_copied_bytes:
+        state.child_copied_at_ms = now_ms
+    state.child_keys_processed = progress.keys
+    state.child_copied_bytes = progress.copied_bytes
+    state.child_copied_peak_bytes = max(state.child_copied_peak_bytes, progress.copied_bytes)
+
+
+class ForkedChildren:
+    """Children by fork."""
+
+    def __init__(self, files: Files) -> None:
+        self.progress = Progress()
+        self.fork_us = 0
+        self._files = files
+        self._pid = 0
+        self._pipe = -1
+        self._unread = b""  # the beginning of a report
+        self._error = ""
+
+    def start(self, task: Task) -> int:
+        """See `Children.start`."""
+        assert not self._pid, "one child at a time"
+        reading, writing = os.pipe()
+        # A collection in the server writes to every object that it looks at, and would so have
+        # every page copied: there is none until the child is gone. (To freeze what is there would
+        # do as well, but to thaw it makes one long collection of everything afterwards.)
+        gc.disable()
+        server_pid, start_ns = os.getpid(), perf_counter_ns()
+        try:
+            pid = os.fork()
+        except OSError:
+            gc.enable()
+            os.close(reading)
+            os.close(writing)
+            raise
+        if not pid:
+            _live(task, writing, self._files, server_pid)
+        self.fork_us = (perf_counter_ns() - start_ns) // 1000
+        os.close(writing)
+        os.set_blocking(reading, False)
+        self._pid, self._pipe = pid, reading
+        self._unread, self._error, self.progress = b"", "", Progress()
+        return pid
+
+    def poll(self) -> Ending | None:
+        """See `Children.poll`."""
+        if not self._pid:
+            return None
+        self._read_reports()
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        return self._ended(status) if pid else None
+
+    def kill(self) -> Ending:
+        """See `Children.kill`."""
+        assert self._pid, "there is no child"
+        os.kill(self._pid, CALLED_OFF)
+        return self._ended(os.waitpid(self._pid, 0)[1])
+
+    def _ended(self, status: int) -> Ending:
+        self._read_reports()
+        os.close(self._pipe)
+        gc.enable()
+        pid, self._pid = self._pid, 0
+        if os.WIFSIGNALED(status):
+            return Ending(pid, signal=os.WTERMSIG(status), progress=self.progress)
+        error = "" if status == 0 else self._error or f"exit status {os.WEXITSTATUS(status)}"
+        return Ending(pid, error=error, progress=self.progress)
+
+    def _read_reports(self) -> None:
+        while True:
+            try:
+                data = os.read(self._pipe, 65536)
+            except BlockingIOError:
+                return
+            if not data:
+                return
+            *lines, self._unread = (self._unread + data).split(b"\n")
+            for line in lines:
+                self._take_report(line)
+
+    def _take_report(self, line: bytes) -> None:
+        kind, _, text = line.partition(b" ")
+        if kind == b"failed":
+            self._error = text.decode("unicode_escape")
+        else:
+            keys, copied_bytes = text.split()
+            self.progress = Progress(int(keys), int(copied_bytes))
+
+
+class ForkedChild:
+    """`Child` in a process of its own; `pipe` leads to the server."""
+
+    def __init__(self, pipe: int, files: Files, server_pid: int) -> None:
+        self.pid = os.getpid()
+        self.files = files
+        self._pipe = pipe
+        self._server_pid = server_pid
+        self._keys = 0
+        self._next_report_s = 0.0
+
+    def report(self, keys: int) -> None:
+        """See `Child.report`."""
+        self._keys = keys
+        now_s = monotonic()
+        if now_s >= self._next_report_s:
+            self.report_now()
+            cost_s = monotonic() - now_s
+            self._next_report_s = now_s + max(_REPORT_SECONDS, _REPORT_SHARE * cost_s)
+
+    def report_now(self) -> None:
+        """A line for the server."""
+        os.write(self._pipe, b"keys %d %d\n" % (self._keys, _copied_bytes()))
+
+    def report_failure(self, error: BaseException) -> None:
+        """Why the task is not done; of a defect the whole story."""
+        known = isinstance(error, OSError)
+        text = str(error) if known else "".join(traceback.format_exception(error))
+        os.write(self._pipe, b"failed %b\n" % text.encode("unicode_escape"))
+
+    def has_server(self) -> bool:
+        """See `Child.has_server`."""
+        return os.getppid() == self._server_pid
+
+
+def _live(task: Task, pipe: int, files: Files, server_pid: int) -> NoReturn:
+    """The whole life of a child."""
+    status = 1
+    try:
+        _forget_the_server(pipe)
+        child = ForkedChild(pipe, files, server_pid)
+        try:
+            task(child)
+            child.report_now()
+            status = 0
+        except BaseException as error:
+            child.report_failure(error)
+    finally:
+        os._exit(status)
+
+
+def _forget_the_server(pipe: int) -> None:
+    """Let go of its signals and its descriptors.
+
+    A connection that the server closes is closed for the client only when nobody has it open.
+    """
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGHUP, CALLED_OFF):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in os.listdir("/dev/fd"):
+        descriptor = int(name)
+        if descriptor > 2 and descriptor != pipe:
+            # It is listed, but may be the listing's own.
+            os.closerange(descriptor, descriptor + 1)
+
+
+def _copied_bytes() -> int:
+    """What of the memory is this process's alone: pages that either has written to since."""
+    try:
+        with open("/proc/self/smaps_rollup", "rb") as lines:
+            return sum(
+                int(line.split()[1]) * 1024 for line in lines if line[:13] == b"Private_Dirty"
+            )
+    except OSError:
+        return 0  # only Linux tells

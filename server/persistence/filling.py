@@ -1,0 +1,95 @@
+"""Putting the content of a snapshot into an instance's databases.
+
+The values are stored as they are: nobody is told, and nothing is propagated. Keys that have expired
+are left out or kept, as the caller says: an append-only file's base keeps them, because the
+requests behind it may tell more about them (PERSIST).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commands.instance import Instance
+from storage.keyspace import Database
+from storage.snapshot.reader import SnapshotItem, SnapshotReader, StringBatch
+from storage.stream import Stream
+
+
+class UnfitContent(Exception):
+    """What is at `offset` has no place in this instance."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(f"{reason} (at offset {offset})")
+        self.offset = offset
+        self.reason = reason
+
+
+class Filling:
+    """One snapshot and where it goes. The counts are of keys."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        reader: SnapshotReader,
+        *,
+        now_ms: int,
+        keeps_expired: bool,
+        replaces: bool = False,
+    ) -> None:
+        """`replaces`: a key that is there already gives way; else it is an error."""
+        self.loaded = self.expired = 0
+        self._instance = instance
+        self._reader = reader
+        self._now_ms = now_ms
+        self._keeps_expired = keeps_expired
+        self._replaces = replaces
+
+    def steps(self) -> Iterator[int]:
+        """Put everything in; yields, often, up to where the buffer is read.
+
+        Raises CorruptSnapshot, UnsupportedValue (see SnapshotReader) and UnfitContent.
+        """
+        for part in self._reader.batches():
+            if isinstance(part, StringBatch):
+                self._store_strings(part)
+            else:
+                self._store(part)
+            yield self._reader.end
+
+    def _store(self, item: SnapshotItem) -> None:
+        expires_ms = item.expires_ms
+        if expires_ms is not None and expires_ms < self._now_ms and not self._keeps_expired:
+            self.expired += 1
+            return
+        db = self._database(item.db_index, item.offset)
+        if item.key in db:
+            if not self._replaces:
+                raise UnfitContent(
+                    item.offset, f"key {item.key!r} of database {item.db_index} comes twice"
+                )
+            db.persist(item.key)
+        db.set(item.key, item.value)
+        if expires_ms is not None:
+            db.expire_at(item.key, max(0, expires_ms))
+        value = item.value
+        if isinstance(value, Stream) and value.idempotence is not None:
+            self._instance.idempotence.watch(value.idempotence)
+        self.loaded += 1
+
+    def _store_strings(self, batch: StringBatch) -> None:
+        db = self._database(batch.db_index, batch.offsets[0])
+        if db.add_all(batch.keys, batch.values):
+            self.loaded += len(batch.keys)
+            return
+        for key, value, offset in zip(batch.keys, batch.values, batch.offsets, strict=True):
+            self._store(SnapshotItem(batch.db_index, key, value, None, None, offset))
+
+    def _database(self, index: int, offset: int) -> Database:
+        databases = self._instance.databases
+        if index >= len(databases):
+            raise UnfitContent(
+                offset,
+                f"database {index}, but the directive databases is {len(databases)}: start with"
+                f" --databases {index + 1} or more",
+            )
+        return databases[index]

@@ -1,0 +1,419 @@
+"""Loading: from the files of a server that has ended to the data it had.
+
+What is loaded is what Redis would load. With `appendonly yes` these are the files that the manifest
+names, the base and then the increments; or the single file of Redis 6 and older, if it is there and
+no manifest names others; or nothing, even if there is a snapshot. With `appendonly no` it is the
+snapshot (`dbfilename`). Each file is told apart by its content: a snapshot, requests, or a snapshot
+with requests behind it.
+
+A file that breaks off within its last request was being written when the server ended: what is torn
+is cut off, on disk as well, and the log says how many bytes (aof-load-truncated). That holds for
+the last file, and for one with only empty files behind it. Everything else that is wrong stops the
+loading with `LoadFailed`: nothing is repaired here, see `rillway check`.
+
+The work comes in slices (`steps`), so that clients can be told -LOADING in between, and signals
+are heard. The collector of garbage is switched off meanwhile: it would look again and again at what
+is only getting more.
+
+Source: redis-server 7.0.15, tried out. Different on purpose: a torn file with others behind it is
+left as it is (Redis cuts it, and then fails); an empty base that should be a snapshot, and
+increments without a manifest, stop the start (Redis takes them for no data, and overwrites the
+latter).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from commands.instance import Instance
+from server.persistence.files import Buffer, Files
+from server.persistence.filling import Filling, UnfitContent
+from server.persistence.replay import Replay, UnreplayableRequest
+from storage.append_only import manifest as manifests
+from storage.append_only.manifest import Manifest, ManifestError, Part
+from storage.append_only.reader import DamagedFile, RequestFile, TornFile
+from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.reader import SnapshotReader
+from storage.snapshot.unsupported import UnsupportedValue
+from storage.stream import Stream
+from storage.values import Value
+
+SNAPSHOT_MAGIC = b"REDIS"
+
+# So long, about, the loop waits for a slice.
+SLICE_US = 50_000
+PROGRESS_US = 5_000_000
+_MEBIBYTE = 1 << 20
+
+
+# The work in slices; `close` calls off what is left of it.
+Slices: TypeAlias = Generator[None, None, None]
+
+
+class LoadFailed(Exception):
+    """The data cannot be loaded: the text says what is wrong where, and what can be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to load."""
+
+    path: str
+    size: int
+    may_be_torn: bool  # it may break off: nothing that was written later follows it
+
+
+class Loader:
+    """Loads what the configuration says into an instance that is empty."""
+
+    def __init__(self, instance: Instance, files: Files) -> None:
+        self._instance = instance
+        self._files = files
+        self._log = instance.host.log
+        self._clock_us = instance.host.clock_us
+        self._state = instance.persistence
+        self._loaded_bytes = 0  # of the files before the present one
+        self._slice_us = self._progress_us = self._started_us = 0  # when each began
+        self.replaces_keys = False  # DEBUG RELOAD MERGE
+
+    def run(self) -> None:
+        """Load everything. Raises LoadFailed."""
+        for _ in self.steps():
+            pass
+
+    def steps(self) -> Slices:
+        """Load everything, in slices. Raises LoadFailed."""
+        if self._instance.config.appendonly:
+            yield from self.append_only_steps()
+        else:
+            yield from self.snapshot_steps()
+
+    def append_only_steps(self) -> Slices:
+        """Load the append-only file."""
+        with _failing_with_system_errors():
+            sources = self._append_only_sources()
+        if not sources:
+            self._warn_of_ignored_snapshot()
+            return
+        yield from self._load_all(sources, is_append_only=True)
+        self._log("notice", f"DB loaded from append only file: {self._seconds()} seconds")
+
+    def snapshot_steps(self) -> Slices:
+        """Load the snapshot."""
+        path = self._instance.config.dbfilename
+        if not self._files.exists(path):
+            return
+        with _failing_with_system_errors():
+            sources = [Source(path, self._files.size(path), may_be_torn=False)]
+        yield from self._load_all(sources, is_append_only=False)
+        self._log("notice", f"DB loaded from disk: {self._seconds()} seconds")
+
+    # -- which files ---------------------------------------------------------------------------
+
+    def _append_only_sources(self) -> list[Source]:
+        """The files of the append-only file, in the order in which they are loaded."""
+        paths = self._append_only_paths()
+        for path in paths:
+            if not self._files.exists(path):
+                raise LoadFailed(
+                    f"The manifest names {path}, and there is no such file. Without it the data is"
+                    " not complete; put it back, or take the data from a copy."
+                )
+        sizes = [self._files.size(path) for path in paths]
+        for path, size in zip(paths, sizes, strict=True):
+            if not size and path.endswith(".base.rdb"):
+                raise LoadFailed(
+                    f"{path} is empty, which no snapshot is: its content is lost. Take it from a"
+                    " copy; without it the data is not complete."
+                )
+        return [
+            Source(path, size, may_be_torn=not any(sizes[index + 1 :]))
+            for index, (path, size) in enumerate(zip(paths, sizes, strict=True))
+        ]
+
+    def _append_only_paths(self) -> list[str]:
+        config = self._instance.config
+        directory, single = config.appenddirname, config.appendfilename
+        manifest_path = f"{directory}/{single}.manifest"
+        manifest = Manifest()
+        if self._files.exists(manifest_path):
+            try:
+                manifest = manifests.parse(bytes(self._files.buffer(manifest_path)))
+            except ManifestError as error:
+                place = f", line {error.line_number}: {error.line!r}" if error.line_number else ""
+                raise LoadFailed(f"{manifest_path}: {error.reason}{place}") from None
+        else:
+            self._refuse_nameless_increments(directory, manifest_path)
+        paths = [f"{directory}/{part.name}" for part in manifest.loaded]
+        # The single file of Redis 6, which AppendOnlyDirectory makes the base; that may have been
+        # interrupted between the manifest and the move.
+        is_single = manifest in (Manifest(), Manifest(Part(single, 1, manifests.BASE)))
+        if is_single and self._files.exists(single) and not any(map(self._files.exists, paths)):
+            return [single]
+        return paths
+
+    def _refuse_nameless_increments(self, directory: str, manifest_path: str) -> None:
+        """Without its manifest an append-only file would be taken for none, and overwritten.
+
+        A first start that was interrupted leaves increments, too, but empty ones.
+        """
+        if not self._files.exists(directory):
+            return
+        for name in self._files.names(directory):
+            path = f"{directory}/{name}"
+            is_increment = name.startswith(f"{self._instance.config.appendfilename}.")
+            if is_increment and name.endswith(".incr.aof") and self._files.size(path):
+                raise LoadFailed(
+                    f"There is no {manifest_path}, but {path} holds data. Put the manifest back,"
+                    " or move the files away to start with no data."
+                )
+
+    def _warn_of_ignored_snapshot(self) -> None:
+        path = self._instance.config.dbfilename
+        if self._files.exists(path):
+            self._log(
+                "warning",
+                f"There is no append-only file yet, so the start is with no data: {path} is NOT"
+                " loaded while appendonly is yes. To take its data over, start with --appendonly"
+                " no and switch it on with CONFIG SET appendonly yes.",
+            )
+
+    # -- the whole -----------------------------------------------------------------------------
+
+    def _load_all(self, sources: list[Source], *, is_append_only: bool) -> Iterator[None]:
+        state = self._state
+        now_us = self._clock_us()
+        self._slice_us = self._progress_us = self._started_us = now_us
+        state.loading_started_ms = now_us // 1000
+        state.loading_total_bytes = sum(source.size for source in sources)
+        state.loading_loaded_bytes = 0
+        state.loaded_keys = state.expired_keys_on_load = state.skipped_keys_on_load = 0
+        self._instance.set_loading(True)
+        try:
+            with _without_garbage_collection(), _failing_with_system_errors():
+                for source in sources:
+                    yield from self._load(source, is_append_only)
+                    self._loaded_bytes += source.size
+        finally:
+            self._instance.set_loading(False)
+
+    def _load(self, source: Source, is_append_only: bool) -> Iterator[None]:
+        """Load one file."""
+        started_us = self._clock_us()
+        buffer = self._files.buffer(source.path)
+        position = 0
+        if not is_append_only or buffer[: len(SNAPSHOT_MAGIC)] == SNAPSHOT_MAGIC:
+            position = yield from self._load_snapshot(source, buffer, is_append_only)
+        if is_append_only:
+            yield from self._load_requests(source, buffer, position)
+            seconds = (self._clock_us() - started_us) / 1e6
+            self._log("notice", f"DB loaded from {source.path}: {seconds:.3f} seconds")
+
+    def _pause(self, position: int) -> Iterator[None]:
+        """Let others do something, if the slice is over. `position`: up to where a file is read."""
+        now_us = self._clock_us()
+        state = self._state
+        state.loading_loaded_bytes = self._loaded_bytes + position
+        if 0 <= now_us - self._slice_us < SLICE_US:  # below 0: the clock was set back
+            return
+        if not 0 <= now_us - self._progress_us < PROGRESS_US:
+            self._progress_us = now_us
+            self._log("notice", self._progress(now_us))
+        yield
+        self._slice_us = self._clock_us()
+
+    def _progress(self, now_us: int) -> str:
+        loaded, total = self._state.loading_loaded_bytes, self._state.loading_total_bytes
+        left_s = (now_us - self._started_us) / 1e6 * (total - loaded) / max(1, loaded)
+        return (
+            f"Loading: {100 * loaded / total:.0f}% ({loaded / _MEBIBYTE:.1f} of"
+            f" {total / _MEBIBYTE:.1f} MB), about {left_s:.0f} seconds left"
+        )
+
+    def _seconds(self) -> str:
+        return f"{(self._clock_us() - self._started_us) / 1e6:.3f}"
+
+    def _loaded_so_far(self) -> str:
+        """What an operator wants to know before deciding what to do about a damage."""
+        keys = entries = 0
+        for db in self._instance.databases:
+            keys += len(db)
+            entries += sum(v.length for v in db.values.values() if isinstance(v, Stream))
+        return f"Up to there: {keys} keys, {entries} entries of streams."
+
+    # -- snapshots -----------------------------------------------------------------------------
+
+    def _load_snapshot(
+        self, source: Source, buffer: Buffer, is_base: bool
+    ) -> Generator[None, None, int]:
+        """Load a snapshot; returns where it ends."""
+        config, state = self._instance.config, self._state
+        now_ms = self._clock_us() // 1000
+        try:
+            reader = SnapshotReader(
+                buffer,
+                skip_unsupported=config.rdb_skip_unsupported,
+                verify_checksum=config.rdbchecksum,
+                now_ms=now_ms,
+            )
+            filling = Filling(
+                self._instance,
+                reader,
+                now_ms=now_ms,
+                keeps_expired=is_base,
+                replaces=self.replaces_keys,
+            )
+            for position in filling.steps():
+                yield from self._pause(position)
+        except UnsupportedValue as error:
+            raise LoadFailed(
+                f"{source.path}: {error}. Start with --rdb-skip-unsupported yes to leave out what"
+                " is not supported; it is then lost with the next snapshot or rewrite."
+            ) from None
+        except (CorruptSnapshot, UnfitContent) as error:
+            raise LoadFailed(
+                f"{source.path} cannot be loaded: {error}. {self._loaded_so_far()} `rillway check"
+                f" {source.path}` tells more; what is damaged must come from a copy."
+            ) from None
+        state.loaded_keys += filling.loaded
+        state.expired_keys_on_load += filling.expired
+        state.skipped_keys_on_load += reader.skipped.total()
+        self._announce(source, reader, filling, now_ms)
+        return reader.end
+
+    def _announce(
+        self, source: Source, reader: SnapshotReader, filling: Filling, now_ms: int
+    ) -> None:
+        """Say what was loaded, and who wrote it when, as far as the file tells."""
+        aux = reader.aux
+        if b"redis-ver" in aux:
+            version = aux[b"redis-ver"].decode("latin-1")
+            self._log("notice", f"Loading RDB produced by version {version}")
+        if aux.get(b"ctime", b"").isdigit():
+            age_s = max(0, now_ms // 1000 - int(aux[b"ctime"]))
+            self._log("notice", f"RDB age {age_s} seconds")
+        for name, count in sorted(reader.skipped.items()):
+            self._log("warning", f"{source.path}: left out, not supported: {count} of type {name}")
+        self._log(
+            "notice",
+            f"Done loading RDB, keys loaded: {filling.loaded}, keys expired: {filling.expired}.",
+        )
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def _load_requests(self, source: Source, buffer: Buffer, position: int) -> Iterator[None]:
+        """Load what is in a file from `position` on."""
+        file = RequestFile(buffer, position)
+        replay = Replay(self._instance, source.path)
+        try:
+            for batch in file.batches():
+                replay.run(batch)
+                yield from self._pause(file.position)
+            torn_at = replay.open_unit_offset
+        except TornFile as error:
+            torn_at = error.offset if replay.open_unit_offset is None else replay.open_unit_offset
+        except (DamagedFile, UnreplayableRequest) as error:
+            raise LoadFailed(
+                f"Bad file format reading the append only file {source.path}: {error}."
+                f" {self._loaded_so_far()} Make a backup of the file, then `rillway check"
+                f" {source.path}` tells more, and with --fix it cuts what is broken."
+            ) from None
+        for name, count in replay.refusals.items():
+            self._log("warning", f"{source.path}: {count} x '{name.decode()}' had no effect")
+        if torn_at is not None:
+            self._cut(source, torn_at)
+
+    def _cut(self, source: Source, offset: int) -> None:
+        """Cut off what is torn, on disk."""
+        lost = source.size - offset
+        where = f"{source.path} breaks off: its last request, at offset {offset}, is not complete"
+        repair = f"Make a backup of the file, then `rillway check --fix {source.path}` cuts it off."
+        if not source.may_be_torn:
+            raise LoadFailed(f"{where}, and it is not the last file. {repair}")
+        if not self._instance.config.aof_load_truncated:
+            raise LoadFailed(f"{where}. {repair} With --aof-load-truncated yes a start does so.")
+        file = self._files.append(source.path)
+        try:
+            file.truncate(offset)
+            file.sync()
+        finally:
+            file.close()
+        self._log(
+            "warning",
+            f"{where}. Cut off there: {lost} bytes, which is what was being written when the"
+            " server ended (aof-load-truncated is yes).",
+        )
+
+
+@contextlib.contextmanager
+def _failing_with_system_errors() -> Iterator[None]:
+    """What the operating system refuses stops the loading."""
+    try:
+        yield
+    except OSError as error:
+        raise LoadFailed(f"{error.filename or 'A file'}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()  # what was loaded stays: collections need not look at it
+        if was_enabled:
+            gc.enable()
+
+
+# -- DEBUG -------------------------------------------------------------------------------------
+
+
+def reload_snapshot(
+    instance: Instance, files: Files, *, flush: bool = True, merge: bool = False
+) -> None:
+    """DEBUG RELOAD, after saving: load the snapshot in the place of what there is.
+
+    Without `flush` what there is stays; with `merge` a key that comes twice is replaced. Raises
+    LoadFailed; then there is what was loaded until then.
+    """
+    if flush:
+        _clear(instance)
+    loader = Loader(instance, files)
+    loader.replaces_keys = merge
+    for _ in loader.snapshot_steps():
+        pass
+    _settle(instance)
+    instance.host.log("warning", "DB reloaded by DEBUG RELOAD")
+
+
+def reload_append_only_file(instance: Instance, files: Files) -> None:
+    """DEBUG LOADAOF, after a flush of the append-only file: load it. Raises LoadFailed."""
+    _clear(instance)
+    for _ in Loader(instance, files).append_only_steps():
+        pass
+    _settle(instance)
+    instance.host.log("warning", "Append Only File loaded by DEBUG LOADAOF")
+
+
+def _clear(instance: Instance) -> None:
+    for db in instance.databases:
+        for value in db.values.values():
+            _release(value)
+        db.clear()
+
+
+def _release(value: Value) -> None:
+    if isinstance(value, Stream):
+        value.release()
+
+
+def _settle(instance: Instance) -> None:
+    """Who waits for a key looks again; what was loaded is no change."""
+    for db in instance.databases:
+        instance.blocked.signal_all_as_ready(db.index)
+    instance.dirty = 0

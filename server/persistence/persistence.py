@@ -1,0 +1,269 @@
+"""Durability as a whole: the append-only file, snapshots, and the child that works for either.
+
+The server holds one (`Service`, `InProcessServer`), commands reach it as `host.persistence`:
+
+    persistence = Persistence(instance, files, children, syncer, fatal)
+    for _ in persistence.load(): ...      # at a start; in slices
+    persistence.open()                    # from here on changes go to disk
+    cycle.before_output: persistence.flush
+    the timer, `hz` times a second: persistence.tick
+    persistence.shut_down(...)            # the end; it may be refused
+
+It decides what comes first when several are due, and whether writes are refused: MISCONF as long as
+the last snapshot has failed (with stop-writes-on-bgsave-error and save points) or the append-only
+file cannot be written. What each part does is in its own module.
+
+Source: Redis 7.2 for the order of things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import NoReturn
+
+from commands.blocking import Block
+from commands.client import Client
+from commands.instance import Instance
+from commands.persistence import NEVER
+from protocol import errors
+from protocol.errors import ReplyError
+from server.persistence.append_only_file import AppendOnlyFile, Phase
+from server.persistence.children import Children, note_progress
+from server.persistence.files import Files
+from server.persistence.loading import (
+    Loader,
+    LoadFailed,
+    reload_append_only_file,
+    reload_snapshot,
+)
+from server.persistence.rewrites import Rewrites
+from server.persistence.snapshots import Snapshots
+from server.persistence.syncing import Syncer
+
+_RELOAD_FAILED = b"ERR Error trying to load the RDB dump, check server logs."
+
+
+class Persistence:
+    """Of one instance."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        files: Files,
+        children: Children,
+        syncer: Syncer,
+        fatal: Callable[[str], NoReturn],
+    ) -> None:
+        self.append_only_file = AppendOnlyFile(instance, files, syncer, fatal, self._review_refusal)
+        self.snapshots = Snapshots(instance, files, children)
+        self.rewrites = Rewrites(instance, self.append_only_file, children)
+        self._instance = instance
+        self._config = instance.config
+        self._state = instance.persistence
+        self._files = files
+        self._children = children
+        self._is_open = False
+        self._loads_append_only_file = False
+        self._waiting: dict[Client, tuple[Block, int]] = {}  # WAITAOF: for so many units
+
+    # -- beginning and end ---------------------------------------------------------------------
+
+    def load(self) -> Generator[None]:
+        """Load what the configuration says, in slices. Raises LoadFailed.
+
+        Closed before its end, it leaves everything on disk as it is.
+        """
+        self._loads_append_only_file = self._config.appendonly
+        yield from Loader(self._instance, self._files).steps()
+
+    def open(self) -> None:
+        """After loading: let changes go to disk. Raises OSError, ManifestError."""
+        self.snapshots.remove_leftovers()
+        if self._loads_append_only_file:
+            self.append_only_file.open(
+                lambda path: self.rewrites.write_first_base(self._files, path)
+            )
+        self._is_open = True
+        if self._config.appendonly != self._loads_append_only_file:
+            self.switch_append_only_file()  # CONFIG SET while the data was loaded
+
+    def shut_down(self, *, save: bool | None, force: bool) -> bool:
+        """See `commands.host.Persistence`."""
+        if not self._is_open:
+            return True  # what is loaded in part must not replace the whole
+        if save is None:
+            save = bool(self._config.save)
+        if not self._end_children(force=force) or not self._bring_to_disk(save=save, force=force):
+            self._log("Errors trying to shut down the server. Check the logs for more information.")
+            return False
+        self._is_open = False
+        return True
+
+    def _end_children(self, *, force: bool) -> bool:
+        if self._state.save_in_progress:
+            self._log("There is a child saving an .rdb. Killing it!")
+            self.snapshots.call_off()
+        if self._state.rewrite_in_progress:
+            is_first = self._config.appendonly and self.append_only_file.phase is Phase.COLLECTING
+            if is_first and not force:
+                self._log("Writing initial AOF, can't exit.")
+                return False
+            if is_first:
+                self._log("Writing initial AOF. Exit anyway.")
+            self._log("There is a child rewriting the AOF. Killing it!")
+            self.rewrites.call_off()
+        return True
+
+    def _bring_to_disk(self, *, save: bool, force: bool) -> bool:
+        self.append_only_file.flush(self._instance.now_ms)
+        if save:
+            self._log("Saving the final RDB snapshot before exiting.")
+            if not self.snapshots.save():
+                self._log(
+                    "Error trying to save the DB, Exit anyway."
+                    if force
+                    else "Error trying to save the DB, can't exit."
+                )
+                if not force:
+                    return False
+        if self.append_only_file.phase is not Phase.OFF:
+            self._log("Calling fsync() on the AOF file.")
+            self.rewrites.close_file()
+        return True
+
+    # -- while the server runs -----------------------------------------------------------------
+
+    def flush(self) -> None:
+        """A step of the cycle, before replies leave: what changed goes to the file."""
+        self.append_only_file.flush(self._instance.now_ms)
+        if self._waiting:
+            self._answer_waiting()
+
+    def tick(self) -> None:
+        """`hz` times a second."""
+        if not self._is_open:
+            return
+        if self._has_child:
+            self._look_after_child()
+        else:
+            self.rewrites.start_when_scheduled()
+        if not self._has_child:
+            self._start_what_is_due()
+        self.append_only_file.maintain(self._instance.now_ms)
+        self._review_refusal()
+        if self._waiting:
+            self._answer_waiting()
+
+    @property
+    def _has_child(self) -> bool:
+        return self._state.save_in_progress or self._state.rewrite_in_progress
+
+    def _look_after_child(self) -> None:
+        ending = self._children.poll()
+        note_progress(self._state, self._children.progress, self._instance.now_ms)
+        if ending is None:
+            return
+        if self._state.save_in_progress:
+            self.snapshots.ended(ending)
+        else:
+            self.rewrites.ended(ending)
+
+    def _start_what_is_due(self) -> None:
+        if not self.snapshots.start_when_due():
+            self.rewrites.start_when_due()
+        if not self._has_child:
+            self.snapshots.start_when_scheduled()
+
+    def _review_refusal(self) -> None:
+        """Refuse writes, or let them run again."""
+        self._instance.refuse_writes(self._refusal())
+
+    def _refusal(self) -> ReplyError | None:
+        state, config = self._state, self._config
+        if config.stop_writes_on_bgsave_error and config.save and not state.save_succeeded:
+            return ReplyError(errors.MISCONF_SNAPSHOT)
+        if state.write_error:
+            return errors.misconf_append_only_file(state.write_error.encode())
+        return None
+
+    # -- what commands ask ---------------------------------------------------------------------
+
+    def save(self) -> bool:
+        """See `commands.host.Persistence`."""
+        saved = self.snapshots.save()
+        self._review_refusal()
+        return saved
+
+    def start_save(self) -> bool:
+        """See `commands.host.Persistence`."""
+        return self.snapshots.start()
+
+    def start_rewrite(self) -> bool:
+        """See `commands.host.Persistence`."""
+        return self.rewrites.start()
+
+    def all_data_flushed(self) -> None:
+        """See `commands.host.Persistence`."""
+        self.snapshots.call_off()
+        if self._config.save and self._is_open:
+            self.save()
+
+    def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
+        """See `commands.host.Persistence`."""
+        if save and not self.save():
+            raise ReplyError(b"ERR")
+        try:
+            reload_snapshot(self._instance, self._files, flush=flush, merge=merge)
+        except LoadFailed as error:
+            self._log(str(error))
+            raise ReplyError(_RELOAD_FAILED) from None
+
+    def reload_append_only_file(self) -> None:
+        """See `commands.host.Persistence`."""
+        self.append_only_file.flush(self._instance.now_ms, force=True)
+        try:
+            reload_append_only_file(self._instance, self._files)
+        except LoadFailed as error:
+            self._log(str(error))
+            raise ReplyError(_RELOAD_FAILED) from None
+
+    def apply_config(self, name: str) -> None:
+        """Bring a changed directive into force. Raises ValueError with a text for the client."""
+        if name == "appendonly" and self._is_open:
+            self.switch_append_only_file()
+        elif name in ("save", "stop-writes-on-bgsave-error"):
+            self._review_refusal()
+
+    def switch_append_only_file(self) -> None:
+        """Follow `appendonly`. Raises ValueError."""
+        if not self._config.appendonly:
+            self.rewrites.switch_off()
+            return
+        in_transaction = self._instance.dispatcher.is_in_transaction
+        if not self.rewrites.switch_on(may_start=not in_transaction and not self._has_child):
+            raise ValueError("Unable to turn on AOF. Check server logs.")
+
+    # -- WAITAOF -------------------------------------------------------------------------------
+
+    @property
+    def synced_units(self) -> int:
+        """See `commands.host.Persistence`."""
+        file = self.append_only_file
+        return file.synced_units if file.phase is Phase.ON else NEVER
+
+    def answer_when_synced(self, client: Client, block: Block, units: int) -> None:
+        """See `commands.host.Persistence`."""
+        self._waiting[client] = block, units
+
+    def _answer_waiting(self) -> None:
+        """Run the commands of waiting clients again for which something has changed."""
+        synced = self.synced_units
+        for client, (block, units) in list(self._waiting.items()):
+            if client.waiting is None or client.waiting.block is not block:
+                del self._waiting[client]  # it was answered, or has left
+            elif synced >= units or not self._config.appendonly:
+                del self._waiting[client]
+                self._instance.dispatcher.wake(client)
+
+    def _log(self, message: str) -> None:
+        self._instance.host.log("warning", message)

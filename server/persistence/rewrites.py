@@ -1,0 +1,221 @@
+"""Rewriting the append-only file: BGREWRITEAOF, by itself when it has grown, and to switch it on.
+
+A child writes a new base of the data as they are; meanwhile what changes goes into a new increment
+(append_only_file.py). Until the new base is in charge, complete and synced, the old files are: a
+rewrite that fails, or whose child is killed, costs nothing but the time.
+
+When the file is switched on (CONFIG SET appendonly yes) it is in force once the first base is
+there. Should that fail, it is tried again until it works or the file is switched off.
+
+After three failures in a row, rewrites that nobody asks for wait: a minute, and each time twice as
+long, an hour at most.
+
+Source: Redis 7.2 for conditions, log lines and the delays.
+"""
+
+from __future__ import annotations
+
+from commands.instance import Instance
+from server.clock import has_passed
+from server.persistence.append_only_file import AppendOnlyFile, Phase
+from server.persistence.children import Child, Children, Ending, start_child
+from server.persistence.files import Files
+from server.persistence.snapshot_file import Report, write_requests_file, write_snapshot_file
+from storage.append_only.manifest import ManifestError
+
+UNLIMITED_FAILURES = 3
+MAX_DELAY_MIN = 60
+
+
+class Rewrites:
+    """Of one instance. The caller sees to it that there is one child at a time."""
+
+    def __init__(self, instance: Instance, file: AppendOnlyFile, children: Children) -> None:
+        self._instance = instance
+        self._config = instance.config
+        self._state = instance.persistence
+        self._file = file
+        self._children = children
+        self._is_snapshot = True  # the base that the child writes
+        self._delay_min = 0
+        self._limited_since_ms: int | None = None
+
+    # -- one rewrite ---------------------------------------------------------------------------
+
+    def start(self) -> bool:
+        """Let a child write a new base. False, with a line in the log, if there can be none.
+
+        To be called between two units of propagated requests, so not inside of EXEC.
+        """
+        file, state = self._file, self._state
+        state.rewrite_scheduled = False
+        self._is_snapshot = self._config.aof_use_rdb_preamble
+        try:
+            file.begin_rewrite()
+        except (OSError, ManifestError) as error:
+            self._log("warning", f"Can't begin to rewrite the append only file: {error}")
+            self._failed()
+            return False
+        try:
+            pid = start_child(self._instance, self._children, self._run)
+        except OSError as error:
+            reason = error.strerror
+            self._log("warning", f"Can't rewrite append only file in background: fork: {reason}")
+            file.abandon_rewrite()
+            self._failed()
+            return False
+        self._log("notice", f"Background append only file rewriting started by pid {pid}")
+        state.rewrites += 1
+        state.rewrite_in_progress = True
+        state.rewrite_started_ms = self._instance.now_ms
+        return True
+
+    def _run(self, child: Child) -> None:
+        """What the child does."""
+        path = self._file.temporary_base_path
+        self._write_base(child.files, path, child.report)
+
+    def _write_base(self, files: Files, path: str, report: Report) -> None:
+        if self._is_snapshot:
+            write_snapshot_file(self._instance, files, path, report, aof_base=True)
+        else:
+            write_requests_file(self._instance, files, path, report)
+
+    def write_first_base(self, files: Files, path: str) -> None:
+        """Write a base in the server itself, at a start. Raises OSError."""
+        self._is_snapshot = self._config.aof_use_rdb_preamble
+        self._write_base(files, path, lambda keys: None)
+
+    def ended(self, ending: Ending) -> None:
+        """The child has ended: put its base in charge, or go on with the old files."""
+        file, state = self._file, self._state
+        state.rewrite_in_progress = False
+        state.rewrite_duration_s = (self._instance.now_ms - state.rewrite_started_ms) // 1000
+        state.rewrite_copied_bytes = ending.progress.copied_bytes
+        path = file.temporary_base_path
+        if ending.succeeded:
+            self._log("notice", "Background AOF rewrite terminated with success")
+            self._take_in(path)
+            return
+        file.abandon_rewrite(path)
+        if ending.signal:
+            reason = f"terminated by signal {ending.signal}"
+        else:
+            reason = f"terminated with error: {ending.error}"
+        self._log("warning", f"Background AOF rewrite {reason}")
+        if not ending.was_called_off:
+            self._failed()
+
+    def _take_in(self, path: str) -> None:
+        file, state = self._file, self._state
+        try:
+            file.finish_rewrite(path, is_snapshot=self._is_snapshot)
+        except OSError as error:
+            self._log("warning", f"Can't put the rewritten append only file in place: {error}")
+            file.abandon_rewrite(path)
+            self._failed()
+            return
+        state.rewrite_succeeded = True
+        state.rewrite_failures = 0
+        self._log("notice", "Background AOF rewrite finished successfully")
+        if not self._config.appendonly:
+            # Asked for while the file is off: as in Redis it is there, and does not grow.
+            self.close_file()
+
+    def _failed(self) -> None:
+        self._state.rewrite_succeeded = False
+        self._state.rewrite_failures += 1
+        self._schedule_until_on()
+
+    def call_off(self) -> None:
+        """Kill the child, if one rewrites; the old files stay in charge."""
+        if self._state.rewrite_in_progress:
+            self.ended(self._children.kill())
+
+    # -- switching the file on and off ---------------------------------------------------------
+
+    def switch_on(self, *, may_start: bool) -> bool:
+        """CONFIG SET appendonly yes: as soon as a first base is written. False if that failed.
+
+        `may_start`: whether a child can be started at this moment.
+        """
+        if self._state.rewrite_in_progress:
+            return True  # one that was asked for while the file was off: it will stay on
+        if may_start:
+            is_started = self.start()
+            if not is_started:
+                self._state.rewrite_scheduled = False  # the client is told, and may try again
+            return is_started
+        self._state.rewrite_scheduled = True
+        self._log(
+            "notice",
+            "AOF was enabled but there is already another background operation. An AOF background"
+            " was scheduled to start when possible.",
+        )
+        return True
+
+    def switch_off(self) -> None:
+        """CONFIG SET appendonly no."""
+        self._state.rewrite_scheduled = False
+        self.call_off()
+        self._state.rewrite_scheduled = False
+        self.close_file()
+
+    def close_file(self) -> None:
+        """Write and sync what there is; a failure is a line in the log."""
+        try:
+            self._file.close()
+        except OSError as error:
+            self._log("warning", f"Fail to fsync the AOF file: {error.strerror}")
+
+    def _schedule_until_on(self) -> None:
+        if self._config.appendonly and self._file.phase is Phase.OFF:
+            self._state.rewrite_scheduled = True
+
+    # -- when one is due -----------------------------------------------------------------------
+
+    def start_when_scheduled(self) -> None:
+        """BGREWRITEAOF while another child was at work or in a transaction, and retries."""
+        if self._state.rewrite_scheduled and not self._is_limited():
+            self.start()
+
+    def start_when_due(self) -> None:
+        """The file has grown by auto-aof-rewrite-percentage, or cannot be trusted any more."""
+        file, state, config = self._file, self._state, self._config
+        if file.phase is not Phase.ON:
+            return
+        if file.wants_rewrite:
+            if not self._is_limited():
+                self._log("notice", "Rewriting the AOF, because a sync of it has failed")
+                self.start()
+            return
+        percentage = config.auto_aof_rewrite_percentage
+        if not percentage or state.current_bytes <= config.auto_aof_rewrite_min_size:
+            return
+        growth = state.current_bytes * 100 // (state.base_bytes or 1) - 100
+        if growth >= percentage and not self._is_limited():
+            self._log("notice", f"Starting automatic rewriting of AOF on {growth}% growth")
+            self.start()
+
+    def _is_limited(self) -> bool:
+        """Whether rewrites wait, because so many have failed."""
+        if self._state.rewrite_failures < UNLIMITED_FAILURES:
+            self._delay_min, self._limited_since_ms = 0, None
+            return False
+        now_ms = self._instance.now_ms
+        if self._limited_since_ms is not None:
+            if not has_passed(self._delay_min * 60_000, self._limited_since_ms, now_ms):
+                return True
+            self._limited_since_ms = None
+            return False
+        self._delay_min = min(self._delay_min * 2 or 1, MAX_DELAY_MIN)
+        self._limited_since_ms = now_ms
+        self._log(
+            "warning",
+            "Background AOF rewrite has repeatedly failed and triggered the limit, will retry in "
+            f"{self._delay_min} minutes",
+        )
+        return True
+
+    def _log(self, level: str, message: str) -> None:
+        self._instance.host.log(level, message)

@@ -1,0 +1,188 @@
+"""Snapshots: SAVE, BGSAVE, the save points, and what is known of how they went.
+
+A snapshot is written beside the one that is there, synced, and put in its place in one step: after
+a crash at any moment `dbfilename` is the old one or the new one, and complete.
+
+`instance.dirty` counts the changes that no snapshot has. One that is written in the background
+takes away those that were there when it began.
+
+Source: Redis 7.2 for conditions, log lines, the delay of retries and the names of temporary files;
+redis-server 7.0.15 was asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+
+from commands.instance import Instance
+from server.clock import has_passed
+from server.persistence.children import Child, Children, Ending, start_child
+from server.persistence.files import Files
+from server.persistence.snapshot_file import Report, write_snapshot_file
+
+RETRY_DELAY_S = 5
+_TEMPORARY = re.compile(r"temp-([0-9]+)\.rdb")
+
+
+class Snapshots:
+    """Of one instance. The caller sees to it that there is one child at a time."""
+
+    def __init__(self, instance: Instance, files: Files, children: Children) -> None:
+        self._instance = instance
+        self._config = instance.config
+        self._state = instance.persistence
+        self._files = files
+        self._children = children
+        self._dirty_at_start = 0  # instance.dirty when the child began
+
+    def remove_leftovers(self) -> None:
+        """Remove what processes that live no more have left half-written."""
+        with contextlib.suppress(OSError):
+            for name in self._files.names("."):
+                found = _TEMPORARY.fullmatch(name)
+                if found and not _is_running(int(found[1])):
+                    self._discard(name)
+
+    def discard_own(self) -> None:
+        """Remove what a SAVE that will not go on has written so far."""
+        self._discard(_temporary(os.getpid()))
+
+    # -- in the foreground ---------------------------------------------------------------------
+
+    def save(self) -> bool:
+        """Write a snapshot now. False, with a line in the log, if that failed."""
+        self._state.saves += 1
+        try:
+            self._write(self._files, os.getpid(), lambda keys: None)
+        except OSError as error:
+            self._log("warning", f"Error saving DB on disk: {error}")
+            return False
+        self._instance.dirty = 0
+        self._log("notice", "DB saved on disk")
+        self._note_success()
+        return True
+
+    def _write(self, files: Files, pid: int, report: Report) -> None:
+        """Write the file and put it in place. Raises OSError."""
+        self._write_beside(files, pid, report)
+        self._put_in_place(files, pid)
+
+    def _write_beside(self, files: Files, pid: int, report: Report) -> None:
+        write_snapshot_file(self._instance, files, _temporary(pid), report, aof_base=False)
+
+    def _put_in_place(self, files: Files, pid: int) -> None:
+        try:
+            files.rename(_temporary(pid), self._config.dbfilename)
+        except OSError:
+            with contextlib.suppress(OSError):
+                files.remove(_temporary(pid))
+            raise
+        files.sync_directory(".")
+
+    # -- in the background ---------------------------------------------------------------------
+
+    def start(self) -> bool:
+        """Let a child write one. False, with a line in the log, if there can be none."""
+        instance, state = self._instance, self._state
+        state.saves += 1
+        state.last_save_attempt_ms = instance.now_ms
+        try:
+            pid = start_child(instance, self._children, self._run)
+        except OSError as error:
+            self._log("warning", f"Can't save in background: fork: {error.strerror}")
+            state.save_succeeded = False
+            return False
+        self._log("notice", f"Background saving started by pid {pid}")
+        self._dirty_at_start = instance.dirty
+        state.save_in_progress = True
+        state.save_started_ms = instance.now_ms
+        return True
+
+    def _run(self, child: Child) -> None:
+        """What the child does."""
+        self._write_beside(child.files, child.pid, child.report)
+        if not child.has_server():
+            # Another server may be there by now, with a newer snapshot.
+            child.files.remove(_temporary(child.pid))
+            return
+        self._put_in_place(child.files, child.pid)
+
+    def ended(self, ending: Ending) -> None:
+        """The child has ended."""
+        state = self._state
+        state.save_in_progress = False
+        state.save_duration_s = (self._instance.now_ms - state.save_started_ms) // 1000
+        state.save_copied_bytes = ending.progress.copied_bytes
+        if ending.succeeded:
+            self._log("notice", "Background saving terminated with success")
+            self._instance.dirty -= self._dirty_at_start
+            self._note_success()
+            return
+        if ending.signal:
+            self._log("warning", f"Background saving terminated by signal {ending.signal}")
+            self._discard(_temporary(ending.pid))
+        else:
+            self._log("warning", f"Background saving error: {ending.error}")
+        if not ending.was_called_off:
+            state.save_succeeded = False
+
+    def call_off(self) -> None:
+        """Kill the child, if one saves; that is no failure."""
+        if self._state.save_in_progress:
+            self.ended(self._children.kill())
+
+    def _note_success(self) -> None:
+        self._state.last_save_ms = self._instance.host.clock_us() // 1000
+        self._state.save_succeeded = True
+
+    # -- when one is due -----------------------------------------------------------------------
+
+    def start_when_due(self) -> bool:
+        """A save point is reached: start. Whether a child runs now."""
+        instance, state = self._instance, self._state
+        for point in self._config.save:
+            is_time = self._has_passed(state.last_save_ms, point.seconds)
+            if instance.dirty >= point.changes and is_time and self._may_retry():
+                self._log(
+                    "notice", f"{point.changes} changes in {point.seconds} seconds. Saving..."
+                )
+                return self.start()
+        return False
+
+    def start_when_scheduled(self) -> None:
+        """BGSAVE SCHEDULE, while another child was at work or in a transaction."""
+        if self._state.save_scheduled and self._may_retry() and self.start():
+            self._state.save_scheduled = False
+
+    def _may_retry(self) -> bool:
+        state = self._state
+        return state.save_succeeded or self._has_passed(state.last_save_attempt_ms, RETRY_DELAY_S)
+
+    def _has_passed(self, since_ms: int, seconds: int) -> bool:
+        """More than so many, in whole seconds as in Redis."""
+        return has_passed(seconds + 1, since_ms // 1000, self._instance.now_ms // 1000)
+
+    # -- help ----------------------------------------------------------------------------------
+
+    def _discard(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            self._files.remove(path)
+
+    def _log(self, level: str, message: str) -> None:
+        self._instance.host.log(level, message)
+
+
+def _temporary(pid: int) -> str:
+    return f"temp-{pid}.rdb"
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

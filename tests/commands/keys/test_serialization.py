@@ -1,0 +1,281 @@
+"""DUMP and RESTORE."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol import replies
+from server.inprocess import InProcessServer
+from storage.snapshot.checksum import crc64, encode_checksum
+from tests.commands.keys.conversation import (
+    NIL,
+    NOT_AN_INTEGER,
+    NOW_MS,
+    OK,
+    SYNTAX_ERROR,
+    Conversation,
+)
+
+BUSY = b"-BUSYKEY Target key name already exists.\r\n"
+BAD_PAYLOAD = b"-ERR DUMP payload version or checksum are wrong\r\n"
+BAD_FORMAT = b"-ERR Bad data format\r\n"
+BAD_TTL = b"-ERR Invalid TTL value, must be >= 0\r\n"
+BAD_IDLETIME = b"-ERR Invalid IDLETIME value, must be >= 0\r\n"
+BAD_FREQ = b"-ERR Invalid FREQ value, must be >= 0 and <= 255\r\n"
+
+# SET a 1 and DUMP a, Redis 7.0.15.
+REDIS_PAYLOAD = bytes.fromhex("00c0010a002678e7b6d10111fc")
+
+
+def sealed(content: bytes) -> bytes:
+    """A payload that is damaged, but not by accident."""
+    return content + encode_checksum(crc64(content))
+
+
+def dump(talk: Conversation, key: str) -> bytes:
+    reply = talk.do(f"DUMP {key}")
+    assert reply.startswith(b"$")
+    return reply.split(b"\r\n", 1)[1][:-2]
+
+
+def restore(talk: Conversation, key: str, ttl: object, payload: bytes, options: str = "") -> bytes:
+    return talk.client.execute("RESTORE", key, str(ttl), payload, *options.split())
+
+
+# -- DUMP --------------------------------------------------------------------------------------
+
+
+def test_dump_of_a_missing_key_is_nil(talk: Conversation) -> None:
+    assert talk.do("DUMP none") == NIL
+    talk.do("HELLO 3")
+    assert talk.do("DUMP none") == b"_\r\n"
+
+
+def test_dump_has_the_bytes_of_redis_but_for_the_version(talk: Conversation) -> None:
+    talk.all("SET a 1")
+    assert dump(talk, "a") == sealed(REDIS_PAYLOAD[:3] + b"\x0b\x00")
+
+
+def test_the_type_of_streams_can_be_fixed() -> None:
+    talk = Conversation(**{"rdb-stream-type": "19"})
+    talk.all("SET a 1", "XADD s 1-1 f v")
+    assert dump(talk, "a") == REDIS_PAYLOAD
+    assert dump(talk, "s")[0] == 19
+
+
+def test_compression_can_be_switched_off(talk: Conversation) -> None:
+    talk.all(f"SET a {'x' * 100}")
+    compressed = dump(talk, "a")
+    talk.all("CONFIG SET rdbcompression no")
+    assert len(compressed) < 40 < 100 < len(dump(talk, "a"))
+
+
+def test_dump_is_a_read(talk: Conversation) -> None:
+    talk.all("SET a 1")
+    talk.do("DUMP a")
+    talk.do("DUMP none")
+    assert (talk.events(), talk.propagated()) == (["keymiss none"], [])
+
+
+# -- RESTORE -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setup", ["SET a text", "SET a 12345", "XADD a 5-1 f v"])
+def test_a_value_is_restored_to_another_key(talk: Conversation, setup: str) -> None:
+    talk.all(setup)
+    payload = dump(talk, "a")
+    assert restore(talk, "b", 0, payload) == OK
+    assert talk.do("PTTL b") == b":-1\r\n"
+    assert talk.do("TYPE b") == talk.do("TYPE a")
+    assert dump(talk, "b") == payload
+
+
+def test_a_stream_is_restored_with_all_the_state_of_its_groups(talk: Conversation) -> None:
+    talk.all(
+        "XADD s 1-1 f v",
+        "XADD s 2-1 f v",
+        "XADD s 3-1 f v",
+        "XGROUP CREATE s g 0",
+        "XGROUP CREATECONSUMER s g idle",
+        "XREADGROUP GROUP g c COUNT 2 STREAMS s >",
+        "XNACK s g FAIL IDS 1 2-1",
+        "XDEL s 1-1",
+        "XADD s IDMP p i * f v",
+    )
+    assert restore(talk, "t", 0, dump(talk, "s")) == OK
+    for question in (
+        "XINFO STREAM {} FULL COUNT 0",
+        "XPENDING {} g",
+        "XPENDING {} g - + 10",
+        "XRANGE {} - +",
+        "XINFO CONSUMERS {} g",
+    ):
+        assert talk.do(question.format("t")) == talk.do(question.format("s"))
+    assert talk.do("XADD t IDMP p i * f v") == talk.do("XADD s IDMP p i * f v")
+
+
+def test_what_redis_dumped_is_restored(talk: Conversation) -> None:
+    assert restore(talk, "a", 0, REDIS_PAYLOAD) == OK
+    assert talk.do("GET a") == b"$1\r\n1\r\n"
+    assert talk.do("OBJECT ENCODING a") == b"$3\r\nint\r\n"
+
+
+def test_restore_tells_of_a_new_key_and_is_propagated(talk: Conversation) -> None:
+    assert restore(talk, "a", 0, REDIS_PAYLOAD) == OK
+    assert talk.events() == ["new a", "restore a"]
+    (request,) = propagated_bytes(talk)
+    assert request == [b"RESTORE", b"a", b"0", REDIS_PAYLOAD]
+
+
+def propagated_bytes(talk: Conversation) -> list[list[bytes]]:
+    requests = [argv for _, unit in talk.server.propagated for argv in unit]
+    talk.server.propagated.clear()
+    return requests
+
+
+def test_a_relative_time_to_live_is_propagated_as_an_absolute_one(talk: Conversation) -> None:
+    assert restore(talk, "a", 1000, REDIS_PAYLOAD, "IDLETIME 5") == OK
+    assert talk.do("PEXPIRETIME a") == replies.integer(NOW_MS + 1000)
+    (request,) = propagated_bytes(talk)
+    deadline = b"%d" % (NOW_MS + 1000)
+    assert request == [b"RESTORE", b"a", deadline, REDIS_PAYLOAD, b"IDLETIME", b"5", b"ABSTTL"]
+
+
+def test_an_absolute_time_to_live_is_taken_as_it_is(talk: Conversation) -> None:
+    assert restore(talk, "a", NOW_MS + 1, REDIS_PAYLOAD, "absttl") == OK
+    assert talk.do("PTTL a") == b":1\r\n"
+    (request,) = propagated_bytes(talk)
+    assert request == [b"RESTORE", b"a", b"%d" % (NOW_MS + 1), REDIS_PAYLOAD, b"absttl"]
+
+
+@pytest.mark.parametrize("deadline_ms", [1, NOW_MS - 1, NOW_MS])
+def test_a_deadline_that_has_come_makes_no_key(talk: Conversation, deadline_ms: int) -> None:
+    assert restore(talk, "a", deadline_ms, REDIS_PAYLOAD, "ABSTTL") == OK
+    assert (talk.events(), talk.propagated()) == ([], [])
+    assert talk.do("EXISTS a") == b":0\r\n"
+
+
+def test_a_deadline_that_has_come_removes_what_was_to_be_replaced(talk: Conversation) -> None:
+    talk.all("SET a old")
+    assert restore(talk, "a", 1, REDIS_PAYLOAD, "ABSTTL REPLACE") == OK
+    assert (talk.events(), talk.propagated()) == (["del a"], ["DEL a"])
+    assert talk.do("EXISTS a") == b":0\r\n"
+
+
+def test_a_replayed_request_makes_a_key_whose_deadline_has_come(talk: Conversation) -> None:
+    # What follows in the file was done while it was there.
+    talk.client.state.replays = True
+    assert restore(talk, "a", 1, REDIS_PAYLOAD, "ABSTTL") == OK
+    assert b"a" in talk.server.instance.databases[0]
+
+
+def test_the_longest_time_to_live_does_not_overflow(talk: Conversation) -> None:
+    longest = (1 << 63) - 1
+    assert restore(talk, "a", longest, REDIS_PAYLOAD) == OK
+    assert talk.do("PEXPIRETIME a") == replies.integer(longest)
+
+
+def test_a_key_that_is_there_is_not_overwritten(talk: Conversation) -> None:
+    talk.all("SET a old")
+    assert restore(talk, "a", 0, REDIS_PAYLOAD) == BUSY
+    assert talk.do("GET a") == b"$3\r\nold\r\n"
+    assert (talk.events(), talk.propagated()) == ([], [])
+
+
+def test_a_key_that_has_expired_is_in_nobodys_way(talk: Conversation) -> None:
+    talk.all("SET a old PX 10")
+    talk.server.now_ms += 11
+    assert restore(talk, "a", 0, REDIS_PAYLOAD) == OK
+    assert talk.do("TTL a") == b":-1\r\n"
+
+
+def test_replace_overwrites_and_drops_the_old_deadline(talk: Conversation) -> None:
+    talk.all("XADD a 1-1 f v", "PEXPIRE a 1000", "CONFIG SET notify-keyspace-events AEnoc")
+    assert restore(talk, "a", 0, REDIS_PAYLOAD, "REPLACE") == OK
+    assert talk.events() == ["new a", "restore a", "overwritten a", "type_changed a"]
+    assert talk.do("GET a") == b"$1\r\n1\r\n"
+    assert talk.do("TTL a") == b":-1\r\n"
+
+
+def test_the_idle_time_is_restored(talk: Conversation) -> None:
+    assert restore(talk, "a", 0, REDIS_PAYLOAD, "IDLETIME 60") == OK
+    assert talk.do("OBJECT IDLETIME a") == b":60\r\n"
+    assert restore(talk, "b", 0, REDIS_PAYLOAD, f"IDLETIME {(1 << 63) - 1}") == OK
+    assert talk.do("OBJECT IDLETIME b") == replies.integer(NOW_MS // 1000)
+
+
+def test_a_frequency_is_accepted(talk: Conversation) -> None:
+    assert restore(talk, "a", 0, REDIS_PAYLOAD, "FREQ 255") == OK
+
+
+def test_a_restored_stream_wakes_who_waits_for_it(talk: Conversation) -> None:
+    talk.all("XADD s 5-1 f v")
+    payload = dump(talk, "s")
+    reader = talk.other()
+    assert reader.do("XREAD BLOCK 0 STREAMS t 0") == b""
+    assert restore(talk, "t", 0, payload) == OK
+    assert b"5-1" in reader.received()
+
+
+def test_restore_fails_a_transaction_that_watches_the_key(talk: Conversation) -> None:
+    other = talk.other()
+    other.do("WATCH a")
+    restore(talk, "a", 0, REDIS_PAYLOAD)
+    for request in ("MULTI", "PING"):
+        other.do(request)
+    assert other.do("EXEC") == b"*-1\r\n"
+
+
+# -- refusals, in the order in which Redis finds them --------------------------------------------
+
+REFUSALS = [
+    ("0", REDIS_PAYLOAD, "FOO", SYNTAX_ERROR),
+    ("0", REDIS_PAYLOAD, "IDLETIME", SYNTAX_ERROR),
+    ("0", REDIS_PAYLOAD, "FREQ", SYNTAX_ERROR),
+    ("0", REDIS_PAYLOAD, "IDLETIME 1 FREQ 1", SYNTAX_ERROR),
+    ("0", REDIS_PAYLOAD, "FREQ 1 IDLETIME 1", SYNTAX_ERROR),
+    ("0", REDIS_PAYLOAD, "IDLETIME x", NOT_AN_INTEGER),
+    ("0", REDIS_PAYLOAD, "FREQ x", NOT_AN_INTEGER),
+    ("0", REDIS_PAYLOAD, "IDLETIME -1", BAD_IDLETIME),
+    ("0", REDIS_PAYLOAD, "FREQ -1", BAD_FREQ),
+    ("0", REDIS_PAYLOAD, "FREQ 256", BAD_FREQ),
+    ("-1", b"", "IDLETIME -1", BAD_IDLETIME),
+    ("x", b"", "", NOT_AN_INTEGER),
+    ("1.5", b"", "", NOT_AN_INTEGER),
+    ("-1", b"", "", BAD_TTL),
+    ("0", b"", "", BAD_PAYLOAD),
+    ("0", b"x" * 10, "", BAD_PAYLOAD),
+    ("0", REDIS_PAYLOAD[:-1], "", BAD_PAYLOAD),
+    ("0", REDIS_PAYLOAD + b"x", "", BAD_PAYLOAD),
+    ("0", sealed(b"\x00\xc0\x01\x0f\x00"), "", BAD_PAYLOAD),  # a version that is not known
+    ("0", sealed(b"\x0a\x00"), "", BAD_FORMAT),
+    ("0", sealed(b"\x00\xc3\x03\x04abc\x0a\x00"), "", BAD_FORMAT),
+    ("0", sealed(b"\x01\x01\x01a\x0a\x00"), "", BAD_FORMAT),  # a list
+    ("0", sealed(b"\x00\x01ab\x0a\x00"), "", BAD_FORMAT),  # a byte too many
+    ("0", sealed(b"\x15\x81" + b"\xff" * 8 + b"\x0b\x00"), "", BAD_FORMAT),
+]
+
+
+@pytest.mark.parametrize(("ttl", "payload", "options", "reply"), REFUSALS)
+def test_bad_input_is_refused_and_changes_nothing(
+    talk: Conversation, ttl: str, payload: bytes, options: str, reply: bytes
+) -> None:
+    assert restore(talk, "a", ttl, payload, options) == reply
+    talk.all("SET a old PX 5000")
+    assert restore(talk, "a", ttl, payload, f"REPLACE {options}") == reply
+    assert talk.do("GET a") == b"$3\r\nold\r\n"
+    assert talk.do("PTTL a") == b":5000\r\n"
+    assert (talk.events(), talk.propagated()) == ([], [])
+
+
+def test_a_busy_key_is_found_after_bad_options_and_before_all_else(talk: Conversation) -> None:
+    talk.all("SET a old")
+    assert restore(talk, "a", "x", b"") == BUSY
+    assert restore(talk, "a", "x", b"", "FOO") == SYNTAX_ERROR
+
+
+def test_another_server_takes_what_was_dumped(talk: Conversation) -> None:
+    talk.all("XADD s 5-1 f v", "XGROUP CREATE s g 0")
+    other = InProcessServer(now_ms=NOW_MS).connect()
+    assert other.execute("RESTORE", "s", "0", dump(talk, "s")) == OK
+    assert other.execute("XINFO", "STREAM", "s", "FULL") == talk.do("XINFO STREAM s FULL")

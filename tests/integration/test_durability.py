@@ -1,0 +1,326 @@
+"""Durability of a real process on a real file system: forks, signals, kills, failing writes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tests.support.resp import BrokenReply, RespClient
+from tests.support.servers import RunningServer, start_rillway
+
+DEADLINE_SECONDS = 30.0
+POLL_SECONDS = 0.01
+CHILD = re.compile(r"(?:saving|rewriting) started by pid (\d+)")
+# So much data keeps a child busy for long enough to meet it.
+MANY_KEYS = 60_000
+
+Start: TypeAlias = Callable[..., RunningServer]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a Rillway on the files of the one before it; they end with the test."""
+    started: list[RunningServer] = []
+
+    def run(*directives: str) -> RunningServer:
+        (tmp_path / "rillway.log").unlink(missing_ok=True)
+        started.append(start_rillway(tmp_path, *directives))
+        return started[-1]
+
+    yield run
+    for server in started:
+        server.stop()
+
+
+def kill(server: RunningServer) -> None:
+    server.process.kill()
+    server.process.wait()
+
+
+def until(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not what():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(POLL_SECONDS)
+
+
+def info(client: RespClient) -> dict[str, str]:
+    text = client.send("INFO", "persistence").decode()
+    return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+
+
+def idle(client: RespClient) -> bool:
+    found = info(client)
+    return found["rdb_bgsave_in_progress"] == found["aof_rewrite_in_progress"] == "0"
+
+
+def fill(client: RespClient) -> None:
+    client.pipeline([("SET", f"key:{number}", "x" * 200) for number in range(MANY_KEYS)])
+
+
+def stopped_child(server: RunningServer, client: RespClient, command: str) -> int:
+    """Start a child and hold it up; its process ID. It goes on when the test lets it."""
+    assert client.send(command).startswith(b"+Background")
+    pid = int(CHILD.findall(server.output())[-1])
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+def limit_file_size(server: RunningServer, size: int) -> None:
+    """Let writes beyond a size fail, for root as well. RLIM_INFINITY: no limit.
+
+    It holds for the log, too: a file that is to fail must be larger.
+    """
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+# -- snapshots ---------------------------------------------------------------------------------
+
+
+def test_a_snapshot_in_the_background_holds_what_was_there_when_it_began(start: Start) -> None:
+    server = start()
+    with server.connect() as client:
+        fill(client)
+        child = stopped_child(server, client, "BGSAVE")
+        client.pipeline([("SET", f"key:{number}", "new") for number in range(MANY_KEYS)])
+        client.send("XADD", "later", "*", "f", "v")
+        os.kill(child, signal.SIGCONT)
+        until(lambda: idle(client))
+        assert info(client)["rdb_last_bgsave_status"] == "ok"
+        assert info(client)["rdb_changes_since_last_save"] == str(MANY_KEYS + 1)
+        assert int(info(client)["rdb_last_cow_size"]) > 0
+    kill(server)
+    with start().connect() as client:
+        assert client.send("DBSIZE") == b":%d\r\n" % MANY_KEYS
+        assert client.send("GET", "key:7") == b"$200\r\n" + b"x" * 200 + b"\r\n"
+
+
+def test_a_child_that_is_killed_leaves_the_old_snapshot_and_no_other_file(
+    start: Start, tmp_path: Path
+) -> None:
+    server = start("--save", "3600 1")
+    with server.connect() as client:
+        client.send("SET", "k", "old")
+        client.send("SAVE")
+        fill(client)
+        os.kill(stopped_child(server, client, "BGSAVE"), signal.SIGKILL)
+        until(lambda: idle(client))
+        assert info(client)["rdb_last_bgsave_status"] == "err"
+        assert client.send("SET", "k", "new").startswith(b"-MISCONF Redis is configured to save")
+        assert client.send("CONFIG", "SET", "stop-writes-on-bgsave-error", "no") == b"+OK\r\n"
+        assert client.send("SET", "k", "new") == b"+OK\r\n"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["dump.rdb", "rillway.log"]
+    kill(server)
+    with start().connect() as client:
+        assert client.send("DBSIZE") == b":1\r\n"
+
+
+def test_writes_are_refused_until_a_snapshot_can_be_put_in_place(
+    start: Start, tmp_path: Path
+) -> None:
+    server = start("--save", "3600 1")
+    (tmp_path / "dump.rdb").mkdir()
+    with server.connect() as client:
+        client.send("SET", "k", "v")
+        assert client.send("SAVE") == b"-ERR\r\n"
+        client.send("BGSAVE")
+        until(lambda: idle(client))
+        assert "Background saving error: [Errno 21] Is a directory" in server.output()
+        assert client.send("XADD", "s", "*", "f", "v").startswith(b"-MISCONF ")
+        assert client.send("SHUTDOWN") == b"-ERR Errors trying to SHUTDOWN. Check logs.\r\n"
+        (tmp_path / "dump.rdb").rmdir()
+        assert client.send("SAVE") == b"+OK\r\n"
+        assert client.send("XADD", "s", "*", "f", "v").startswith(b"$")
+        assert not list(tmp_path.glob("temp-*"))
+
+
+def test_the_peer_of_a_connection_that_is_closed_is_told_while_a_child_lives(
+    start: Start,
+) -> None:
+    server = start()
+    with server.connect() as client, server.connect(timeout_seconds=5.0) as other:
+        fill(client)
+        number = other.send("CLIENT", "ID").decode().strip(":\r\n")
+        child = stopped_child(server, client, "BGSAVE")
+        assert client.send("CLIENT", "KILL", "ID", number) == b":1\r\n"
+        with pytest.raises(BrokenReply):
+            other.read_reply()
+        os.kill(child, signal.SIGCONT)
+
+
+# -- the append-only file ----------------------------------------------------------------------
+
+
+def test_a_rewrite_under_traffic_loses_nothing_of_what_was_acknowledged(start: Start) -> None:
+    server = start("--appendonly", "yes", "--appendfsync", "always")
+    acknowledged = 0
+    with server.connect() as client:
+        fill(client)
+        for _ in range(2):
+            client.send("BGREWRITEAOF")
+            for _ in range(300):
+                client.send("XADD", "s", "*", "n", str(acknowledged))
+                acknowledged += 1
+            until(lambda: idle(client))
+        assert info(client)["aof_rewrites"] == "2"
+        assert info(client)["aof_last_bgrewrite_status"] == "ok"
+        client.send("BGREWRITEAOF")
+    kill(server)  # in the middle of the third one
+    server = start("--appendonly", "yes")
+    with server.connect() as client:
+        assert client.send("XLEN", "s") == b":%d\r\n" % acknowledged
+        assert client.send("DBSIZE") == b":%d\r\n" % (MANY_KEYS + 1)
+
+
+def test_a_rewrite_whose_child_is_killed_leaves_the_old_files_in_charge(
+    start: Start, tmp_path: Path
+) -> None:
+    server = start("--appendonly", "yes", "--appendfsync", "always")
+    with server.connect() as client:
+        fill(client)
+        child = stopped_child(server, client, "BGREWRITEAOF")
+        client.send("SET", "during", "1")
+        os.kill(child, signal.SIGKILL)
+        until(lambda: idle(client))
+        assert info(client)["aof_last_bgrewrite_status"] == "err"
+        client.send("SET", "after", "1")
+    kill(server)
+    assert not list((tmp_path / "appendonlydir").glob("temp-*"))
+    with start("--appendonly", "yes").connect() as client:
+        assert client.send("EXISTS", "during", "after") == b":2\r\n"
+        assert client.send("DBSIZE") == b":%d\r\n" % (MANY_KEYS + 2)
+
+
+def test_writes_are_refused_while_the_file_cannot_grow(start: Start, tmp_path: Path) -> None:
+    server = start("--appendonly", "yes")
+    increment = tmp_path / "appendonlydir" / "appendonly.aof.1.incr.aof"
+    with server.connect() as client:
+        client.send("SET", "large", "x" * 100_000)
+        client.send("SET", "k", "1")
+        limit_file_size(server, increment.stat().st_size + 5)
+        until(lambda: client.send("SET", "k", "2").startswith(b"-"))
+        assert client.send("SET", "k", "3") == (
+            b"-MISCONF Errors writing to the AOF file: File too large\r\n"
+        )
+        assert info(client)["aof_last_write_status"] == "err"
+        limit_file_size(server, resource.RLIM_INFINITY)
+        until(lambda: client.send("SET", "k", "4") == b"+OK\r\n")
+        assert client.send("WAITAOF", "1", "0", "5000") == b"*2\r\n:1\r\n:0\r\n"
+    kill(server)
+    with start("--appendonly", "yes").connect() as client:
+        assert client.send("GET", "k") == b"$1\r\n4\r\n"
+
+
+def test_with_always_the_server_ends_rather_than_break_its_word(
+    start: Start, tmp_path: Path
+) -> None:
+    server = start("--appendonly", "yes", "--appendfsync", "always")
+    increment = tmp_path / "appendonlydir" / "appendonly.aof.1.incr.aof"
+    with server.connect() as client:
+        client.send("SET", "large", "x" * 100_000)
+        client.send("SET", "k", "1")
+        limit_file_size(server, increment.stat().st_size + 5)
+        with pytest.raises(BrokenReply):
+            client.send("SET", "k", "2")
+    assert server.process.wait(DEADLINE_SECONDS) == 1
+    assert "Can't recover from AOF write error" in server.output()
+    with start("--appendonly", "yes").connect() as client:
+        assert client.send("GET", "k") == b"$1\r\n1\r\n"
+
+
+def test_waitaof_is_answered_after_the_sync_of_each_second(start: Start) -> None:
+    with start("--appendonly", "yes").connect() as client:
+        for number in range(2):
+            client.send("SET", "k", str(number))
+            assert client.send("WAITAOF", "1", "0", "5000") == b"*2\r\n:1\r\n:0\r\n"
+
+
+# -- the end -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_with_a_snapshot_when_there_are_save_points(
+    start: Start, number: signal.Signals
+) -> None:
+    server = start("--save", "3600 1")
+    with server.connect() as client:
+        client.send("SET", "k", "v")
+    server.process.send_signal(number)
+    assert server.process.wait(DEADLINE_SECONDS) == 0
+    with start().connect() as client:
+        assert client.send("GET", "k") == b"$1\r\nv\r\n"
+
+
+@pytest.mark.parametrize(
+    ("directives", "written"),
+    [
+        (("--save", "3600 1", "--shutdown-on-sigterm", "nosave"), False),
+        (("--shutdown-on-sigterm", "save"), True),
+        ((), False),
+    ],
+)
+def test_what_a_signal_does_can_be_configured(
+    start: Start, tmp_path: Path, directives: tuple[str, ...], written: bool
+) -> None:
+    server = start(*directives)
+    with server.connect() as client:
+        client.send("SET", "k", "v")
+    assert server.stop() == 0
+    assert (tmp_path / "dump.rdb").exists() == written
+
+
+def test_a_signal_whose_snapshot_fails_leaves_the_server_running(
+    start: Start, tmp_path: Path
+) -> None:
+    server = start("--save", "3600 1")
+    (tmp_path / "dump.rdb").mkdir()
+    with server.connect() as client:
+        client.send("SET", "k", "v")
+        server.process.terminate()
+        until(lambda: "Errors trying to shut down" in server.output())
+        assert client.send("GET", "k") == b"$1\r\nv\r\n"
+        (tmp_path / "dump.rdb").rmdir()
+    assert server.stop() == 0
+    assert (tmp_path / "dump.rdb").exists()
+
+
+def test_who_insists_ends_a_server_that_is_saving_and_leaves_no_half_file(
+    start: Start, tmp_path: Path
+) -> None:
+    server = start("--save", "3600 1000000")
+    with server.connect() as client:
+        fill(client)
+        fields = [str(number) for number in range(40)]
+        client.pipeline([("XADD", "s", "*", *fields) for _ in range(MANY_KEYS)])
+    server.process.send_signal(signal.SIGINT)
+    until(lambda: "Saving the final RDB snapshot" in server.output())
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(DEADLINE_SECONDS) == 1
+    assert "You insist... exiting now." in server.output()
+    assert [path.name for path in tmp_path.iterdir()] == ["rillway.log"]
+
+
+def test_nothing_is_answered_behind_a_shutdown_that_is_not_on_disk(start: Start) -> None:
+    server = start("--appendonly", "yes", "--appendfsync", "always")
+    with server.connect() as client, server.connect() as other:
+        sent = other.write_all([("INCR", "n") for _ in range(50_000)])
+        client.write_all([("SET", "k", "1"), ("SHUTDOWN",), ("SET", "k", "2")])
+        answered = 0
+        with contextlib.suppress(BrokenReply, OSError):
+            while other.read_reply():
+                answered += 1
+    assert server.process.wait(DEADLINE_SECONDS) == 0
+    assert 0 < answered < sent
+    with start("--appendonly", "yes").connect() as client:
+        assert client.send("GET", "k") == b"$1\r\n1\r\n"
+        text = str(answered).encode()
+        assert client.send("GET", "n") == b"$%d\r\n%b\r\n" % (len(text), text)

@@ -1,0 +1,262 @@
+"""What a file is, what is in it, and where it is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.check import inspection
+from server.check.inspection import (
+    BOTH,
+    EMPTY,
+    MANIFEST,
+    REQUESTS,
+    SNAPSHOT,
+    UNKNOWN,
+    FileReport,
+    Inspector,
+    Problem,
+    Report,
+)
+from server.inprocess import InProcessServer, to_argv
+from server.persistence.memory_files import MemoryFiles
+from storage.append_only.requests import encode_requests, timestamp_annotation
+from storage.snapshot.writer import SnapshotOptions, write_snapshot
+
+NOW_MS = 1_700_000_000_000
+
+
+def requests(*commands: str) -> bytes:
+    return encode_requests([to_argv(tuple(command.split())) for command in commands])
+
+
+def snapshot(*commands: str, checksum: bool = True) -> bytes:
+    server = InProcessServer(NOW_MS)
+    for command in commands:
+        server.connect().execute(*command.split())
+    chunks: list[bytes] = []
+    aux = {b"redis-ver": b"7.4.0", b"ctime": b"1600000000"}
+    options = SnapshotOptions(compress=True, checksum=checksum, stream_type=None)
+    write_snapshot(server.instance.databases, chunks.append, options, now_ms=NOW_MS, aux=aux)
+    return b"".join(chunks)
+
+
+def inspect(data: bytes) -> FileReport:
+    files = MemoryFiles()
+    files.put("file", data)
+    report = inspect_path(files, "file")
+    (file,) = report.files
+    return file
+
+
+def inspect_path(files: MemoryFiles, path: str) -> Report:
+    return Inspector(files, NOW_MS, lambda *_: None).inspect(path)
+
+
+WHOLE = requests("SET a 1", "MULTI", "SET b 1", "EXEC")
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", EMPTY),
+        (WHOLE, REQUESTS),
+        (timestamp_annotation(1) + WHOLE, REQUESTS),
+        (b"#anything\r\n" + WHOLE, REQUESTS),
+        (snapshot("SET a 1"), SNAPSHOT),
+        (snapshot("SET a 1") + WHOLE, BOTH),
+        (b"file a.1.incr.aof seq 1 type h\n", MANIFEST),
+        (b"# comment\nfile a.1.incr.aof seq 1 type h\n", MANIFEST),
+        (b"# empty\n", MANIFEST),
+        (b"hello", UNKNOWN),
+    ],
+)
+def test_a_file_is_told_apart_by_its_content(data: bytes, kind: str) -> None:
+    assert inspect(data).kind == kind
+
+
+def test_a_snapshot_tells_who_wrote_it_when() -> None:
+    file = inspect(snapshot("SET a 1", "XADD s 1-1 f v"))
+    assert file.problem is None
+    assert (file.written_by, file.written_at_s, file.checksum) == ("7.4.0", 1600000000, "right")
+    assert file.version == 11
+    assert inspect(snapshot("SET a 1", checksum=False)).checksum == "none"
+
+
+def test_requests_are_counted_and_so_are_those_without_effect() -> None:
+    data = timestamp_annotation(55) + requests("SET a x", "INCR a", "INCR a", "SET b 1")
+    file = inspect(data)
+    assert file.problem is None
+    assert (file.requests, file.last_written_s, file.refused) == (4, 55, {"incr": 2})
+
+
+def test_the_contents_are_those_after_loading() -> None:
+    files = MemoryFiles()
+    files.put(
+        "file", snapshot("XADD s 1-1 f v", "XGROUP CREATE s g 0") + requests("XADD s 2-1 f v")
+    )
+    (db,) = inspect_path(files, "file").contents.databases
+    assert (db.keys, db.streams, db.entries, db.groups) == (1, 1, 2, 1)
+
+
+# -- broken requests -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tail", "reason"),
+    [
+        (requests("SET c 1")[:-1], "the last request is not complete"),
+        (b"*", "the last request is not complete"),
+        (requests("MULTI", "SET c 1"), "the last transaction has no end"),
+        (requests("MULTI", "SET c 1") + b"*3\r\n", "the last request is not complete"),
+        (bytes(100), "the last request is not complete, but for zero bytes"),
+        *[(requests("SET c 1")[:n] + bytes(100), "the last request is not") for n in range(1, 27)],
+        (requests("MULTI", "SET c 1") + bytes(100), "the last request is not complete, but for"),
+    ],
+)
+def test_a_torn_end_can_be_cut(tail: bytes, reason: str) -> None:
+    problem = inspect(WHOLE + tail).problem
+    assert problem is not None
+    assert problem.reason.startswith(reason)
+    assert problem.is_torn
+    assert problem.can_be_cut
+    assert (problem.sound_bytes, problem.lost_bytes) == (len(WHOLE), len(tail))
+
+
+@pytest.mark.parametrize(
+    ("damage", "offset", "reason", "lost"),
+    [
+        (b"hello\r\n", 0, "'*' expected, found b'h'", 4),
+        (requests("NOSUCH x"), 0, "Unknown command 'NOSUCH'", 4),
+        (requests("SET x"), 0, "Wrong number of arguments for 'SET x'", 4),
+        (requests("SET x 1")[:-2] + b"XX", 25, "CR LF expected, found b'XX'", 3),
+        (requests("SET x 1").replace(b"$3", b"$2"), 10, "CR LF expected, found b'T\\r'", 4),
+    ],
+)
+def test_damage_in_the_middle_tells_what_is_behind_it(
+    damage: bytes, offset: int, reason: str, lost: int
+) -> None:
+    problem = inspect(WHOLE + damage + WHOLE).problem
+    assert problem == Problem(
+        offset=len(WHOLE) + offset,
+        reason=reason,
+        sound_bytes=len(WHOLE),
+        is_torn=False,
+        can_be_cut=True,
+        lost_bytes=len(damage + WHOLE),
+        lost_requests=lost,
+    )
+
+
+def test_damage_in_a_transaction_is_cut_before_it() -> None:
+    for broken in (b"hello\r\n", requests("NOSUCH x", "EXEC")):
+        problem = inspect(WHOLE + requests("MULTI", "SET c 1") + broken + WHOLE).problem
+        assert problem is not None
+        assert problem.sound_bytes == len(WHOLE)
+        assert not problem.is_torn
+
+
+def test_what_is_behind_damage_is_looked_for_a_limited_number_of_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inspection, "_MAX_RESUMPTIONS", 2)
+    problem = inspect(WHOLE + b"x" + b"\r\n*nothing" * 3 + b"\r\n" + WHOLE).problem
+    assert problem is not None
+    assert problem.lost_requests == 0
+
+
+# -- broken snapshots ------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_damaged_where_it_shows() -> None:
+    data = snapshot("XADD s 1-1 field value", "SET a 1")
+    flipped = bytearray(data)
+    flipped[data.index(b"value")] ^= 1
+    file = inspect(bytes(flipped))
+    assert file.checksum == "wrong"
+    assert file.problem is not None
+    assert file.problem.offset == len(data) - 8
+    assert not file.problem.can_be_cut
+    torn = inspect(data[:-10])
+    assert torn.problem is not None
+    assert torn.checksum == ""
+    assert not torn.problem.can_be_cut
+
+
+def test_what_could_be_read_of_a_damaged_snapshot_is_counted() -> None:
+    files = MemoryFiles()
+    data = snapshot("SET a 1", "SET b 1", "XADD s 1-1 f v")
+    files.put("file", data[:-20])
+    report = inspect_path(files, "file")
+    assert not report.is_sound
+    assert report.contents.databases[0].strings == 2
+
+
+def test_what_is_not_supported_is_counted_and_is_no_fault() -> None:
+    node = b"\x0b\x00\x00\x00\x01\x00\x81x\x02\xff"
+    body = b"REDIS0010\xfe\x00\x12\x01l\x01\x02" + bytes([len(node)]) + node + b"\xff"
+    file = inspect(body + bytes(8))
+    assert file.problem is None
+    assert file.unsupported == {"list": 1}
+
+
+# -- manifests -------------------------------------------------------------------------------------
+
+LINES = b"file x.1.base.rdb seq 1 type b\nfile x.1.incr.aof seq 1 type i\n"
+
+
+def manifest_files(increments: dict[str, bytes], base: bytes | None = None) -> MemoryFiles:
+    files = MemoryFiles()
+    files.put("data/x.manifest", LINES)
+    files.put("data/x.1.base.rdb", snapshot("SET a 1") if base is None else base)
+    for name, data in increments.items():
+        files.put(f"data/{name}", data)
+    return files
+
+
+def test_a_manifest_is_checked_with_all_its_files() -> None:
+    report = inspect_path(manifest_files({"x.1.incr.aof": requests("INCR a")}), "data/x.manifest")
+    assert [(f.path, f.kind, f.problem) for f in report.files] == [
+        ("data/x.manifest", MANIFEST, None),
+        ("data/x.1.base.rdb", SNAPSHOT, None),
+        ("data/x.1.incr.aof", REQUESTS, None),
+    ]
+    assert report.contents.databases[0].keys == 1
+    assert report.is_sound
+
+
+def test_a_manifest_may_name_no_file_that_is_not_there() -> None:
+    (file,) = inspect_path(manifest_files({}), "data/x.manifest").files
+    assert file.problem == Problem(0, "it names x.1.incr.aof, and there is no such file")
+
+
+def test_a_broken_line_of_a_manifest_is_found() -> None:
+    files = MemoryFiles()
+    files.put("x.manifest", LINES + b"file\n")
+    (file,) = inspect_path(files, "x.manifest").files
+    assert file.problem == Problem(len(LINES), "line 3: Invalid AOF manifest file format")
+
+
+def test_only_the_last_file_of_a_manifest_may_be_cut() -> None:
+    files = manifest_files({"x.1.incr.aof": WHOLE + b"*", "x.2.incr.aof": WHOLE})
+    files.put("data/x.manifest", LINES + b"file x.2.incr.aof seq 2 type i\n")
+    *_, last = inspect_path(files, "data/x.manifest").files
+    assert last.path == "data/x.1.incr.aof"  # what follows it makes no sense without it
+    assert last.problem is not None
+    assert not last.problem.can_be_cut
+    files.put("data/x.2.incr.aof", b"")
+    broken = inspect_path(files, "data/x.manifest").files[2]
+    assert broken.problem is not None
+    assert broken.problem.can_be_cut
+
+
+def test_an_empty_base_that_should_be_a_snapshot_is_broken() -> None:
+    *_, base = inspect_path(manifest_files({"x.1.incr.aof": b""}, b""), "data/x.manifest").files
+    assert base.problem == Problem(0, "it is empty, which no snapshot is")
+
+
+def test_progress_is_told_for_each_file() -> None:
+    told: list[tuple[str, int, int]] = []
+    files = manifest_files({"x.1.incr.aof": WHOLE})
+    Inspector(files, NOW_MS, lambda *now: told.append(now)).inspect("data/x.manifest")
+    assert told[-1] == ("data/x.1.incr.aof", len(WHOLE), len(WHOLE))
+    assert told[0][0] == "data/x.1.base.rdb"

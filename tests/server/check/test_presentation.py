@@ -1,0 +1,55 @@
+"""How a report reads."""
+
+from __future__ import annotations
+
+from server.check.contents import BigStream, Contents, DatabaseContents
+from server.check.inspection import BOTH, MANIFEST, FileReport, Problem, Report
+from server.check.presentation import as_text
+
+
+def test_a_sound_file_is_described() -> None:
+    file = FileReport(
+        "x.aof", BOTH, 12_345, version=11, written_by="7.4.0", written_at_s=86_400,
+        checksum="right", unsupported={"list": 3}, requests=1000, last_written_s=86_401,
+        refused={"incr": 2},
+    )  # fmt: skip
+    contents = Contents(
+        [DatabaseContents(0, 3, 2, 1, 1, 0, 9, 1, 2, 4)], [BigStream(0, "s", 9, 1, 4)]
+    )
+    assert as_text(Report("x.aof", [file], contents)) == (
+        "x.aof: append-only file with a snapshot in front, 12,345 bytes: sound\n"
+        "  format        version 11, checksum right\n"
+        "  written by    Redis 7.4.0 or as such, 1970-01-02 00:00:00 UTC\n"
+        "  requests      1,000, the last from 1970-01-02 00:00:01 UTC\n"
+        "  unsupported   3 of type list\n"
+        "  no effect     2 x incr\n"
+        "  database 0    3 keys: 1 streams, 2 strings; 1 with a time to live, 0 past it\n"
+        "  streams       9 entries, 1 groups, 2 consumers, 4 pending\n"
+        "  large stream  s (database 0): 9 entries, 1 groups, 4 pending"
+    )
+
+
+def described(problem: Problem, fixed: str = "") -> list[str]:
+    file = FileReport("x", "file", 100, problem, fixed=fixed)
+    return as_text(Report("x", [file], Contents())).splitlines()
+
+
+def test_a_broken_file_comes_with_its_repair() -> None:
+    problem = Problem(60, "why", 50, False, True, 50, 7)
+    assert described(problem) == [
+        "x: file, 100 bytes: BROKEN at offset 60",
+        "  problem       why",
+        "  sound         the first 50 bytes",
+        "  behind it     50 bytes, with 7 requests that can still be read",
+        "  repair        rillway check --fix x",
+        "  contents      no keys",
+    ]
+    assert described(problem, "cut")[-2] == "  fixed         cut"
+    problem.can_be_cut = False
+    assert described(problem)[-2].endswith("none here: other files of the manifest follow this one")
+    assert described(Problem(0, "why"))[-2].endswith("none: take the file from a copy")
+
+
+def test_a_manifest_that_cannot_be_read_has_no_contents() -> None:
+    file = FileReport("x", MANIFEST, 10, Problem(0, "why"))
+    assert "contents" not in as_text(Report("x", [file], Contents()))

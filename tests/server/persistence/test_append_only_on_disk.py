@@ -1,0 +1,51 @@
+"""The append-only file on a real disk, with the real thread; everything else is in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from server.inprocess import InProcessServer
+from server.persistence.append_only_file import AppendOnlyFile
+from server.persistence.files import OsFiles
+from server.persistence.syncing import ThreadSyncer
+from tests.support.append_only import fatal, requests_in, unit
+
+
+@pytest.mark.parametrize("policy", ["always", "everysec"])
+def test_a_session_with_a_rewrite_leaves_exactly_these_files(tmp_path: Path, policy: str) -> None:
+    server = InProcessServer(appendfsync=policy)
+    instance, syncer = server.instance, ThreadSyncer()
+    instance.config.dir = str(tmp_path)
+    file = AppendOnlyFile(instance, OsFiles(), syncer, fatal)
+    file.open()
+
+    def cycle(number: int) -> None:
+        instance.now_ms += 1000
+        instance.emit(0, unit(number))
+        file.flush(instance.now_ms)
+        syncer.wait()
+
+    cycle(1)
+    file.begin_rewrite()
+    base = Path(file.temporary_base_path)
+    base.write_bytes(b"what a child wrote")
+    cycle(2)
+    file.finish_rewrite(str(base), is_snapshot=True)
+    cycle(4)
+    file.maintain(instance.now_ms)
+    assert file.synced_units == 3
+    file.close()
+
+    directory = tmp_path / "appendonlydir"
+    contents = {path.name: path.read_bytes() for path in directory.iterdir()}
+    increment = contents.pop("appendonly.aof.2.incr.aof")
+    assert [argv for argv, _ in requests_in(increment)] == [[b"SELECT", b"0"], *unit(2), *unit(4)]
+    assert contents == {
+        "appendonly.aof.1.base.rdb": b"what a child wrote",
+        "appendonly.aof.manifest": (
+            b"file appendonly.aof.1.base.rdb seq 1 type b\n"
+            b"file appendonly.aof.2.incr.aof seq 2 type i\n"
+        ),
+    }

@@ -1,0 +1,57 @@
+"""A snapshot's keys in the databases."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessServer
+from server.persistence.filling import Filling, UnfitContent
+from storage.snapshot.reader import SnapshotReader
+
+NOW_MS = 1_700_000_000_000
+A, B = b"\x00\x01a\x011", b"\x00\x01b\x012"  # strings at the keys a and b
+PAST = b"\xfc" + (NOW_MS - 1).to_bytes(8, "little")
+PRESENT = b"\xfc" + NOW_MS.to_bytes(8, "little")
+
+
+def fill(
+    server: InProcessServer, records: bytes, *, keeps_expired: bool = False, replaces: bool = False
+) -> Filling:
+    reader = SnapshotReader(b"REDIS0010" + records + b"\xff" + bytes(8), now_ms=NOW_MS)
+    filling = Filling(
+        server.instance, reader, now_ms=NOW_MS, keeps_expired=keeps_expired, replaces=replaces
+    )
+    positions = list(filling.steps())
+    assert positions == sorted(positions)
+    return filling
+
+
+def test_keys_go_to_their_database_with_their_deadlines() -> None:
+    server = InProcessServer(NOW_MS)
+    filling = fill(server, b"\xfe\x00" + PRESENT + A + b"\xfe\x02" + A + B)
+    assert filling.loaded == 3
+    assert server.instance.databases[0].expires == {b"a": NOW_MS}
+    assert sorted(server.instance.databases[2].keys()) == [b"a", b"b"]
+
+
+def test_keys_that_have_expired_are_left_out_or_kept() -> None:
+    server = InProcessServer(NOW_MS)
+    filling = fill(server, PAST + A + B)
+    assert (filling.loaded, filling.expired) == (1, 1)
+    filling = fill(InProcessServer(NOW_MS), PAST + A + B, keeps_expired=True)
+    assert (filling.loaded, filling.expired) == (2, 0)
+
+
+@pytest.mark.parametrize(("records", "offset"), [(A + B + A, 19), (PRESENT + A + A, 23)])
+def test_a_key_that_comes_twice_is_refused_unless_it_replaces(records: bytes, offset: int) -> None:
+    with pytest.raises(UnfitContent, match="key b'a' of database 0 comes twice") as refused:
+        fill(InProcessServer(NOW_MS), records)
+    assert refused.value.offset == offset
+    server = InProcessServer(NOW_MS)
+    fill(server, records, replaces=True)
+    assert server.instance.databases[0].expires == {}
+
+
+def test_a_database_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UnfitContent, match="--databases 17 or more"):
+        fill(InProcessServer(NOW_MS), b"\xfe\x10" + A)

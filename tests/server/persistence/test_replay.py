@@ -1,0 +1,124 @@
+"""Replaying requests: what runs, what stops, and who hears of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessServer, to_argv
+from server.persistence.replay import Replay, UnreplayableRequest
+from storage.append_only.reader import RequestFile, encoded_bytes
+from storage.append_only.requests import encode_requests
+
+
+def replay(server: InProcessServer, *requests: tuple[str | int, ...]) -> Replay:
+    """Run requests as the content of a file."""
+    replayed = Replay(server.instance, "some.aof")
+    data = encode_requests([to_argv(words) for words in requests])
+    for batch in RequestFile(data).batches():
+        replayed.run(batch)
+    return replayed
+
+
+def warnings(server: InProcessServer) -> list[str]:
+    return [text for level, text in server.log_lines if level == "warning"]
+
+
+def test_requests_run_in_their_database() -> None:
+    server = InProcessServer()
+    replay(server, ("SET", "a", 1), ("SELECT", 3), ("SET", "b", 2), ("select", 0), ("INCR", "a"))
+    client = server.connect()
+    assert client.execute("GET", "a") == b"$1\r\n2\r\n"
+    client.execute("SELECT", 3)
+    assert client.execute("KEYS", "*") == b"*1\r\n$1\r\nb\r\n"
+
+
+def test_a_transaction_runs_when_its_end_is_there() -> None:
+    server = InProcessServer()
+    requests = [("SET", "a", 1), ("MULTI",), ("SET", "a", 2), ("SET", "b", 2)]
+    replayed = replay(server, *requests)
+    assert server.connect().execute("MGET", "a", "b") == b"*2\r\n$1\r\n1\r\n$-1\r\n"
+    assert replayed.open_unit_offset == encoded_bytes([b"SET", b"a", b"1"])
+    assert replay(server, *requests, ("EXEC",)).open_unit_offset is None
+    assert server.connect().execute("MGET", "a", "b") == b"*2\r\n$1\r\n2\r\n$1\r\n2\r\n"
+
+
+def test_xadds_of_an_open_transaction_wait_for_its_end() -> None:
+    server = InProcessServer()
+    replay(server, ("MULTI",), *[("XADD", "s", f"{n}-1", "f", "v") for n in range(1, 50)])
+    assert server.connect().execute("EXISTS", "s") == b":0\r\n"
+
+
+def test_nobody_hears_of_what_is_replayed() -> None:
+    server = InProcessServer(notify_keyspace_events="KEA")
+    client = server.connect()
+    client.execute("CONFIG", "RESETSTAT")
+    watcher = server.connect()
+    watcher.execute("PSUBSCRIBE", "*")
+    sent = len(server.propagated)
+    replay(server, ("SET", "a", 1), ("XADD", "s", "1-1", "f", "v"), ("GETEX", "a", "PERSIST"))
+    assert watcher.received() == b""
+    assert len(server.propagated) == sent
+    assert b"keyspace_hits:0\r\n" in client.execute("INFO", "stats")
+    assert b"cmdstat_set" not in client.execute("INFO", "commandstats")
+    client.execute("SET", "a", 2)
+    assert watcher.received() != b""
+
+
+def test_a_key_that_expires_stays_until_the_replay_is_over() -> None:
+    server = InProcessServer(now_ms=10_000)
+    replay(
+        server,
+        ("XADD", "s", "1-1", "f", "v"),
+        ("PEXPIREAT", "s", 9_000),
+        ("XADD", "s", "2-1", "f", "v"),
+    )
+    assert server.instance.databases[0].expires == {b"s": 9_000}
+    assert server.connect().execute("EXISTS", "s") == b":0\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (("NOSUCH", "x"), "Unknown command 'NOSUCH'"),
+        (("XGROUP", "NOSUCH", "x"), "Unknown command 'XGROUP'"),
+        (("XGROUP",), "Unknown command 'XGROUP'"),
+        (("SET", "a"), "Wrong number of arguments for 'SET a'"),
+    ],
+)
+def test_what_no_handler_can_take_stops_the_replay(request_: tuple[str, ...], reason: str) -> None:
+    server = InProcessServer()
+    with pytest.raises(UnreplayableRequest) as stopped:
+        replay(server, ("SET", "a", 1), request_, ("SET", "a", 2))
+    assert stopped.value.reason == reason
+    assert stopped.value.offset == encoded_bytes([b"SET", b"a", b"1"])
+    assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
+
+
+def test_a_refusal_is_told_once_and_the_replay_goes_on() -> None:
+    server = InProcessServer()
+    replayed = replay(server, ("SET", "a", "x"), *[("INCR", "a")] * 3, ("SET", "b", 1))
+    assert replayed.refusals == {b"incr": 3}
+    assert warnings(server) == [
+        "some.aof: 'incr' was refused while loading: ERR value is not an integer or out of range"
+    ]
+    assert server.connect().execute("GET", "b") == b"$1\r\n1\r\n"
+
+
+@pytest.mark.parametrize("words", [("SHUTDOWN", "NOSAVE"), ("PING",), ("EXEC",), ("GET", "a")])
+def test_a_command_that_changes_no_data_is_passed_over(words: tuple[str, ...]) -> None:
+    server = InProcessServer()
+    replayed = replay(server, words, ("SET", "a", 1))
+    assert replayed.refusals.total() == 1
+    assert not server.shutdown_requested
+    assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
+
+
+def test_nothing_blocks() -> None:
+    server = InProcessServer()
+    replay(
+        server,
+        ("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM"),
+        ("XREADGROUP", "GROUP", "g", "c", "BLOCK", 0, "STREAMS", "s", ">"),
+        ("SET", "a", 1),
+    )
+    assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
