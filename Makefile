@@ -12,6 +12,8 @@ PYTHON ?= python3
 PORT ?= 6379
 FUZZ_SECONDS ?= 60
 COMPAT_EXAMPLES ?= 10000
+ROUNDS ?= 200
+SEED ?=
 # More arguments for `rillway demo` and for pytest: make demo ARGS="--departures 20000"
 ARGS ?=
 
@@ -105,6 +107,19 @@ fuzz: $(VENV)/.dev ## each fuzz program for FUZZ_SECONDS
 		echo "$$program"; \
 		PYTHONPATH=. $(BIN)/python "$$program" --seconds $(FUZZ_SECONDS); \
 	done
+
+.PHONY: crash
+crash: $(VENV)/.dev ## kill servers ROUNDS times: nothing that was acknowledged may be lost
+	@# ARGS="--server redis-server" tries a real one. SEED=n sends the same requests again.
+	@$(BIN)/python -m tests.crash --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: damage
+damage: $(VENV)/.dev ## files on disk that are torn or have flipped bits
+	@$(BIN)/python -m pytest tests/damage $(ARGS)
+
+.PHONY: exchange
+exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server and back
+	@$(BIN)/python -m pytest tests/exchange $(ARGS)
 
 .PHONY: bench
 bench: $(VENV)/.dev redis-server ## the benchmarks that exist

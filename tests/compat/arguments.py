@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from tests.compat.drawing import Argument, Draft, Drafts, Rising, mostly, one_of
+from tests.compat.payloads import PAYLOADS, REFUSED
 
 MAX_ID = b"18446744073709551615-18446744073709551615"
 
@@ -81,6 +82,12 @@ text = mostly(
     one_of(b"", b"1", b"42", b"-7", b"3.5", b"hello", b"10000", b"0.1", b"1e2"),
     one_of(b"x" * 44, b"x" * 45, b"\xff\x00", b" 1", b"01", b"9223372036854775807", b"inf", b"nan"),
 )
+payload = mostly(one_of(*PAYLOADS), one_of(*REFUSED))
+# What overflows when the time is added makes no key in Redis, and is not drawn.
+restored_ms_to_live = mostly(
+    one_of(b"0", b"0", b"100000000", b"4102444800000"), one_of(b"-1", b"x", b"1.5", b"")
+)
+no_idle_seconds = mostly(one_of(b"0"), one_of(b"-1", b"x", b""))
 change = mostly(small_number, odd_number)
 float_change = one_of(
     b"0.1", b"1", b"-2.5", b"1e3", b"x", b"", b"inf", b"nan", b" 1", b"3.0e-5", b"1e400", b"0x10",

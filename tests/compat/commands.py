@@ -165,6 +165,13 @@ _expiry_condition = some_of(*(command(word) for word in (b"NX", b"XX", b"GT", b"
 _pattern = one_of(b"*", b"s*", b"?", b"[st]", b"t??t", b"[^s]*", b"\\*", b"")
 _database = one_of(b"0", b"1", b"1", b"15", b"16", b"-1", b"x")
 
+_restore_options = some_of(
+    command(b"REPLACE"),
+    command(b"ABSTTL"),
+    command(b"IDLETIME", arg.no_idle_seconds),
+    command(b"FREQ", arg.count),
+)
+
 key_command: Drafts = weighted(
     (2, command(b"DEL", _keys)),
     (1, command(b"UNLINK", _keys)),
@@ -183,6 +190,22 @@ key_command: Drafts = weighted(
         ),
     ),
     (1, command(b"MOVE", arg.any_key, _database)),
+    (2, command(b"DUMP", arg.any_key)),
+    (
+        4,
+        command(
+            b"RESTORE",
+            arg.any_key,
+            arg.restored_ms_to_live,
+            arg.payload,
+            b"REPLACE",
+            _restore_options,
+        ),
+    ),
+    (
+        1,
+        command(b"RESTORE", arg.any_key, arg.restored_ms_to_live, arg.payload, _restore_options),
+    ),
     (1, command(b"EXPIRE", arg.any_key, arg.seconds_to_live)),
     (1, command(b"PEXPIRE", arg.any_key, arg.ms_to_live)),
     (2, command(b"EXPIRE", arg.any_key, arg.new_seconds_to_live, _expiry_condition)),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from storage.snapshot.payload import dump
+from storage.snapshot.writer import SnapshotOptions
+from storage.stream import Stream
 from tests.compat import differences
 from tests.compat.comparing import Exchange, Expected, History, expected, first_mismatch
 from tests.compat.drawing import Draft, Rising
@@ -192,3 +195,35 @@ def test_the_script_of_an_edge_is_expanded() -> None:
 
 def test_a_reply_that_was_encoded_is_parsed_whole() -> None:
     assert [item.text for item in parse(encode_command(["A", ""])).items] == [b"A", b""]
+
+
+# --- Payloads ---
+
+
+def is_dump_of(ours: bytes, theirs: bytes) -> bool:
+    """Whether DUMP's answers agree, with the known differences."""
+    mismatch = first_mismatch([[b"DUMP", b"s"]], [parse(ours)], [parse(theirs)], differences.adjust)
+    return mismatch is None
+
+
+def dumped(*fields: bytes, entry_id: int = 1 << 64, stream_type: int = 21) -> bytes:
+    stream = Stream()
+    stream.append(entry_id, list(fields), 100, 4096)
+    return bulk(dump(stream, SnapshotOptions(stream_type=stream_type), 0))
+
+
+def test_payloads_of_the_same_stream_agree_in_whatever_type_they_are() -> None:
+    assert is_dump_of(dumped(b"f", b"v"), dumped(b"f", b"v", stream_type=19))
+
+
+def test_payloads_of_different_streams_differ() -> None:
+    assert not is_dump_of(dumped(b"f", b"v"), dumped(b"f", b"w", stream_type=19))
+    assert not is_dump_of(dumped(b"f", b"v"), dumped(b"f", b"v", entry_id=2 << 64))
+    assert not is_dump_of(b"$-1\r\n", dumped(b"f", b"v"))
+    assert not is_dump_of(dumped(b"f", b"v"), b"$-1\r\n")
+    assert not is_dump_of(bulk(b"damaged"), dumped(b"f", b"v"))
+
+
+def test_payloads_may_have_ids_that_differ_as_the_clock_does() -> None:
+    early, late = 1_700_000_000_000 << 64, 1_700_000_000_007 << 64
+    assert is_dump_of(dumped(b"f", b"v", entry_id=early), dumped(b"f", b"v", entry_id=late))

@@ -1,10 +1,7 @@
-"""The image, tried as people use it: options, variables, redis-cli, the health check, SIGTERM.
+"""The image, tried as people use it: options, variables, health check, SIGTERM, restarts.
 
 Run by tests/docker/run.sh (`make docker-test`), which builds the image, and gives these checks a
 network and process numbers of their own.
-
-Not here yet: data that is there again after a restart on the same volume. Nothing is written to
-disk so far.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.docker.buildah import BASE, IMAGE, buildah, image_config
 from tests.docker.containers import USER_ID, Container, started
@@ -191,6 +189,56 @@ def test_sigterm_ends_it_as_process_1(root: Path, tmp_path: Path) -> None:
         server.wait_until(server.answers)
         assert server.client.info("server")["process_id"] == 1
         assert server.terminate() <= STOP_SECONDS
+
+
+# -- the volume ----------------------------------------------------------------------------------
+
+
+def test_data_is_there_again_after_a_restart_on_the_same_volume(container: Container) -> None:
+    with container.serving() as server:
+        fill(server.client)
+        server.terminate()
+        assert "Saving the final RDB snapshot" in server.log.read_text()
+    with container.serving() as server:
+        check_filled(server.client)
+
+
+def test_data_in_the_append_only_file_is_there_again_after_sigkill(
+    container: Container, volume: Path
+) -> None:
+    arguments = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
+    with container.serving(*arguments) as server:
+        fill(server.client)
+        os.kill(server.pid, signal.SIGKILL)
+        server.process.wait()
+    names = [path.name for path in (volume / "appendonlydir").iterdir()]
+    assert "appendonly.aof.manifest" in names
+    with container.serving(*arguments) as server:
+        check_filled(server.client)
+
+
+def test_what_it_writes_belongs_to_its_user(container: Container, volume: Path) -> None:
+    with container.serving("--appendonly", "yes") as server:
+        fill(server.client)
+        server.terminate()
+    written = list(volume.rglob("*"))
+    assert {volume / "dump.rdb", volume / "appendonlydir"} <= set(written)
+    assert {path.stat().st_uid for path in written} == {USER_ID}
+
+
+def fill(client: redis.Redis) -> None:
+    """A stream with a message that is pending, and a string."""
+    client.xadd("orders", {"item": "lamp"}, id="1-1")
+    client.xgroup_create("orders", "billing", id="0")
+    client.xreadgroup("billing", "alice", {"orders": ">"})
+    client.set("text", "kept")
+
+
+def check_filled(client: redis.Redis) -> None:
+    assert client.xrange("orders") == [("1-1", {"item": "lamp"})]
+    (pending,) = client.xpending_range("orders", "billing", "-", "+", 10)
+    assert (pending["message_id"], pending["consumer"]) == ("1-1", "alice")
+    assert client.get("text") == "kept"
 
 
 # -- the health check ----------------------------------------------------------------------------

@@ -1,0 +1,110 @@
+"""A short run of `make crash`, and proof that its rounds would notice a loss."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from server.persistence.append_only_file import AppendOnlyFile
+from server.persistence.memory_files import MemoryFile, MemoryFiles
+from tests.crash import memory_rounds
+from tests.crash.memory_rounds import MemoryRound, MemoryTally
+from tests.crash.process_rounds import Failed, Rounds
+from tests.crash.servers import begin_rillway
+
+KILLS = 6
+DISKS = 150
+SEED = 1
+LAST_BYTES = 2000
+
+
+def test_killed_processes_keep_what_they_promised(tmp_path: Path) -> None:
+    rounds = Rounds(begin_rillway, tmp_path / "crash", SEED, modern=True)
+    for _ in range(KILLS):
+        rounds.play()
+    assert sum(rounds.tally.rounds.values()) == KILLS
+    assert rounds.tally.acknowledged.total() > 100 * KILLS
+
+
+def test_failing_disks_keep_what_was_promised() -> None:
+    tally = MemoryTally()
+    for number in range(DISKS):
+        MemoryRound(SEED + number, tally).play()
+    assert tally.lost["always"] == 0 < tally.lost["everysec"]
+    assert tally.acknowledged["always"] > 50 * DISKS
+    # Failures of all kinds have happened.
+    assert len(tally.failures) == 4 and min(tally.failures.values()) > DISKS / 20, tally.failures
+
+
+# -- losses are noticed --------------------------------------------------------------------------
+
+
+def memory_failure(rounds: int) -> str:
+    """How the first round that fails, fails; "" if none does."""
+    for number in range(rounds):
+        try:
+            MemoryRound(SEED + number, MemoryTally()).play()
+        except memory_rounds.Failed as failure:
+            return str(failure)
+    return ""
+
+
+def test_a_server_that_does_not_sync_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryFile, "sync", lambda file: file._call("sync"))
+    assert memory_failure(20) != ""
+
+
+def test_a_server_that_does_not_sync_its_folder_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MemoryFiles, "sync_directory", lambda files, path: None)
+    assert memory_failure(60) != ""
+
+
+def test_a_server_that_answers_before_it_writes_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flush, late = AppendOnlyFile.flush, random.Random(SEED)
+
+    def sometimes(file: AppendOnlyFile, now_ms: int, *words: bool, **options: bool) -> None:
+        if late.random() < 0.5:
+            flush(file, now_ms, *words, **options)
+
+    monkeypatch.setattr(AppendOnlyFile, "flush", sometimes)
+    assert "acknowledged steps" in memory_failure(20)
+
+
+def test_a_server_that_forgets_one_kind_of_request_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    append = AppendOnlyFile.append
+
+    def without_acks(file: AppendOnlyFile, db: int, unit: list[list[bytes]]) -> None:
+        append(file, db, [argv for argv in unit if argv[0].upper() != b"XACK"])
+
+    monkeypatch.setattr(AppendOnlyFile, "append", without_acks)
+    assert "pending" in memory_failure(20)
+
+
+def without_its_end(data: bytes) -> bytes:
+    """The whole requests of the first half."""
+    requests = [found.start() for found in re.finditer(rb"\*\d+\r\n", data)]
+    return data[: max(start for start in requests if start <= len(data) // 2)]
+
+
+@pytest.mark.parametrize("policy", ["always", "everysec"])
+def test_a_file_that_lost_its_end_is_found_out(tmp_path: Path, policy: str) -> None:
+    rounds = Rounds(begin_rillway, tmp_path / "crash", SEED, modern=True)
+    rounds.folder = rounds.new_folder()
+    rounds.folder.policy = policy
+    rounds.play()
+    if policy == "everysec":
+        rounds.killed_ms += 10_000  # as if it had been quiet since
+    for path in (rounds.folder.path / "appendonlydir").glob("*.incr.aof"):
+        path.write_bytes(without_its_end(path.read_bytes()))
+    rounds.random.random = lambda: 0.5  # type: ignore[method-assign]  # the same folder again
+    with pytest.raises(Failed, match="acknowledged steps"):
+        rounds.play()
