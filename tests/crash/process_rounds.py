@@ -134,7 +134,7 @@ class Rounds:
             name: History(Workload(name, random.Random(self.random.random()), modern=self.modern))
             for name in CONNECTIONS
         }
-        policy = self.random.choices(POLICIES, POLICY_WEIGHTS)[0]
+        policy = self.random.choices(POLICIES, POLICY_WEIGHTS[: len(POLICIES)])[0]
         return Folder(path, policy, self.random.random() < 0.6, histories)
 
     def directives(self, folder: Folder, policy: str) -> tuple[str, ...]:

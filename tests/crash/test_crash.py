@@ -10,13 +10,13 @@ import pytest
 
 from server.persistence.append_only_file import AppendOnlyFile
 from server.persistence.memory_files import MemoryFile, MemoryFiles
-from tests.crash import memory_rounds
+from tests.crash import memory_rounds, process_rounds
 from tests.crash.memory_rounds import MemoryRound, MemoryTally
-from tests.crash.process_rounds import Failed, Rounds
-from tests.crash.servers import begin_rillway
+from tests.crash.process_rounds import Failed, Folder, Rounds, Traffic
+from tests.crash.servers import Link, begin_rillway
 
 KILLS = 6
-DISKS = 150
+DISKS = 100
 SEED = 1
 LAST_BYTES = 2000
 
@@ -95,16 +95,31 @@ def without_its_end(data: bytes) -> bytes:
     return data[: max(start for start in requests if start <= len(data) // 2)]
 
 
+class PlainRounds(Rounds):
+    """On one folder, without rewrites: all that is written stays in one increment."""
+
+    def directives(self, folder: Folder, policy: str) -> tuple[str, ...]:
+        return "--appendonly", "yes", "--appendfsync", policy, "--save", ""
+
+    def begin_background_work(self, control: Link, folder: Folder, traffic: Traffic) -> None:
+        pass
+
+    def new_folder(self) -> Folder:
+        assert self.folder is None
+        return super().new_folder()
+
+
 @pytest.mark.parametrize("policy", ["always", "everysec"])
-def test_a_file_that_lost_its_end_is_found_out(tmp_path: Path, policy: str) -> None:
-    rounds = Rounds(begin_rillway, tmp_path / "crash", SEED, modern=True)
+def test_a_file_that_lost_its_end_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    monkeypatch.setattr(process_rounds, "FOLDER_ROUNDS", 2**62)
+    monkeypatch.setattr(process_rounds, "POLICIES", (policy, policy))
+    rounds = PlainRounds(begin_rillway, tmp_path / "crash", SEED, modern=True)
     rounds.folder = rounds.new_folder()
-    rounds.folder.policy = policy
     rounds.play()
-    if policy == "everysec":
-        rounds.killed_ms += 10_000  # as if it had been quiet since
-    for path in (rounds.folder.path / "appendonlydir").glob("*.incr.aof"):
-        path.write_bytes(without_its_end(path.read_bytes()))
-    rounds.random.random = lambda: 0.5  # type: ignore[method-assign]  # the same folder again
+    rounds.killed_ms += 10_000  # as if it had been quiet for so long before the kill
+    (path,) = (rounds.folder.path / "appendonlydir").glob("*.incr.aof")
+    path.write_bytes(without_its_end(path.read_bytes()))
     with pytest.raises(Failed, match="acknowledged steps"):
         rounds.play()

@@ -16,7 +16,9 @@ import pytest
 
 from protocol import replies
 from server.inprocess import InProcessServer
+from server.persistence.memory_files import MemoryFiles
 from tests.commands.streams.talk import decode
+from tests.crash.memory_rounds import FailingFiles, PowerFails
 from tests.crash.servers import (
     DidNotStart,
     Link,
@@ -31,6 +33,8 @@ pytestmark = pytest.mark.integration
 ALWAYS = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
 EVERYSEC = ("--appendonly", "yes", "--appendfsync", "everysec", "--save", "")
 WAIT_SECONDS = 10.0
+DAY_MS = 1_700_000_000_000
+NEXT_DAY_MS = DAY_MS + 86_400_000
 
 Start: TypeAlias = Callable[..., Server]
 
@@ -289,6 +293,37 @@ def test_no_child_outlives_a_killed_server_for_long(start: Start) -> None:
 
 def children_of(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_kill_at_any_moment_and_a_power_failure_later_lose_nothing() -> None:
+    """What a killed server had written but not synced is relied upon, so it must be synced."""
+
+    def on(files: MemoryFiles, now_ms: int = NEXT_DAY_MS) -> InProcessServer:
+        return InProcessServer.on_files(files, now_ms, appendonly="yes", appendfsync="always")
+
+    reached = 0
+    for moment in range(200):
+        files = FailingFiles()
+        ids = []
+        try:
+            files.operations_left = moment
+            server = on(files, DAY_MS)
+            client = server.connect()
+            for _ in range(2):
+                ids.append(decode(client.execute("XADD", "s", "*", "f", "v")))
+                client.execute("BGREWRITEAOF")
+                server.advance(100)
+                server.advance(100)
+        except PowerFails:
+            reached += 1
+        disk = files.kill()
+        again = on(disk).connect()
+        ids.append(decode(again.execute("XADD", "s", "*", "f", "v")))
+        left = on(disk.crash()).connect()
+        found = [entry[0] for entry in decode(left.execute("XRANGE", "s", "-", "+"))]
+        # The one that was not answered may be there, too.
+        assert [entry_id for entry_id in found if entry_id in ids] == ids, f"moment {moment}"
+    assert 50 < reached < 200
 
 
 def test_a_clock_that_is_set_back_does_not_stop_the_syncs() -> None:
