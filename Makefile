@@ -121,14 +121,11 @@ damage: $(VENV)/.dev ## files on disk that are torn or have flipped bits
 exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server and back
 	@$(BIN)/python -m pytest tests/exchange $(ARGS)
 
+# matplotlib is for the picture only; without it there are the tables.
 .PHONY: bench
-bench: $(VENV)/.dev redis-server ## the benchmarks that exist
-	@if [ -f benchmarks/run.py ]; then \
-		PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS); \
-	else \
-		echo "The comparison with redis-server is not written yet. Measurements of single parts:"; \
-		ls benchmarks/*.py 2>/dev/null || echo "none"; \
-	fi
+bench: $(VENV)/.dev redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
+	@$(BIN)/python -c 'import matplotlib' 2>/dev/null || $(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
+	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
 
 .PHONY: docker
 docker: ## build the container image with Docker

@@ -1,0 +1,55 @@
+"""All cases, in the order in which they are measured and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.cases import (
+    adding,
+    durability,
+    groups,
+    growth,
+    latency,
+    memory,
+    plain,
+    reading,
+    stalls,
+    starting,
+)
+from benchmarks.cases.case import Case
+
+CASES: list[Case] = [
+    *adding.CASES,
+    *reading.CASES,
+    *groups.CASES,
+    *plain.CASES,
+    *durability.CASES,
+    *memory.CASES,
+    *starting.CASES,
+    *latency.CASES,
+    *stalls.CASES,
+    *growth.CASES,
+]
+
+
+class UnknownCase(Exception):
+    """No case's name begins like that."""
+
+
+def chosen(prefixes: Sequence[str], is_quick: bool) -> list[Case]:
+    """The cases to measure: those named, in full or by how they begin; else all, or the quick ones.
+
+    Raises UnknownCase.
+    """
+    if not prefixes:
+        return [case for case in CASES if case.is_quick or not is_quick]
+    names = {name for prefix in prefixes for name in _named(prefix)}
+    return [case for case in CASES if case.name in names]
+
+
+def _named(prefix: str) -> list[str]:
+    """The case of exactly this name, or all that begin so."""
+    names = [case.name for case in CASES if case.name.startswith(prefix)]
+    if not names:
+        raise UnknownCase(prefix)
+    return [prefix] if prefix in names else names

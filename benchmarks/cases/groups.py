@@ -1,0 +1,84 @@
+"""Consumer groups: reading and acknowledging, and looking at and claiming what is pending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from benchmarks.cases.case import Case, Scale
+from benchmarks.cases.rates import rate
+from benchmarks.load.consuming import Consuming
+from benchmarks.load.entries import deliver, fill
+from benchmarks.load.load import Load
+from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.servers import Server
+
+COUNTS = (1, 10, 100)
+CONSUMERS = (1, 10, 100)
+TARGET = (100, 10)
+CLAIM_VERSION = (8, 4)
+
+PENDING_COMMANDS: dict[str, tuple[str, ...]] = {
+    "xpending": ("XPENDING", "s", "g"),
+    "xpending-range": ("XPENDING", "s", "g", "1__rand_int__", "+", "100"),
+    "xautoclaim": ("XAUTOCLAIM", "s", "g", "claimer", "0", "1__rand_int__", "COUNT", "100"),
+    "xreadgroup-claim": (
+        *("XREADGROUP", "GROUP", "g", "claimer", "COUNT", "100"),
+        *("CLAIM", "0", "STREAMS", "s", ">"),
+    ),
+}
+SIZES: dict[str, Callable[[Scale], int]] = {
+    "10k": lambda scale: scale.small,
+    "1M": lambda scale: scale.entries,
+}
+
+
+def consuming(count: int, consumers: int, scale: Scale) -> Load:
+    """Read and acknowledge, over and over, the stream that `fill_group` made."""
+    return Consuming(b"s", b"g", count, consumers, scale.entries)
+
+
+def fill_group(server: Server, scale: Scale) -> None:
+    """A stream and a group that has read nothing yet."""
+    fill(server, b"s", scale.entries)
+    server.call("XGROUP", "CREATE", "s", "g", "0")
+
+
+def on_pending(command: str, size: str, scale: Scale) -> Load:
+    """A command on a group with so many pending entries."""
+    return RedisBenchmark(PENDING_COMMANDS[command], 50, 1, SIZES[size](scale))
+
+
+def fill_pending(size: str, server: Server, scale: Scale) -> None:
+    """A stream whose entries are all pending, for ten consumers."""
+    count = SIZES[size](scale)
+    fill(server, b"s", count)
+    deliver(server, b"s", b"g", count)
+
+
+def _consuming_case(count: int, consumers: int) -> Case:
+    return rate(
+        f"group/count-{count}-consumers-{consumers}",
+        partial(consuming, count, consumers),
+        prepare=fill_group,
+        unit="entries/s",
+        # The target names no number of consumers; it is to hold for each of them.
+        at_least=1.0 if count == 100 else None,
+        is_quick=(count, consumers) == TARGET,
+    )
+
+
+def _pending_case(command: str, size: str) -> Case:
+    return rate(
+        f"pending/{command}-{size}",
+        partial(on_pending, command, size),
+        prepare=partial(fill_pending, size),
+        is_quick=(command, size) == ("xautoclaim", "10k"),
+        since=CLAIM_VERSION if command == "xreadgroup-claim" else (),
+    )
+
+
+CASES: list[Case] = [
+    *(_consuming_case(count, consumers) for count in COUNTS for consumers in CONSUMERS),
+    *(_pending_case(command, size) for command in PENDING_COMMANDS for size in SIZES),
+]

@@ -1,0 +1,134 @@
+"""Memory: what a process grew by, for each entry, pending entry, connection and waiting client.
+
+Each measurement has a server of its own, which has done nothing before.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.figures import Figure, Measure, Row, Target
+from benchmarks.load.entries import KIB, SMALL, WIDE, Shape, acknowledge, deliver, fill
+from benchmarks.servers import PING, PONG, Contender, Server, connect, pack
+
+CONNECTIONS = 1_000
+# The larger entries are fewer, so that they need no more memory in all.
+SHAPES = {"small": (SMALL, 1), "1KiB": (KIB, 5), "20-fields": (WIDE, 5)}
+WAIT = pack("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+
+
+class _Growth:
+    """Bytes that a server gained since this was made, for each of `count` things."""
+
+    def __init__(self, server: Server, count: int) -> None:
+        self._server = server
+        self._before = server.resident_bytes()
+        self._count = count
+
+    def figure(self) -> Figure:
+        return Figure((self._server.resident_bytes() - self._before) / self._count)
+
+
+@contextmanager
+def _entries(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+    shape, divisor = SHAPES[name]
+    count = scale.entries // divisor
+
+    def measure() -> Figures:
+        with contender.start() as server:
+            return _grown_by_entries(server, name, shape, count)
+
+    yield measure
+
+
+def _grown_by_entries(server: Server, name: str, shape: Shape, count: int) -> Figures:
+    """Filled; delivered to a group; acknowledged. The last is compared with the empty server."""
+    entry = _Growth(server, count)
+    fill(server, b"s", count, shape)
+    figures = {f"memory/{name}-entry": entry.figure()}
+    pending = _Growth(server, count)
+    deliver(server, b"s", b"g", count)
+    figures[f"memory/{name}-entry-pending"] = pending.figure()
+    acknowledge(server, b"s", b"g", count)
+    figures[f"memory/{name}-entry-acknowledged"] = entry.figure()
+    return figures
+
+
+@contextmanager
+def _automatic(contender: Contender, scale: Scale) -> Iterator[Measurement]:
+    """Small entries with IDs of the server's making, many in one millisecond."""
+
+    def measure() -> Figures:
+        with contender.start() as server:
+            entry = _Growth(server, scale.entries)
+            fill(server, b"s", scale.entries, SMALL, first=None)
+            return {"memory/small-entry-of-own-id": entry.figure()}
+
+    yield measure
+
+
+@contextmanager
+def _clients(name: str, contender: Contender, _: Scale) -> Iterator[Measurement]:
+    """Connections that sent a PING, and perhaps wait for entries since."""
+
+    def measure() -> Figures:
+        with contender.start() as server, ExitStack() as stack:
+            growth = _Growth(server, CONNECTIONS)
+            for _ in range(CONNECTIONS):
+                connection = stack.enter_context(connect(server.port))
+                _ping(connection)
+                if name == "blocked-client":
+                    connection.sendall(WAIT)
+            return {f"memory/{name}": growth.figure()}
+
+    yield measure
+
+
+def _ping(connection: socket.socket) -> None:
+    connection.sendall(PING)
+    assert connection.recv(64) == PONG
+
+
+def _row(name: str, at_most: float | None = None) -> Row:
+    targets = (Target(Measure.RATIO, at_most),) if at_most is not None else ()
+    return Row(f"memory/{name}", "bytes", lower_is_better=True, targets=targets)
+
+
+def _entries_case(name: str) -> Case:
+    rows = (
+        _row(f"{name}-entry", 0.7 if name == "small" else None),
+        _row(f"{name}-entry-pending"),
+        _row(f"{name}-entry-acknowledged"),
+    )
+    return Case(
+        f"memory/{name}-entry",
+        rows,
+        partial(_entries, name),
+        is_quick=name == "small",
+        has_warm_up=False,
+    )
+
+
+CASES: list[Case] = [
+    *map(_entries_case, SHAPES),
+    Case(
+        "memory/small-entry-of-own-id",
+        (_row("small-entry-of-own-id", 0.7),),
+        _automatic,
+        has_warm_up=False,
+    ),
+    *(
+        Case(
+            f"memory/{name}",
+            (_row(name),),
+            partial(_clients, name),
+            is_quick=name == "idle-connection",
+            has_warm_up=False,
+        )
+        for name in ("idle-connection", "blocked-client")
+    ),
+]

@@ -1,0 +1,88 @@
+"""XRANGE, XREVRANGE and XREAD on a stream of small entries, and entries for readers that wait."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+from benchmarks.cases.case import Case, Scale
+from benchmarks.cases.rates import rate
+from benchmarks.load.cycling import Cycling
+from benchmarks.load.entries import entry_id, fill
+from benchmarks.load.fanning import Fanning
+from benchmarks.load.load import Load
+from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.servers import Server
+
+COUNTS = (1, 10, 100, 1000)
+# redis-benchmark parses every reply; from here on that is slower than the server that makes them.
+COUNTS_BY_BYTES = 100
+PLACES = 32
+READERS = (1, 10, 100, 1000)
+BATCH = 100
+TARGETS = {("xrange", 1000): 5.0}
+QUICK = {("xrange", 10), ("xrange", 1000), ("xread", 100)}
+
+
+def fill_stream(server: Server, scale: Scale) -> None:
+    """The stream that these cases read."""
+    fill(server, b"s", scale.entries)
+
+
+def reading(command: str, count: int, entries: int) -> Load:
+    """Reads of COUNT entries from places all over a stream that `fill` made."""
+    if count < COUNTS_BY_BYTES:
+        return RedisBenchmark(read_words(command, "1__rand_int__", count), 50, 1, entries)
+    chance = random.Random(3)
+    numbers = [chance.randrange(count, entries - count) for _ in range(PLACES)]
+    places = [entry_id(number).decode() for number in numbers]
+    return Cycling([read_words(command, place, count) for place in places], clients=10)
+
+
+def read_words(command: str, place: str, count: int) -> tuple[str, ...]:
+    """One request: COUNT entries from a place on, or before it."""
+    if command == "xread":
+        return ("XREAD", "COUNT", str(count), "STREAMS", "s", place)
+    end = "+" if command == "xrange" else "-"
+    return (command.upper(), "s", place, end, "COUNT", str(count))
+
+
+def _read(command: str, count: int, scale: Scale) -> Load:
+    return reading(command, count, scale.entries)
+
+
+def _poll_in_vain(_: Scale) -> Load:
+    return RedisBenchmark(("XREAD", "COUNT", "100", "STREAMS", "s", "9000000000000-0"), 50, 1)
+
+
+def _fan_out(readers: int, batch: int, _: Scale) -> Load:
+    return Fanning(readers, batch)
+
+
+def _fan_out_case(readers: int, batch: int) -> Case:
+    return rate(
+        f"fan-out/{readers}-readers" if batch == BATCH else f"fan-out/{readers}-readers-one-by-one",
+        partial(_fan_out, readers, batch),
+        flush=True,
+        unit="entries/s",
+        at_least=2.0 if (readers, batch) == (100, BATCH) else None,
+        is_quick=(readers, batch) == (100, BATCH),
+    )
+
+
+CASES: list[Case] = [
+    *(
+        rate(
+            f"{command}/count-{count}",
+            partial(_read, command, count),
+            prepare=fill_stream,
+            at_least=TARGETS.get((command, count)),
+            is_quick=(command, count) in QUICK,
+        )
+        for command in ("xrange", "xrevrange", "xread")
+        for count in COUNTS
+    ),
+    rate("xread/nothing-new", _poll_in_vain, prepare=fill_stream),
+    *(_fan_out_case(readers, BATCH) for readers in READERS),
+    *(_fan_out_case(readers, 1) for readers in (1, 100)),
+]

@@ -1,0 +1,134 @@
+"""What other clients feel while one command works on millions: the 99.9th percentile.
+
+Servers are on both cores here, as the children that save need one, too; so is the load, which asks
+for little.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.figures import Figure, Measure, Row, Target, percentile
+from benchmarks.load.entries import fill
+from benchmarks.load.probing import delays_during
+from benchmarks.servers import PING, PONG, Contender, Server, ServerError, connect, pack
+
+AT_MOST_MS = 10.0
+SAVE_SECONDS = 300.0
+DESTRUCTIVE: dict[str, tuple[str, ...]] = {
+    "flushall": ("FLUSHALL",),
+    "del": ("DEL", "s"),
+    "xtrim": ("XTRIM", "s", "MAXLEN", "0"),
+}
+READING: dict[str, tuple[str, ...]] = {"keys": ("KEYS", "*"), "xrange": ("XRANGE", "s", "-", "+")}
+SAVING: dict[str, tuple[str, ...]] = {"bgsave": ("BGSAVE",), "bgrewriteaof": ("BGREWRITEAOF",)}
+
+
+@contextmanager
+def _destructive(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+    """Ten million entries are made for each measurement, and taken away in it."""
+    with contender.start(alone=False) as server:
+
+        def measure() -> Figures:
+            fill(server, b"s", scale.large)
+            server.settle()
+            figures = _felt(name, server, partial(_send, server.port, DESTRUCTIVE[name]))
+            server.flush()
+            return figures
+
+        yield measure
+
+
+@contextmanager
+def _reading(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+    """A million entries, or a million keys, and all of them in one reply."""
+    with contender.start(alone=False) as server:
+        if name == "keys":
+            _fill_keys(server, scale.entries)
+        else:
+            fill(server, b"s", scale.entries)
+
+        def measure() -> Figures:
+            server.settle()
+            return _felt(name, server, partial(_send, server.port, READING[name]))
+
+        yield measure
+
+
+@contextmanager
+def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+    """A child saves ten million entries; the measurement ends when it is done."""
+    directives = ("--appendonly", "yes") if name == "bgrewriteaof" else ()
+    with contender.start(*directives, alone=False) as server:
+        fill(server, b"s", scale.large)
+
+        def save() -> None:
+            server.call(*SAVING[name])
+            server.wait_until(lambda: not _is_saving(server), SAVE_SECONDS)
+
+        def measure() -> Figures:
+            server.settle()
+            return _felt(name, server, save)
+
+        yield measure
+
+
+def _felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
+    delays_ms, seconds = delays_during(server.port, work)
+    line = f"longest {max(delays_ms):.1f} ms, of {len(delays_ms)} requests"
+    return {
+        f"stall/{name}-p99.9": Figure(percentile(delays_ms, 0.999), lines=(line,)),
+        f"stall/{name}-takes": Figure(seconds * 1000),
+    }
+
+
+def _send(port: int, words: tuple[str, ...]) -> None:
+    """One command, and all of its reply. Raises ServerError if it is an error."""
+    with connect(port) as connection:
+        connection.sendall(pack(*words) + PING)
+        last = _receive_to_pong(connection)
+        if last.startswith(b"-"):
+            raise ServerError(f"{words}: {last!r}")
+
+
+def _receive_to_pong(connection: socket.socket) -> bytes:
+    """Skip a reply, however long; its last bytes, without the PONG behind it."""
+    tail = b""
+    while not tail.endswith(PONG):
+        tail = tail[-len(PONG) :] + connection.recv(1 << 20)
+    return tail[: -len(PONG)]
+
+
+def _is_saving(server: Server) -> bool:
+    state = server.info("persistence")
+    return "1" in (state["rdb_bgsave_in_progress"], state["aof_rewrite_in_progress"])
+
+
+def _fill_keys(server: Server, count: int) -> None:
+    for start in range(0, count, 1000):
+        pairs = [(f"key:{number}", "v") for number in range(start, start + 1000)]
+        server.call("MSET", *(word for pair in pairs for word in pair))
+
+
+def _case(name: str, opener: Callable[..., object], **settings: object) -> Case:
+    rows = (
+        Row(
+            f"stall/{name}-p99.9",
+            "ms",
+            lower_is_better=True,
+            targets=(Target(Measure.VALUE, AT_MOST_MS),),
+        ),
+        Row(f"stall/{name}-takes", "ms", lower_is_better=True),
+    )
+    return Case(f"stall/{name}", rows, partial(opener, name), has_warm_up=False, **settings)  # type: ignore[arg-type]
+
+
+CASES: list[Case] = [
+    *(_case(name, _destructive, most_pairs=2, is_quick=name == "flushall") for name in DESTRUCTIVE),
+    *(_case(name, _reading) for name in READING),
+    *(_case(name, _saving, most_pairs=3) for name in SAVING),
+]

@@ -1,0 +1,161 @@
+"""Figures and what follows from them: ratios of pairs, their spread, growth, targets, limits.
+
+Only arithmetic: nothing here measures.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+# A core that is busy for so much of the time bounds the figure; below it, it waits for others.
+FULL_CORE = 0.9
+# Others that use so much of the two cores disturb what is measured.
+DISTURBING = 0.15
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What one measurement of one server says.
+
+    `server_busy`, `load_busy` and `others_busy` are shares of a core. `ceiling` is what the same
+    load reaches with a server that does nothing. `lines` are shown under the table.
+    """
+
+    value: float
+    server_busy: float | None = None
+    load_busy: float | None = None
+    others_busy: float | None = None
+    ceiling: float | None = None
+    lines: tuple[str, ...] = ()
+
+
+class Measure(Enum):
+    """What a target is about."""
+
+    RATIO = "ratio"  # Rillway's figure as a share of Redis's
+    VALUE = "value"  # Rillway's figure itself
+    GROWTH = "growth"  # Rillway's figure as a share of its own in a smaller case
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound that Rillway is to keep: from below, or from above where lower is better."""
+
+    measure: Measure
+    bound: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table. `base` names the row with which growth is compared."""
+
+    name: str
+    unit: str = "requests/s"
+    lower_is_better: bool = False
+    targets: tuple[Target, ...] = ()
+    base: str | None = None
+
+    @property
+    def section(self) -> str:
+        return self.name.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of several measurements, and between what they lay."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        return cls(statistics.median(values), min(values), max(values))
+
+
+@dataclass
+class Result:
+    """A row with the figures of each pair, in the order in which they were measured.
+
+    `theirs` is empty where Redis has no such thing.
+    """
+
+    row: Row
+    ours: list[Figure] = field(default_factory=list)
+    theirs: list[Figure] = field(default_factory=list)
+
+    @property
+    def our_value(self) -> float:
+        return statistics.median(figure.value for figure in self.ours)
+
+    @property
+    def their_value(self) -> float | None:
+        return statistics.median(figure.value for figure in self.theirs) if self.theirs else None
+
+    @property
+    def ratio(self) -> Spread | None:
+        """Rillway / Redis, of each pair."""
+        pairs = zip(self.ours, self.theirs, strict=False)
+        ratios = [ours.value / theirs.value for ours, theirs in pairs if theirs.value]
+        return Spread.of(ratios) if ratios else None
+
+    @property
+    def ceiling(self) -> float | None:
+        known = [figure.ceiling for figure in self.ours if figure.ceiling is not None]
+        return statistics.median(known) if known else None
+
+    @property
+    def limit(self) -> str:
+        """What bounded one of the two figures where it was not the server, the worst of these."""
+        limits = {limit(figures) for figures in (self.ours, self.theirs)}
+        return next(name for name in ("others", "load", "waiting", "") if name in limits)
+
+
+def limit(figures: Sequence[Figure]) -> str:
+    """What kept one server from more.
+
+    `others`: other programs used the same cores. `load`: the load's core was full and the server's
+    was not. `waiting`: neither was full, as with one client that sends a request after each reply.
+    Empty: the server itself, or unknown.
+    """
+    server = [figure.server_busy for figure in figures if figure.server_busy is not None]
+    load = [figure.load_busy for figure in figures if figure.load_busy is not None]
+    others = [figure.others_busy for figure in figures if figure.others_busy is not None]
+    if others and statistics.median(others) >= DISTURBING:
+        return "others"
+    if not server or not load or statistics.median(server) >= FULL_CORE:
+        return ""
+    return "load" if statistics.median(load) >= FULL_CORE else "waiting"
+
+
+def growth(result: Result, results: Mapping[str, Result], ours: bool = True) -> Spread | None:
+    """The figures of each turn as a share of those in the row's base, for one of the servers."""
+    base = results.get(result.row.base or "")
+    if base is None:
+        return None
+    mine, first = (result.ours, base.ours) if ours else (result.theirs, base.theirs)
+    shares = [now.value / then.value for now, then in zip(mine, first, strict=True) if then.value]
+    return Spread.of(shares) if shares else None
+
+
+def is_met(target: Target, result: Result, results: Mapping[str, Result]) -> bool | None:
+    """Whether the median keeps the bound; None where there is nothing to compare with."""
+    if target.measure is Measure.VALUE:
+        value: float | None = result.our_value
+    else:
+        spread = result.ratio if target.measure is Measure.RATIO else growth(result, results)
+        value = spread.median if spread else None
+    if value is None:
+        return None
+    return value <= target.bound if result.row.lower_is_better else value >= target.bound
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that is not exceeded by this share of them. Raises ValueError if empty."""
+    if not values:
+        raise ValueError("no values")
+    ordered = sorted(values)
+    return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]

@@ -1,0 +1,140 @@
+"""Entries to fill streams with: their shapes, their requests, and groups in which they are pending.
+
+IDs are given: FIRST_MS-0, one more for each entry. They all have the same length, so that replies
+with as many entries have the same length too, and redis-benchmark can draw one: `1__rand_int__`.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import hiredis
+
+from benchmarks.servers import Server, ServerError, connect, pack
+
+FIRST_MS = 1_000_000_000_000
+BATCH = 500
+READ_BATCH = 1_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Entries of one kind: how many fields, and bytes in each value. Values differ.
+
+    Values of up to 32 bytes are decimal digits, as numbers and times are; longer ones are random
+    bytes, which nothing can compress. `pool` is how many different entries there are before they
+    come again.
+    """
+
+    name: str
+    fields: int
+    value_bytes: int
+    pool: int
+
+    @functools.cached_property
+    def bodies(self) -> list[bytes]:
+        """The fields and values of each, packed as they stand behind the ID."""
+        chance = random.Random(7)
+        return [self._body(chance) for _ in range(self.pool)]
+
+    def _body(self, chance: random.Random) -> bytes:
+        pairs = []
+        for number in range(self.fields):
+            name = b"f" if self.fields == 1 else b"field-%02d" % number
+            value = self._value(chance)
+            pairs.append(b"$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(name), name, len(value), value))
+        return b"".join(pairs)
+
+    def _value(self, chance: random.Random) -> bytes:
+        if self.value_bytes > 32:
+            return chance.randbytes(self.value_bytes)
+        return b"%0*d" % (self.value_bytes, chance.randrange(10**self.value_bytes))
+
+
+SMALL = Shape("small", fields=1, value_bytes=12, pool=50_000)
+KIB = Shape("1 KiB", fields=1, value_bytes=1024, pool=2_000)
+WIDE = Shape("20 fields", fields=20, value_bytes=12, pool=2_000)
+
+
+def entry_id(number: int) -> bytes:
+    """The ID of the entry with this number, from 0."""
+    return b"%d-0" % (FIRST_MS + number)
+
+
+def requests(key: bytes, count: int, shape: Shape, first: int | None = 0) -> Iterator[bytes]:
+    """XADD of `count` entries, packed, some hundred in each piece.
+
+    With `first` None, the server makes the IDs: several entries get the same millisecond.
+    """
+    head = b"*%d\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n" % (3 + 2 * shape.fields, len(key), key)
+    bodies = itertools.cycle(shape.bodies)
+    for start in range(0, count, BATCH):
+        pieces = itertools.islice(bodies, min(BATCH, count - start))
+        if first is None:
+            yield b"".join([b"%b$1\r\n*\r\n%b" % (head, body) for body in pieces])
+            continue
+        numbers = itertools.count(FIRST_MS + first + start)
+        yield b"".join(
+            [b"%b$15\r\n%d-0\r\n%b" % (head, ms, body) for ms, body in zip(numbers, pieces)]  # noqa: B905
+        )
+
+
+def fill(
+    server: Server, key: bytes, count: int, shape: Shape = SMALL, first: int | None = 0
+) -> None:
+    """Add entries. Raises ServerError if one is refused."""
+    with connect(server.port) as connection:
+        reader = hiredis.Reader()
+        missing = 0
+        pieces = requests(key, count, shape, first)
+        for piece, size in zip(pieces, _batch_sizes(count), strict=True):
+            connection.sendall(piece)
+            missing += size
+            while missing > BATCH:  # the next piece is made while the server works on this one
+                missing -= _replies(connection.recv(1 << 16), reader)
+        while missing:
+            missing -= _replies(connection.recv(1 << 16), reader)
+
+
+def deliver(server: Server, key: bytes, group: bytes, count: int, consumers: int = 10) -> None:
+    """Make the group, and let its consumers read `count` entries that nobody acknowledges."""
+    server.call("XGROUP", "CREATE", key, group, "0")
+    for start in range(0, count, READ_BATCH):
+        consumer = b"c%d" % (start // READ_BATCH % consumers)
+        size = min(READ_BATCH, count - start)
+        request = ("XREADGROUP", "GROUP", group, consumer, "COUNT", size, "STREAMS", key, ">")
+        server.raw_reply(pack(*request))
+
+
+def acknowledge(server: Server, key: bytes, group: bytes, count: int) -> None:
+    """XACK of the first `count` entries that `fill` made. Raises ServerError if one was not."""
+    acknowledged = 0
+    for start in range(0, count, READ_BATCH):
+        ids = [entry_id(number) for number in range(start, min(start + READ_BATCH, count))]
+        reply = server.call("XACK", key, group, *ids)
+        assert isinstance(reply, int)
+        acknowledged += reply
+    if acknowledged != count:
+        raise ServerError(f"{acknowledged} of {count} entries were acknowledged")
+
+
+def _batch_sizes(count: int) -> Iterator[int]:
+    for start in range(0, count, BATCH):
+        yield min(BATCH, count - start)
+
+
+def _replies(chunk: bytes, reader: hiredis.Reader) -> int:
+    """How many whole replies a chunk ends."""
+    if not chunk:
+        raise ServerError("the server closed the connection")
+    reader.feed(chunk)
+    count = 0
+    while (reply := reader.gets()) is not False:
+        if isinstance(reply, hiredis.ReplyError):
+            raise ServerError(str(reply))
+        count += 1
+    return count

@@ -1,0 +1,38 @@
+"""Load is made in a process of its own, so that nothing else runs in it while it is measured."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def in_own_process(work: Callable[[], Result]) -> Result:
+    """What `work` returns or raises, run in a copy of this process."""
+    forking = get_context("fork")
+    receiving, sending = forking.Pipe(duplex=False)
+    process = forking.Process(target=_run, args=(work, sending), daemon=True)
+    process.start()
+    sending.close()
+    try:
+        result, error = receiving.recv()
+    except EOFError:
+        raise RuntimeError("the process that makes the load ended") from None
+    finally:
+        receiving.close()
+        process.join()
+    if error is not None:
+        raise error
+    return result  # type: ignore[no-any-return]
+
+
+def _run(work: Callable[[], object], sending: Connection) -> None:
+    gc.disable()  # a pause of this process would be taken for one of the server
+    try:
+        sending.send((work(), None))
+    except Exception as error:
+        sending.send((None, error))

@@ -1,0 +1,60 @@
+"""Load by redis-benchmark, for the commands that it can speak.
+
+`__rand_int__` in an argument becomes twelve digits, others in each request.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+
+from benchmarks.figures import Figure
+from benchmarks.load.load import Address, Exchange
+from benchmarks.machine import Stopwatch
+from benchmarks.servers import Server, ServerError, pack
+
+FIRST_REQUESTS = 1_000
+DIGITS = "0" * 12
+
+
+class RedisBenchmark:
+    """One command, so many clients, so many requests in each write.
+
+    How many requests fill the wanted time is known from the run before, or else from a short one.
+    """
+
+    def __init__(
+        self, argv: tuple[str, ...], clients: int, pipeline: int, numbers: int = 1_000_000
+    ) -> None:
+        self.exchange: Exchange | None = None
+        self._argv = argv
+        self._clients = clients
+        self._pipeline = pipeline
+        self._numbers = numbers
+        self._rates: dict[int, float] = {}
+
+    def learn(self, server: Server) -> None:
+        """Ask once: what the reply is like. Raises ServerError if it is an error."""
+        words = [word.replace("__rand_int__", DIGITS) for word in self._argv]
+        request = pack(*words)
+        self.exchange = Exchange(len(request), server.raw_reply(request))
+
+    def run(self, at: Address, seconds: float) -> Figure:
+        if at.port not in self._rates:
+            self._rates[at.port] = self._run(at.port, FIRST_REQUESTS)
+        with Stopwatch(at.pid) as watch:
+            rate = self._run(at.port, self._rates[at.port] * seconds)
+        self._rates[at.port] = rate
+        return Figure(rate, *watch.shares)
+
+    def _run(self, port: int, requests: float) -> float:
+        at_once = self._clients * self._pipeline
+        count = at_once * max(4, round(requests / at_once))
+        command = ["redis-benchmark", "-p", str(port), "-n", str(count), "-r", str(self._numbers)]
+        command += ["-c", str(self._clients), "-P", str(self._pipeline), "--csv", *self._argv]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        if ran.returncode:
+            raise ServerError(f"redis-benchmark {self._argv}: {ran.stdout}{ran.stderr}")
+        (row,) = csv.DictReader(io.StringIO(ran.stdout))
+        return float(row["rps"])

@@ -1,0 +1,129 @@
+"""The machine that a benchmark runs on: its cores, what else it does, and who is busy meanwhile."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Where servers run, and where load is made. They are the same where only one is allowed."""
+
+    server: int
+    load: int
+
+    @property
+    def are_apart(self) -> bool:
+        return self.server != self.load
+
+
+def choose_cores(allowed: Sequence[int]) -> Cores:
+    """The first two of the cores that this process may use."""
+    first, *others = sorted(allowed)
+    return Cores(first, others[0] if others else first)
+
+
+@contextmanager
+def pinned(cores: set[int]) -> Iterator[None]:
+    """Processes that are started within run on these cores, as do their threads and children."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def description() -> dict[str, str]:
+    """What a reader of figures must know of the machine."""
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * PAGE_BYTES
+    return {
+        "processor": _processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "memory": f"{memory_bytes / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.release()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "load": load_average(),
+    }
+
+
+def load_average() -> str:
+    """The load of the last 1, 5 and 15 minutes."""
+    return " ".join(f"{load:.2f}" for load in os.getloadavg())
+
+
+def _processor() -> str:
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+# -- processor time and memory of a process --------------------------------------------------------
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used, with its threads, in steps of 10 ms."""
+    # The name, in brackets, may have spaces; user and system time are the 12th and 13th after it.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process that is in use, as the system counts it."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+def busy_seconds(cores: set[int]) -> float:
+    """Processor time that was used on these cores, or taken by the machine below this one."""
+    names = {f"cpu{core}" for core in cores}
+    ticks = 0
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *counts = line.split()
+        if name in names:
+            user, nice, system, _idle, _waiting, irq, soft_irq, stolen = map(int, counts[:8])
+            ticks += user + nice + system + irq + soft_irq + stolen
+    return ticks / TICKS_A_SECOND
+
+
+class Stopwatch:
+    """How long something took, and how busy a server, this process and others were meanwhile.
+
+    A share of 1.0 is one core. This process counts with the children for which it waited within;
+    the others are whoever else ran on the cores of the two.
+    """
+
+    def __init__(self, server_pid: int) -> None:
+        self._pid = server_pid
+        self.seconds = 0.0
+        self.server_busy = 0.0
+        self.load_busy = 0.0
+        self.others_busy = 0.0
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Of the server, the load, the others."""
+        return self.server_busy, self.load_busy, self.others_busy
+
+    def __enter__(self) -> Stopwatch:
+        self._server_before = cpu_seconds(self._pid)
+        self._load_before = sum(os.times()[:4])
+        self._cores = os.sched_getaffinity(self._pid) | os.sched_getaffinity(0)
+        self._all_before = busy_seconds(self._cores)
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.perf_counter() - self._started
+        self.load_busy = (sum(os.times()[:4]) - self._load_before) / self.seconds
+        self.server_busy = (cpu_seconds(self._pid) - self._server_before) / self.seconds
+        all_busy = (busy_seconds(self._cores) - self._all_before) / self.seconds
+        self.others_busy = max(0.0, all_busy - self.load_busy - self.server_busy)

@@ -1,0 +1,206 @@
+"""The servers that are compared: how each is started, pinned, asked, watched and ended.
+
+Both are started in the same way: a free loopback port, an empty directory of their own, the same
+directives. They are killed at the end, for nobody needs what they would write then.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import hiredis
+
+import rillway
+from benchmarks.loading import free_port
+from benchmarks.machine import Cores, cpu_seconds, pinned, resident_bytes
+
+ROOT = Path(__file__).resolve().parents[1]
+READY_SECONDS = 20.0
+REPLY_SECONDS = 600.0
+SETTLE_SECONDS = 20.0
+SETTLE_STEP_SECONDS = 0.1
+# A server that does nothing still looks at its clients some ten times a second.
+IDLE_BUSY = 0.15
+COMMON_DIRECTIVES = ["--bind", "127.0.0.1", "--save", "", "--maxclients", "10000"]
+VERSION = re.compile(r"v=(\d+)\.(\d+)\.(\d+)")
+PING = b"*1\r\n$4\r\nPING\r\n"
+PONG = b"+PONG\r\n"
+
+Word = bytes | str | int
+
+
+def pack(*words: Word) -> bytes:
+    """A request as it is sent."""
+    packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]
+    return packed
+
+
+class ServerError(Exception):
+    """A server did not start, answered an error, or went away."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A server that can be started: its name for tables, command line and version."""
+
+    name: str
+    command: tuple[str, ...]
+    version: tuple[int, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} {'.'.join(map(str, self.version))}"
+
+
+def rillway_program() -> Program:
+    """The Rillway of this checkout. Its version is compared with nothing."""
+    version = tuple(int(part) for part in re.findall(r"\d+", rillway.__version__))
+    return Program("Rillway", (sys.executable, "-m", "rillway", "serve"), version)
+
+
+def redis_program(path: str) -> Program:
+    """A redis-server, by name or path. Raises ServerError if it does not say its version."""
+    try:
+        shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ServerError(f"{path}: {error}") from None
+    found = VERSION.search(shown.stdout)
+    if found is None:
+        raise ServerError(f"{path} --version printed {shown.stdout!r}")
+    return Program("Redis", (path,), tuple(map(int, found.groups())))
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A program and the cores on which it is measured."""
+
+    program: Program
+    cores: Cores
+    is_ours: bool
+
+    def start(self, *directives: str, alone: bool = True) -> Server:
+        """A server that answers. `alone` keeps it, and children that save, on one core."""
+        core_set = {self.cores.server} if alone else {self.cores.server, self.cores.load}
+        return Server(self.program, core_set, directives)
+
+
+class Server:
+    """A running server, with a connection to ask it. Ends with the `with` block."""
+
+    def __init__(self, program: Program, cores: set[int], directives: tuple[str, ...]) -> None:
+        self.program = program
+        self.port = free_port()
+        self._folder = tempfile.TemporaryDirectory(prefix="rillway-bench-")
+        self._log = Path(self._folder.name) / "log"
+        place = ["--port", str(self.port), "--dir", self._folder.name]
+        command = [*program.command, *place, *COMMON_DIRECTIVES, *directives]
+        with pinned(cores), self._log.open("wb") as log:
+            self._process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        self.pid = self._process.pid
+        try:
+            self._connection = self._first_connection()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+        self.stop()
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._folder.cleanup()
+
+    def call(self, *words: Word) -> object:
+        """A command and its reply, parsed. Raises ServerError if it is an error."""
+        self._connection.sendall(pack(*words))
+        reader = hiredis.Reader(notEnoughData=Ellipsis)
+        while (reply := reader.gets()) is Ellipsis:
+            chunk = self._connection.recv(1 << 20)
+            if not chunk:
+                raise ServerError(f"{self.program.name} closed the connection:\n{self._printed()}")
+            reader.feed(chunk)
+        if isinstance(reply, hiredis.ReplyError):
+            raise ServerError(f"{self.program.name}: {words[0]!r}: {reply}")
+        return reply
+
+    def info(self, section: str) -> dict[str, str]:
+        """One section of INFO."""
+        text = self.call("INFO", section)
+        assert isinstance(text, bytes)
+        lines = text.decode().split("\r\n")
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def raw_reply(self, request: bytes) -> bytes:
+        """The reply to a packed request as it came. Raises ServerError if it is an error."""
+        self._connection.sendall(request + PING)
+        parts = bytearray()
+        while not parts.endswith(PONG):
+            parts += self._connection.recv(1 << 20)
+        reply = bytes(parts[: -len(PONG)])
+        if reply.startswith(b"-"):
+            raise ServerError(f"{self.program.name}: {reply!r}")
+        return reply
+
+    def flush(self) -> None:
+        """Empty it, and wait until it has given back what it held."""
+        self.call("FLUSHALL")
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the server does nothing: what it does later must not weigh on others."""
+        self.wait_until(self._is_idle)
+
+    def wait_until(self, holds: Callable[[], bool], seconds: float = SETTLE_SECONDS) -> None:
+        """Wait for a condition; after the given time, go on without it."""
+        deadline = time.monotonic() + seconds
+        while not holds() and time.monotonic() < deadline:
+            time.sleep(SETTLE_STEP_SECONDS / 2)
+
+    def resident_bytes(self) -> int:
+        """Memory in use once the server has come to rest and given back what it need not keep."""
+        self.settle()
+        self.call("MEMORY", "PURGE")
+        return resident_bytes(self.pid)
+
+    def _is_idle(self) -> bool:
+        before = cpu_seconds(self.pid)
+        time.sleep(SETTLE_STEP_SECONDS)
+        return cpu_seconds(self.pid) - before <= IDLE_BUSY * SETTLE_STEP_SECONDS
+
+    def _first_connection(self) -> socket.socket:
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                connection = connect(self.port)
+            except OSError:
+                time.sleep(0.005)
+                continue
+            connection.sendall(PING)
+            if connection.recv(64) == PONG:
+                return connection
+            connection.close()
+            time.sleep(0.005)
+        raise ServerError(f"{self.program.name} did not start:\n{self._printed()}")
+
+    def _printed(self) -> str:
+        return self._log.read_text(errors="replace")
+
+
+def connect(port: int) -> socket.socket:
+    """A connection to a server on this machine."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=REPLY_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
