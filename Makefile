@@ -14,6 +14,8 @@ FUZZ_SECONDS ?= 60
 COMPAT_EXAMPLES ?= 10000
 ROUNDS ?= 200
 SEED ?=
+# How many processes share the tests: auto is one for each core.
+JOBS ?= auto
 # More arguments for `rillway demo` and for pytest: make demo ARGS="--departures 20000"
 ARGS ?=
 
@@ -25,7 +27,7 @@ APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-13s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # -- set-up ---------------------------------------------------------------------------------------
 
@@ -61,12 +63,22 @@ redis-server:
 			$(SUDO) systemctl disable --now redis-server || true; \
 		fi; }
 
+# Spark runs on it. The headless one: no display is needed.
+.PHONY: java
+java: ## install Java 17, if there is none
+	@command -v java >/dev/null || { \
+		$(APT) update && $(APT) install -y --no-install-recommends openjdk-17-jre-headless; }
+
 # -- the main job ---------------------------------------------------------------------------------
 
 .PHONY: demo
 demo: $(VENV)/.demo stop ## serve on PORT, run a year of departures through it, leave it running
 	@$(BIN)/rillway demo --port $(PORT) --directory $(RUN) --keep-server --overwrite $(ARGS)
 	@echo "or: make stop"
+
+.PHONY: pipeline-demo
+pipeline-demo: $(VENV)/.dev redis-server java ## archive a year day by day, query and replay it; writes its plots
+	@$(BIN)/python -m rillway.pipeline.demo.command $(ARGS)
 
 .PHONY: stop
 stop: ## stop the server that `make demo` left running
@@ -85,8 +97,8 @@ stop: ## stop the server that `make demo` left running
 # -- development ----------------------------------------------------------------------------------
 
 .PHONY: test
-test: $(VENV)/.dev redis-server ## run all tests, beside a real redis-server
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.dev redis-server java ## run all tests, beside a real redis-server
+	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.dev ## lint, formatting, types, layers
@@ -121,11 +133,13 @@ damage: $(VENV)/.dev ## files on disk that are torn or have flipped bits
 exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server and back
 	@$(BIN)/python -m pytest tests/exchange $(ARGS)
 
-# matplotlib is for the picture only; without it there are the tables.
 .PHONY: bench
 bench: $(VENV)/.dev redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
-	@$(BIN)/python -c 'import matplotlib' 2>/dev/null || $(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
+
+.PHONY: archive-crash
+archive-crash: $(VENV)/.dev redis-server java ## kill driver, workers and server while an archive is written
+	@PYTHONPATH=. $(BIN)/python tests/pipeline_crash/run.py $(ARGS)
 
 .PHONY: docker
 docker: ## build the container image with Docker

@@ -158,9 +158,9 @@ class Client:
         """
         self.instance.store(self.db, key, value)
 
-    def remove(self, key: bytes) -> Value | None:
-        """Take `key` away and wake who waits for its absence; None if it was not there."""
-        return self.instance.remove(self.db, key)
+    def remove(self, key: bytes) -> None:
+        """Take `key` away for good and wake who waits for its absence."""
+        self.instance.remove(self.db, key)
 
     def modified(self, key: bytes, changes: int = 1) -> None:
         """`key` was changed: transactions that watch it fail, caches are invalidated.

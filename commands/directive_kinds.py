@@ -282,12 +282,14 @@ class FileName(Text):
     expected = "a name without a slash"
 
     def __init__(self, directive: str, noun: str) -> None:
-        self._refusal = f"{directive} can't be a path, just a {noun}"
+        self._directive, self._noun = directive, noun
 
     def parse(self, words: list[str]) -> str:
         word = one_word(words)
-        if not word or "/" in word or word in (".", ".."):
-            raise ValueError(self._refusal)
+        if not word:
+            raise ValueError(f"{self._directive} can't be empty")
+        if "/" in word or word in (".", ".."):
+            raise ValueError(f"{self._directive} can't be a path, just a {self._noun}")
         return word
 
 
@@ -341,7 +343,7 @@ class ShutdownOptions(Kind):
                 "argument(s) must be one of the following: default, save, nosave, now, force"
             )
         if {"save", "nosave"} <= options:
-            raise ValueError("Invalid shutdown flags combination")
+            raise ValueError("shutdown options SAVE and NOSAVE can't be used simultaneously")
         return frozenset(options - {"default"})
 
     def format(self, value: frozenset[str]) -> str:

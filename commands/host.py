@@ -70,7 +70,10 @@ class Persistence(Protocol):
         """
 
     def reload_append_only_file(self) -> None:
-        """DEBUG LOADAOF: forget everything and load the append-only file. Raises ReplyError."""
+        """DEBUG LOADAOF: forget everything and load the append-only file.
+
+        The process ends if that fails.
+        """
 
 
 class Host(Protocol):

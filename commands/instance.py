@@ -162,12 +162,15 @@ class Instance:
             else:
                 self.notify_overwritten(db, key, old, value)
 
-    def remove(self, db: Database, key: bytes) -> Value | None:
+    def remove(self, db: Database, key: bytes) -> None:
         """See `Client.remove`."""
-        value = db.remove(key)
-        if value is not None and self.blocked.waiters:
+        if db.remove(key) is not None and self.blocked.waiters:
             self.blocked.signal_key_as_ready(db.index, key)
-        return value
+
+    def take(self, db: Database, key: bytes) -> None:
+        """Take a key away whose value goes on under another name, or in another database."""
+        if db.take(key) is not None and self.blocked.waiters:
+            self.blocked.signal_key_as_ready(db.index, key)
 
     def expire(self, db: Database, key: bytes) -> None:
         """Remove a key whose time is past. Replicas and the file get a DEL."""

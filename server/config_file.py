@@ -68,17 +68,30 @@ def load_configuration(
     """
     config = Configuration()
     environment = environment or {}
+    sources: list[Iterable[Line]] = []
     if defaults := environment.get(DEFAULTS_VARIABLE):
-        apply_lines(config, read_file(defaults, ()))
+        sources.append(read_file(defaults, ()))
     path = None
     if argv and not argv[0].startswith("--"):
         name, *argv = argv
         path = None if name == "-" else os.path.abspath(name)
-        apply_lines(config, read_file(path, ()))
-    apply_lines(config, environment_lines(environment))
-    apply_lines(config, command_line(argv))
+        sources.append(read_file(path, ()))
+    sources += [environment_lines(environment), command_line(argv)]
+    apply_sources(config, [list(source) for source in sources])
     config.dir = os.path.abspath(config.dir)
     return config, path
+
+
+def apply_sources(config: Configuration, sources: list[list[Line]]) -> None:
+    """Set what all sources say; a later one wins. Raises ConfigurationError.
+
+    What is refused because its feature is missing may stand where a later source takes it back:
+    Debian's redis.conf says `daemonize yes`, and whoever starts it with that, `--daemonize no`.
+    """
+    for index, lines in enumerate(sources):
+        later = {line.words[0].lower() for source in sources[index + 1 :] for line in source}
+        overruled = later.difference(DIRECTIVES)
+        apply_lines(config, [line for line in lines if line.words[0].lower() not in overruled])
 
 
 def apply_lines(config: Configuration, lines: Iterable[Line]) -> None:
@@ -103,8 +116,11 @@ def apply_line(config: Configuration, line: Line, *, further: bool = False) -> N
             raise ValueError("its value is missing")
         config.set(name, words, further=further)
     except ValueError as error:
-        expected = f"; expected {DIRECTIVES[name].kind.expected}" if name in DIRECTIVES else ""
-        raise line.error(f"'{name}': {str(error).rstrip('.')}{expected}") from None
+        reason = str(error).rstrip(".")
+        expected = DIRECTIVES[name].kind.expected if name in DIRECTIVES else ""
+        if expected and not reason.endswith(expected):  # some reasons say it themselves
+            reason += f"; expected {expected}"
+        raise line.error(f"'{name}': {reason}") from None
 
 
 def _suggestion(name: str) -> str:

@@ -39,6 +39,7 @@ class Cycle:
         self._write = write
         self._with_output: dict[Client, None] = {}
         self._scheduled = False
+        self._is_stopped = False
 
     def touch(self, client: Client) -> None:
         """`client` may have output; the cycle will be finished."""
@@ -50,6 +51,13 @@ class Cycle:
         if not self._scheduled:
             self._scheduled = True
             self._schedule(self.finish)
+
+    def stop(self) -> None:
+        """The server has ended: what was answered leaves, and no request runs any more."""
+        self._is_stopped = True
+        self.before_output.clear()
+        self.dispatcher.unblocked.clear()
+        self.dispatcher.instance.blocked.ready_keys.clear()
 
     def finish(self) -> None:
         """The list above."""
@@ -76,6 +84,8 @@ class Cycle:
         dispatcher = self.dispatcher
         unblocked, dispatcher.unblocked = dispatcher.unblocked, {}
         for client in unblocked:
+            if self._is_stopped:
+                return  # by the request of one that came before: no file takes a change any more
             session = self.sessions.get(client)
             if session is not None and not client.closed:
                 self._with_output[client] = None

@@ -2,6 +2,7 @@
 
 The way of one request:
   execute     lookup, arity, gates; serves ready keys first where the command may take their data
+  execute_run the same for a pipeline of plain XADDs at once
   admit       the second look, for clients or times that are not plain: authentication, MULTI,
               RESP2 subscribers, CLIENT PAUSE
   run         the handler, its statistics, slow log, monitors, propagation
@@ -47,6 +48,7 @@ from commands.registry import (
     Reply,
 )
 from commands.server.monitor import feed_monitors
+from commands.streams.add_run import find_run_end, xadd_run
 from commands.transactions.transaction import exec_refused
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -135,6 +137,38 @@ class Dispatcher:
             self._block(client, reply, argv)
             return False
         return not client.close_after_reply
+
+    def execute_run(self, client: Client, requests: list[Argv], position: int) -> int:
+        """Run requests from `position` on that are alike as a whole; how many. 0: `execute` one."""
+        instance = self.instance
+        end = find_run_end(requests, position)
+        if end == position or client.gates or instance.gates or instance.monitors:
+            return 0
+        if not self._notable_us:
+            return 0  # the slow log wants to see each by itself
+        run = requests[position:end]
+        replies = xadd_run(client, run)
+        if replies is None:
+            return 0
+        client.output += replies
+        client.last_command = self._table[b"XADD"]
+        client.last_interaction_ms = instance.now_ms
+        self._account_run(client, client.last_command, run)
+        return len(run)
+
+    def _account_run(self, client: Client, command: Command, run: list[Argv]) -> None:
+        """Statistics and slow log of a run: each of its requests took its share of the time."""
+        stats = self.instance.stats.of(command)
+        count, end_ns = len(run), perf_counter_ns()
+        elapsed_us = (end_ns - self._mark_ns) // 1000
+        self._mark_ns = end_ns
+        stats.calls += count
+        stats.usec += elapsed_us
+        if self._tracks_latency:
+            stats.histogram[elapsed_us // count] += count
+        self.instance.stats.commands_processed += count
+        if elapsed_us // count >= self._notable_us:
+            self._note_slow(client, command, run[-1], elapsed_us // count)
 
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
         """Run the handler; its reply, or its error as a reply."""
@@ -304,6 +338,8 @@ class Dispatcher:
             # EXEC has no WRITE flag: what it ran has spoken for itself.
             changed = instance.dirty != dirty and command.flags & WRITE
             self._propagate(client, argv, bool(changed))
+        elif self._unit:
+            self._unit = []  # the file was switched off meanwhile: nobody wants it any more
         if type(reply) is Block:
             return reply  # accounted for when it completes
         end_ns = perf_counter_ns()
@@ -415,6 +451,12 @@ class Dispatcher:
         if block.on_missing_key and self.instance.host.peer_is_gone(client):
             # An entry of a group is never delivered to a client that has left.
             self.instance.host.close(client)
+            return None
+        refusal = self.instance.write_refusal
+        if refusal is not None and client.last_command.flags & WRITE:
+            # What cannot be made durable is not delivered either; Redis asks again as well.
+            self.instance.stats.count_error(refusal.code)
+            self.unblock(client, refusal.wire)
             return None
         reply = self._account(
             client, client.last_command, waiting.argv, lambda client, _: block.retry(client)

@@ -45,6 +45,7 @@ async def _serve(config: Configuration, config_file: str | None) -> int:
     except OSError as error:
         service.log("warning", f"Could not start: {error}")
         return 1
+    service.introduce()
     if not await service.load():
         await service.leave()
         return 1

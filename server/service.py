@@ -86,8 +86,12 @@ class Service:
     # -- life ----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Listen. Raises OSError where an address cannot be had."""
+        """Listen. Raises OSError where an address cannot be had.
+
+        Whoever connects is told -LOADING until `load` has returned True.
+        """
         config = self.instance.config
+        self.instance.set_loading(True)
         sockets = bind_addresses(config.bind, config.port)
         if sockets:
             if not config.port:
@@ -95,8 +99,7 @@ class Service:
             config.port = sockets[0][1].getsockname()[1]
         await self._listen(sockets)
         if config.pidfile:
-            with open(config.pidfile, "w") as pidfile:
-                pidfile.write(f"{os.getpid()}\n")
+            self._write_pid_file(config.pidfile)
         if config.unixsocket:
             await self._listen_unix(config.unixsocket, config.unixsocketperm)
         self._watch_signals()
@@ -105,6 +108,14 @@ class Service:
         # collector (Stream.release, Group.disband): it rarely has anything to do.
         gc.set_threshold(50_000, 20, 100)
         self._startup_resident_bytes = resident_bytes()
+
+    def _write_pid_file(self, path: str) -> None:
+        """As in Redis, a server without one serves all the same."""
+        try:
+            with open(path, "w") as pidfile:
+                pidfile.write(f"{os.getpid()}\n")
+        except OSError as error:
+            self.log("warning", f"Failed to write PID file {path}: {error.strerror}")
 
     async def load(self) -> bool:
         """Load the data; meanwhile most commands are answered with -LOADING.
@@ -118,12 +129,17 @@ class Service:
                 if self.is_ending:
                     return True
             self.persistence.open()
-        except (LoadFailed, ManifestError, OSError) as error:
+        except OSError as error:
+            self.log("warning", f"Could not open the append only file: {error}")
+            return False
+        except (LoadFailed, ManifestError) as error:
             for line in str(error).splitlines():
                 self.log("warning", line)
+            self._stopped.set()
             return False
         finally:
             steps.close()
+        self.instance.set_loading(False)
         # What exists now lives long: collections need not look at it again.
         gc.freeze()
         return True
@@ -155,18 +171,21 @@ class Service:
             connection.close()
             connection.transport.close()
 
+    def introduce(self) -> None:
+        """Say who this is, before the data is loaded: that may take a while, or fail."""
+        databases = self.instance.config.databases
+        self.log(
+            "notice",
+            f"Rillway {RILLWAY_VERSION} (as Redis {REDIS_VERSION}), pid {os.getpid()}, "
+            f"{databases} databases, configuration {self.config_file or 'from defaults'}",
+        )
+
     def announce(self) -> None:
         """Say at one glance what is served where."""
-        config = self.instance.config
         served = [
             f"port {port} on {address}" if kind == "tcp" else f"unix socket {address}"
             for kind, address, port in self.listeners
         ]
-        self.log(
-            "notice",
-            f"Rillway {RILLWAY_VERSION} (as Redis {REDIS_VERSION}), pid {os.getpid()}, "
-            f"{config.databases} databases, configuration {self.config_file or 'from defaults'}",
-        )
         self.log("notice", "Ready to accept connections: " + ", ".join(served))
 
     # -- the end -------------------------------------------------------------------------------
@@ -197,10 +216,7 @@ class Service:
                 return False
         finally:
             self._watch_signals()
-        # Nobody must be told of a change from here on: no file takes it.
-        self.cycle.before_output.clear()
-        self.dispatcher.unblocked.clear()
-        self.instance.blocked.ready_keys.clear()
+        self.cycle.stop()
         self._stopped.set()
         return True
 

@@ -14,6 +14,7 @@ from commands.configuration import Configuration
 from commands.directive_kinds import OutputLimit
 from commands.pubsub.registry import is_subscribed
 from commands.registry import Argv
+from commands.streams.add_run import MIN_REQUESTS
 from protocol import replies
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
@@ -88,9 +89,15 @@ class Session:
         # The replies of one batch are written together: what they come to shows only here.
         room_bytes = self._output_room_bytes() if len(requests) > 1 else None
         counted = 0
-        for position, argv in enumerate(requests):
-            if not execute(client, argv) or client.closed:
-                self.backlog.extend(requests[position + 1 :])
+        position, end = 0, len(requests)
+        while position < end:
+            argv = requests[position]
+            taken = 0
+            if argv[0] == b"XADD" and end - position >= MIN_REQUESTS:
+                taken = self.dispatcher.execute_run(client, requests, position)
+            position += taken or 1
+            if not taken and (not execute(client, argv) or client.closed):
+                self.backlog.extend(requests[position:])
                 return
             if room_bytes is not None:
                 room_bytes -= sum(map(len, client.output[counted:]))

@@ -37,6 +37,27 @@ def encode_id(entry_id: EntryID) -> bytes:
     return ID_BULK_HEADERS[len(text)] + text
 
 
+# The sequence numbers of one busy millisecond, with the CRLF behind an ID.
+_SEQ_TEXTS = [b"%d\r\n" % seq for seq in range(4096)]
+
+
+def encode_ids(first_id: EntryID, count: int) -> list[bytes]:
+    """`count` consecutive IDs of one millisecond as bulk strings, as encode_id() for each."""
+    ms_text, seq = b"%d-" % (first_id >> SEQ_BITS), first_id & MAX_SEQ
+    bulks: list[bytes] = []
+    while len(bulks) < count:
+        # Those with as many digits share everything in front of them.
+        digits = len(b"%d" % seq)
+        end = min(seq + count - len(bulks), 10**digits)
+        head = ID_BULK_HEADERS[len(ms_text) + digits + 2] + ms_text
+        if end <= len(_SEQ_TEXTS):
+            bulks += [head + text for text in _SEQ_TEXTS[seq:end]]
+        else:
+            bulks += [b"%b%d\r\n" % (head, number) for number in range(seq, end)]
+        seq = end
+    return bulks
+
+
 class Shape:
     """The field names of an entry, and a template for entries that have the same ones.
 
@@ -80,10 +101,19 @@ class Shape:
         return self._template % tuple(arguments)
 
     def encode_columns(
-        self, id_texts: Sequence[bytes], values: Sequence[Sequence[bytes]]
+        self, id_bulks: Sequence[bytes], values: Sequence[Sequence[bytes]]
     ) -> list[bytes]:
         """Many entries at once; `values` has a column for each name."""
-        template = self._template.replace(b"%b", b"$%d\r\n%b\r\n", 1)  # the ID from its text
+        columns: list[Iterable[bytes | int]] = [id_bulks]
+        for column in values:
+            columns += (map(len, column), column)
+        return list(map(self._template.__mod__, zip(*columns, strict=True)))
+
+    def encode_columns_with_texts(
+        self, id_texts: Sequence[bytes], values: Sequence[Sequence[bytes]]
+    ) -> list[bytes]:
+        """As encode_columns(), from the texts of the IDs."""
+        template = self._template.replace(b"%b", b"$%d\r\n%b\r\n", 1)
         columns: list[Iterable[bytes | int]] = []
         for column in (id_texts, *values):
             columns += (map(len, column), column)

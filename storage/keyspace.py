@@ -7,8 +7,11 @@ look at) and needs no state in the server. Only `clear`, and a dict when it grow
 more keys there are, beyond a binary search.
 
 Leaves out: who is told about a change (commands/client.py), and when expired keys are removed
-(lazily by lookups, actively by the server's cron through `due`). `clear` frees the values at once;
-for millions of them that takes a while.
+(lazily by lookups, actively by the server's cron through `due`).
+
+A stream that goes for good is released (Stream.release): what it holds goes in circles, and the
+collector of garbage does not look at what was loaded at the start. `clear` frees the values at
+once, too; for millions of them that takes a while.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from storage.ordered_index import OrderedIndex
+from storage.stream import Stream
 from storage.values import Value
 
 # How `random_key` looks for a key: so many numbers are tried, then so many neighbours compared.
@@ -59,6 +63,8 @@ class Database:
             self._order[value.serial] = key
         else:
             value.serial = old.serial
+            if type(old) is Stream and old is not value:
+                old.release()
         self.values[key] = value
 
     def add_all(self, keys: list[bytes], values: Sequence[Value]) -> bool:
@@ -79,7 +85,15 @@ class Database:
         return True
 
     def remove(self, key: bytes) -> Value | None:
-        """Take `key` out with its time to live; None if it was not there."""
+        """Remove `key` with its time to live, for good. What was there, None if nothing was."""
+        value = self.take(key)
+        if type(value) is Stream:
+            value.release()
+        return value
+
+    def take(self, key: bytes) -> Value | None:
+        """Take `key` out with its time to live, to put its value elsewhere; None if it was not
+        there."""
         if key in self.expires:
             self.persist(key)
         value = self.values.pop(key, None)
@@ -90,6 +104,9 @@ class Database:
     def clear(self) -> int:
         """Remove all keys; how many there were."""
         count = len(self.values)
+        for value in self.values.values():
+            if type(value) is Stream:
+                value.release()
         self.values = {}
         self.expires = {}
         self._order = OrderedIndex()

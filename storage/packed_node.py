@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from storage.entry_id import EntryID, format_id
 from storage.open_node import OpenNode
-from storage.snapshot.encoding import Compressed, CorruptSnapshot
+from storage.snapshot.encoding import Allowance, Compressed, CorruptSnapshot
 from storage.snapshot.listpack import COUNTS_BYTES, read_counts
 from storage.snapshot.lzf import decompress_prefix
 from storage.snapshot.stream_node import decode_node
@@ -55,12 +55,17 @@ class PackedNode:
         self.listpack = listpack
         self.live, self.deleted = read_counts(_prefix(listpack))
 
-    def unpack(self) -> OpenNode:
-        """The node with all its entries. Raises DamagedNode if it is not what it should be."""
+    def unpack(self, allowance: Allowance | None = None) -> OpenNode:
+        """The node with all its entries. Raises DamagedNode if it is not what it should be.
+
+        `allowance`: also if it would become larger than that.
+        """
         try:
-            node = decode_node(self.key, listpack_data(self.listpack))
+            if allowance is not None:
+                _check_size(self.listpack, allowance)
+            node = decode_node(self.key, listpack_data(self.listpack), allowance=allowance)
         except CorruptSnapshot as error:
-            raise DamagedNode(self.key, self.end, str(error)) from None
+            raise DamagedNode(self.key, self.end, error.reason) from None
         if node.highest_id > self.end:
             raise DamagedNode(self.key, self.end, f"one is {format_id(node.highest_id).decode()}")
         return node
@@ -75,6 +80,11 @@ class PackedNode:
         if isinstance(self.listpack, Compressed):
             parts.append(self.listpack.blob)
         return sum(map(sys.getsizeof, parts))
+
+
+def _check_size(listpack: PackedString, allowance: Allowance) -> None:
+    if isinstance(listpack, Compressed) and listpack.length > allowance.unpacked_bytes:
+        raise CorruptSnapshot(0, f"a listpack of {listpack.length} bytes is too long")
 
 
 def listpack_data(listpack: PackedString) -> bytes:

@@ -92,7 +92,7 @@ def restore_command(client: Client, argv: Argv) -> bytes:
     if old is not None and not options.replace:
         raise ReplyError(errors.BUSY_KEY)
     deadline_ms = _parse_deadline(client, argv[2], options)
-    value = _decode(argv[3], instance.now_ms)
+    value = _decode(client, argv[3])
     if old is not None:
         client.remove(key)
     if deadline_ms is not None and deadline_ms <= instance.now_ms and not client.replays:
@@ -157,9 +157,12 @@ def _parse_deadline(client: Client, text: bytes, options: _Options) -> int | Non
     return min(ttl_ms + client.instance.now_ms, INT64_MAX)
 
 
-def _decode(payload: bytes, now_ms: int) -> Value:
+def _decode(client: Client, payload: bytes) -> Value:
+    instance = client.instance
+    # What is in a file was accepted before, perhaps by another configuration.
+    max_bytes = None if client.replays else instance.config.proto_max_bulk_len
     try:
-        return restore(payload, now_ms)
+        return restore(payload, instance.now_ms, max_string_bytes=max_bytes)
     except BadChecksum:
         raise ReplyError(errors.BAD_PAYLOAD) from None
     except CorruptSnapshot:

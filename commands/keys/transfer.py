@@ -68,7 +68,7 @@ def _rename(client: Client, key: bytes, new_key: bytes, value: Value) -> None:
     old = find(client, client.db, new_key)
     if old is not None:
         client.remove(new_key)
-    client.remove(key)
+    client.instance.take(client.db, key)
     _place(client, client.db, new_key, value, when_ms)
     client.modified(key)
     client.modified(new_key, 0)
@@ -167,7 +167,7 @@ def move(client: Client, argv: Argv) -> bytes:
     if value is None or find(client, target, key) is not None:
         return replies.ZERO
     when_ms = client.db.expires.get(key)
-    client.remove(key)
+    client.instance.take(client.db, key)
     _place(client, target, key, value, when_ms)
     client.instance.dirty += 1
     _tell(client, client.db, b"move_from", key)

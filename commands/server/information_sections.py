@@ -249,7 +249,8 @@ def _loading(instance: Instance) -> Iterator[Field]:
     state = instance.persistence
     elapsed_s = _seconds_since(state.loading_started_ms, instance)
     done, total = state.loading_loaded_bytes, state.loading_total_bytes
-    left_s = (total - done) * elapsed_s // done if done else 1
+    # Redis's figure in the first second, when it does not know yet, is 1.
+    left_s = (total - done) * elapsed_s // done if done and elapsed_s else 1
     yield "loading_start_time", state.loading_started_ms // 1000
     yield "loading_total_bytes", total
     yield "loading_rdb_used_mem", 0

@@ -132,6 +132,9 @@ def xclaim(client: Client, argv: Argv) -> bytes:
     stream, group = find_group(client, key, argv[2])
     now_ms = client.instance.now_ms
     options = _parse_claim(argv, now_ms)
+    is_future = options.delivery_ms > now_ms and not client.replays
+    if options.delivery_ms < 0 or is_future:
+        options.delivery_ms = now_ms  # Redis mends a time that makes no sense
 
     claim = Claim(client, key, group, argv[3])
     if options.last_id > group.last_delivered_id:
@@ -185,8 +188,6 @@ def _parse_claim(argv: Argv, now_ms: int) -> ClaimOptions:
             options.last_id = parse_strict(arguments.next())
         else:
             raise errors.unrecognized_xclaim_option(word)
-    if not 0 <= options.delivery_ms <= now_ms:
-        options.delivery_ms = now_ms  # Redis mends a time that makes no sense
     return options
 
 

@@ -1,7 +1,7 @@
 """`rillway check FILE... [--fix] [--yes] [--json]`.
 
 Exit status: 0 everything is sound, 1 something is broken, 2 wrong usage or a file that cannot be
-read, 3 something was broken and is fixed.
+read, 3 something was broken and is fixed, 130 interrupted with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from server.check.repair import cut
 from server.persistence.files import Files, OsFiles
 
 SOUND, BROKEN, USAGE_ERROR, FIXED = 0, 1, 2, 3
+INTERRUPTED = 130  # as shells report it
 
 _DESCRIPTION = """\
 Look into files of data: append-only files, their manifests (with all files that they name),
@@ -48,7 +49,11 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     gc.disable()  # a collection would only look again and again at the growing data
     progress = _Progress() if sys.stderr.isatty() else _no_progress
-    return check(options, OsFiles(), clock.now_ms(), progress, _ask)
+    try:
+        return check(options, OsFiles(), clock.now_ms(), progress, _ask)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)  # behind the progress, or the question
+        return INTERRUPTED
 
 
 def check(
@@ -66,6 +71,10 @@ def check(
             report = Inspector(files, now_ms, progress).inspect(path)
             if options.fix:
                 _fix(report, files, options.yes, ask)
+        except IsADirectoryError:
+            text = f"{path} is a directory; name the manifest in it, or a single file"
+            print(f"rillway check: {text}", file=sys.stderr)
+            return USAGE_ERROR
         except OSError as error:
             print(f"rillway check: {error.filename or path}: {error.strerror}", file=sys.stderr)
             return USAGE_ERROR

@@ -128,7 +128,9 @@ class Inspector:
         for part in manifest.loaded:
             path = f"{directory}/{part.name}"
             if not self._files.exists(path):
-                report.problem = Problem(0, f"it names {part.name}, and there is no such file")
+                offset = max(0, data.find(part.name.encode()))
+                reason = f"it names {part.name}, and there is no such file"
+                report.problem = Problem(offset, reason)
                 return
         self._inspect_parts([f"{directory}/{part.name}" for part in manifest.loaded])
 
@@ -140,8 +142,6 @@ class Inspector:
             report = FileReport(path, _kind(buffer), len(buffer))
             self._reports.append(report)
             self._inspect_data(report, buffer, may_be_torn=not any(sizes[index + 1 :]))
-            if report.kind == EMPTY and path.endswith(".rdb"):
-                report.problem = Problem(0, "it is empty, which no snapshot is")
             if report.problem is not None:
                 return
 
@@ -155,6 +155,8 @@ class Inspector:
                 report.kind = BOTH
         if report.kind in (REQUESTS, BOTH):
             self._inspect_requests(report, buffer, position, may_be_torn)
+        elif report.kind == EMPTY and report.path.endswith(".rdb"):
+            report.problem = Problem(0, "it is empty, which no snapshot is")
         elif report.kind == UNKNOWN:
             report.problem = Problem(
                 0, f"neither a manifest, a snapshot nor requests: {buffer[:8]!r}"
@@ -172,9 +174,11 @@ class Inspector:
                 self._progress(report.path, position, report.size)
             stored = buffer[reader.end - CHECKSUM_BYTES : reader.end]
             report.checksum = "none" if stored == NO_CHECKSUM else "right"
-        except (CorruptSnapshot, UnsupportedValue, UnfitContent) as error:
+        except UnsupportedValue as error:
             report.problem = Problem(error.offset, str(error))
-            if "checksum" in str(error):
+        except (CorruptSnapshot, UnfitContent) as error:
+            report.problem = Problem(error.offset, error.reason)
+            if "checksum" in error.reason:
                 report.checksum = "wrong"
         if reader is None:
             return 0
@@ -202,6 +206,9 @@ class Inspector:
             report.problem = _damaged(buffer, file.position, error)
         except UnreplayableRequest as error:
             report.problem = Problem(error.offset, error.reason, sound_bytes=error.unit_offset)
+        except UnfitContent as error:
+            report.problem = Problem(error.offset, error.reason)
+            may_be_torn = False
         report.requests = replay.requests
         report.last_written_s = file.timestamp_s or 0
         report.refused = {name.decode(): count for name, count in replay.refusals.items()}

@@ -134,6 +134,8 @@ class AppendOnlyDirectory:
     def new_increment(self) -> File:
         """An empty increment at the end, in charge. Raises OSError; nothing has changed then."""
         part = self.manifest.next_increment(self.filename)
+        if not self._files.exists(self.path):
+            self.make()  # somebody has moved it away; as in Redis a rewrite brings all data back
         file = self._files.create(self.path_of(part))
         try:
             self._sync_names(part)

@@ -42,7 +42,7 @@ class File(Protocol):
         """The size in bytes."""
 
     def close(self) -> None:
-        """Give the file back. It is not synced."""
+        """Give the file back. It is not synced. Never raises: what had to be on disk was synced."""
 
 
 class Files(Protocol):
@@ -103,7 +103,8 @@ class OsFile:
 
     def close(self) -> None:
         """See `File.close`."""
-        os.close(self._descriptor)
+        with contextlib.suppress(OSError):  # it is closed in any case, and some disks complain here
+            os.close(self._descriptor)
 
 
 class OsFiles:

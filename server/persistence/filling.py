@@ -24,6 +24,13 @@ class UnfitContent(Exception):
         self.reason = reason
 
 
+def no_database(instance: Instance, index: int, offset: int) -> UnfitContent:
+    """What stands at `offset` is for a database that there is not."""
+    count = len(instance.databases)
+    reason = f"database {index}, but the directive databases is {count}: start with --databases"
+    return UnfitContent(offset, f"{reason} {index + 1} or more")
+
+
 class Filling:
     """One snapshot and where it goes. The counts are of keys."""
 
@@ -87,9 +94,5 @@ class Filling:
     def _database(self, index: int, offset: int) -> Database:
         databases = self._instance.databases
         if index >= len(databases):
-            raise UnfitContent(
-                offset,
-                f"database {index}, but the directive databases is {len(databases)}: start with"
-                f" --databases {index + 1} or more",
-            )
+            raise no_database(self._instance, index, offset)
         return databases[index]

@@ -40,7 +40,6 @@ from storage.snapshot.encoding import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 from storage.stream import Stream
-from storage.values import Value
 
 SNAPSHOT_MAGIC = b"REDIS"
 
@@ -316,6 +315,10 @@ class Loader:
             torn_at = replay.open_unit_offset
         except TornFile as error:
             torn_at = error.offset if replay.open_unit_offset is None else replay.open_unit_offset
+        except UnfitContent as error:
+            raise LoadFailed(
+                f"{source.path} cannot be loaded: {error}. {self._loaded_so_far()}"
+            ) from None
         except (DamagedFile, UnreplayableRequest) as error:
             raise LoadFailed(
                 f"Bad file format reading the append only file {source.path}: {error}."
@@ -368,52 +371,3 @@ def _without_garbage_collection() -> Iterator[None]:
         gc.freeze()  # what was loaded stays: collections need not look at it
         if was_enabled:
             gc.enable()
-
-
-# -- DEBUG -------------------------------------------------------------------------------------
-
-
-def reload_snapshot(
-    instance: Instance, files: Files, *, flush: bool = True, merge: bool = False
-) -> None:
-    """DEBUG RELOAD, after saving: load the snapshot in the place of what there is.
-
-    Without `flush` what there is stays; with `merge` a key that comes twice is replaced. Raises
-    LoadFailed; then there is what was loaded until then.
-    """
-    if flush:
-        _clear(instance)
-    loader = Loader(instance, files)
-    loader.replaces_keys = merge
-    for _ in loader.snapshot_steps():
-        pass
-    _settle(instance)
-    instance.host.log("warning", "DB reloaded by DEBUG RELOAD")
-
-
-def reload_append_only_file(instance: Instance, files: Files) -> None:
-    """DEBUG LOADAOF, after a flush of the append-only file: load it. Raises LoadFailed."""
-    _clear(instance)
-    for _ in Loader(instance, files).append_only_steps():
-        pass
-    _settle(instance)
-    instance.host.log("warning", "Append Only File loaded by DEBUG LOADAOF")
-
-
-def _clear(instance: Instance) -> None:
-    for db in instance.databases:
-        for value in db.values.values():
-            _release(value)
-        db.clear()
-
-
-def _release(value: Value) -> None:
-    if isinstance(value, Stream):
-        value.release()
-
-
-def _settle(instance: Instance) -> None:
-    """Who waits for a key looks again; what was loaded is no change."""
-    for db in instance.databases:
-        instance.blocked.signal_all_as_ready(db.index)
-    instance.dirty = 0

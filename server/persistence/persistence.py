@@ -30,12 +30,8 @@ from protocol.errors import ReplyError
 from server.persistence.append_only_file import AppendOnlyFile, Phase
 from server.persistence.children import Children, note_progress
 from server.persistence.files import Files
-from server.persistence.loading import (
-    Loader,
-    LoadFailed,
-    reload_append_only_file,
-    reload_snapshot,
-)
+from server.persistence.loading import Loader, LoadFailed
+from server.persistence.reloading import reload_append_only_file, reload_snapshot
 from server.persistence.rewrites import Rewrites
 from server.persistence.snapshots import Snapshots
 from server.persistence.syncing import Syncer
@@ -62,6 +58,7 @@ class Persistence:
         self._state = instance.persistence
         self._files = files
         self._children = children
+        self._fatal = fatal
         self._is_open = False
         self._loads_append_only_file = False
         self._waiting: dict[Client, tuple[Block, int]] = {}  # WAITAOF: for so many units
@@ -85,7 +82,15 @@ class Persistence:
             )
         self._is_open = True
         if self._config.appendonly != self._loads_append_only_file:
-            self.switch_append_only_file()  # CONFIG SET while the data was loaded
+            self._follow_late_switch()
+
+    def _follow_late_switch(self) -> None:
+        """CONFIG SET appendonly, while the data was loaded: nobody is left who could be told of a
+        failure, so switching on is tried until it works."""
+        if self._config.appendonly:
+            self.rewrites.start()
+        else:
+            self.rewrites.switch_off()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
         """See `commands.host.Persistence`."""
@@ -210,8 +215,10 @@ class Persistence:
 
     def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
         """See `commands.host.Persistence`."""
-        if save and not self.save():
-            raise ReplyError(b"ERR")
+        if save:
+            self.snapshots.call_off()  # it would put older data in the place of the new file
+            if not self.save():
+                raise ReplyError(b"ERR")
         try:
             reload_snapshot(self._instance, self._files, flush=flush, merge=merge)
         except LoadFailed as error:
@@ -224,8 +231,8 @@ class Persistence:
         try:
             reload_append_only_file(self._instance, self._files)
         except LoadFailed as error:
-            self._log(str(error))
-            raise ReplyError(_RELOAD_FAILED) from None
+            # As in Redis: the next rewrite would make the part that was loaded the whole.
+            self._fatal(str(error))
 
     def apply_config(self, name: str) -> None:
         """Bring a changed directive into force. Raises ValueError with a text for the client."""

@@ -8,7 +8,8 @@ is there; before that it has changed nothing. Long runs of XADD take a short way
 What a handler refuses was not refused when it was written, so the data is not what it was then. As
 Redis does, the loading goes on; the log tells of the first refusal of each kind, and counts. A
 request that no handler can take (unknown, wrong number of words) stops it: what would be lost with
-it is not known. Commands that change nothing are passed over: a file cannot stop the server.
+it is not known; and so does a database that there is not (UnfitContent), because what follows would
+be done to another one. Commands that change nothing are passed over: a file cannot stop the server.
 
 Source: redis-server 7.0.15, tried out. It takes a wrong number of words, and crashes.
 """
@@ -23,9 +24,11 @@ from commands.client import Client
 from commands.instance import Instance
 from commands.registry import COMMANDS, WRITE, Argv, Command
 from protocol.errors import ReplyError
+from server.persistence.filling import no_database
 from server.persistence.xadd_runs import append_run, find_run_end
 from storage.append_only.reader import Batch
 from storage.packed_node import DamagedNode
+from storage.values import as_int64
 
 # The client is nobody's: no other one has this ID.
 _CLIENT_ID = -1
@@ -66,7 +69,10 @@ class Replay:
         return batch.offset_of(index)
 
     def run(self, batch: Batch) -> None:
-        """Run all requests of a batch. Raises UnreplayableRequest; what was before it has run."""
+        """Run all requests of a batch.
+
+        Raises UnreplayableRequest and UnfitContent; what was before it has run.
+        """
         with _in_silence(self._instance):
             if batch.columns is None or self._unit:
                 position = 0
@@ -125,6 +131,10 @@ class Replay:
         try:
             command.handler(self._client, argv)
         except ReplyError as error:
+            database = as_int64(argv[1]) if command.fullname == b"select" else None
+            if database is not None:
+                # Redis goes on, and does to another database what follows.
+                raise no_database(self._instance, database, batch.offset_of(index)) from None
             self._refused(command, error.text.decode("latin-1"))
         except DamagedNode as error:
             raise UnreplayableRequest(batch.offset_of(index), str(error)) from error

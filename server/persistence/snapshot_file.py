@@ -10,24 +10,18 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from commands.instance import Instance
+from commands.keys.serialization import snapshot_options
 from commands.version import REDIS_VERSION
 from server.persistence.files import Files, write_all
 from storage.append_only.requests import encode_request, select_request
 from storage.append_only.rewriting import rebuild_requests
-from storage.snapshot.writer import CHUNK_BYTES, SnapshotOptions, standard_aux, write_snapshot
+from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot
 
 # rdb-save-incremental-fsync and aof-rewrite-incremental-fsync: how much is left to one sync.
 SYNC_BYTES = 4 * 1024 * 1024
 
 Write = Callable[[bytes], object]
 Report = Callable[[int], object]  # is told how many keys are done, now and then
-
-
-def snapshot_options(instance: Instance) -> SnapshotOptions:
-    """As the configuration has them."""
-    config = instance.config
-    stream_type = None if config.rdb_stream_type == "auto" else int(config.rdb_stream_type)
-    return SnapshotOptions(config.rdbcompression, config.rdbchecksum, stream_type)
 
 
 def write_snapshot_file(
@@ -38,7 +32,7 @@ def write_snapshot_file(
     `aof_base`: for an append-only file, and not for `dbfilename`.
     """
     config = instance.config
-    options = snapshot_options(instance)
+    options = snapshot_options(config)
     used_bytes = instance.host.facts().resident_bytes
     now_ms = instance.now_ms
     aux = standard_aux(REDIS_VERSION.encode(), now_ms, used_bytes, aof_base=aof_base)

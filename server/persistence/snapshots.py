@@ -42,7 +42,8 @@ class Snapshots:
         with contextlib.suppress(OSError):
             for name in self._files.names("."):
                 found = _TEMPORARY.fullmatch(name)
-                if found and not _is_running(int(found[1])):
+                # Nothing was saved yet: what has our own number (1 in a container) is older, too.
+                if found and (int(found[1]) == os.getpid() or not _is_running(int(found[1]))):
                     self._discard(name)
 
     def discard_own(self) -> None:
@@ -57,7 +58,7 @@ class Snapshots:
         try:
             self._write(self._files, os.getpid(), lambda keys: None)
         except OSError as error:
-            self._log("warning", f"Error saving DB on disk: {error}")
+            self._log("warning", f"Error saving DB on disk: {error} (in {self._config.dir})")
             return False
         self._instance.dirty = 0
         self._log("notice", "DB saved on disk")
@@ -117,14 +118,15 @@ class Snapshots:
         state.save_copied_bytes = ending.progress.copied_bytes
         if ending.succeeded:
             self._log("notice", "Background saving terminated with success")
-            self._instance.dirty -= self._dirty_at_start
+            # DEBUG RELOAD may have set it to 0 meanwhile.
+            self._instance.dirty = max(0, self._instance.dirty - self._dirty_at_start)
             self._note_success()
             return
+        self._discard(_temporary(ending.pid))
         if ending.signal:
             self._log("warning", f"Background saving terminated by signal {ending.signal}")
-            self._discard(_temporary(ending.pid))
         else:
-            self._log("warning", f"Background saving error: {ending.error}")
+            self._log("warning", f"Background saving error: {ending.error} (in {self._config.dir})")
         if not ending.was_called_off:
             state.save_succeeded = False
 

@@ -135,7 +135,7 @@ def _append(client: Client, part: _Part) -> None:
         client.store(part.key, stream)
     assert isinstance(stream, Stream)
     names = [column[0] for column in part.fields[::2]]
-    entries = Shape(names).encode_columns(part.id_texts, part.fields[1::2])
+    entries = Shape(names).encode_columns_with_texts(part.id_texts, part.fields[1::2])
     fields = list(map(list, zip(*part.fields, strict=True)))
     stream.extend(
         part.ids, entries, fields, config.stream_node_max_entries, config.stream_node_max_bytes

@@ -65,6 +65,30 @@ class Compressed:
         return lzf.decompress(self.blob, self.length)
 
 
+@dataclass(slots=True)
+class Allowance:
+    """How much may come out of what somebody sent; what has come out is taken off.
+
+    LZF makes up to 88 bytes of one, and an element of two bytes is an object of fifty in memory.
+    So without a limit a payload of a megabyte could become gigabytes.
+    """
+
+    unpacked_bytes: int  # of strings that stay unpacked, together; also of any one node
+    elements: int  # of listpacks
+
+    def take_bytes(self, count: int) -> None:
+        """Raises ValueError if there is not so much left."""
+        if count > self.unpacked_bytes:
+            raise ValueError(f"{count} bytes when unpacked are too many")
+        self.unpacked_bytes -= count
+
+    def take_elements(self, count: int) -> None:
+        """Raises ValueError if there are not so many left."""
+        if count > self.elements:
+            raise ValueError("too many elements come out of what is compressed")
+        self.elements -= count
+
+
 # -- writing -----------------------------------------------------------------------------------
 
 
@@ -118,9 +142,10 @@ def _encode_as_integer(data: bytes) -> bytes | None:
 class Cursor:
     """A position in a buffer that moves forward with each read, up to `end`."""
 
-    __slots__ = ("buffer", "end", "position")
+    __slots__ = ("allowance", "buffer", "end", "position")
 
     def __init__(self, buffer: Buffer, position: int = 0, end: int | None = None) -> None:
+        self.allowance: Allowance | None = None  # for what is compressed; None: no limit
         self.buffer = buffer
         self.end = len(buffer) if end is None else end
         self.position = position
@@ -189,6 +214,8 @@ class Cursor:
         if isinstance(found, bytes):
             return found
         try:
+            if self.allowance is not None:
+                self.allowance.take_bytes(found.length)
             return found.data()
         except ValueError as error:
             raise CorruptSnapshot(start, str(error)) from None

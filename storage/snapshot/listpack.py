@@ -39,7 +39,7 @@ from storage.listpack_size import (
     integer_bytes,
     packed_integer,
 )
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.encoding import Allowance, CorruptSnapshot
 
 Element: TypeAlias = "bytes | int"
 
@@ -56,6 +56,9 @@ COUNTS_BYTES = HEADER.size + 2 * MAX_INTEGER_BYTES
 # encoding -> bytes of data
 _INTEGERS = {0xF1: 2, 0xF2: 3, 0xF3: 4, 0xF4: 8}
 _ENCODINGS = {size: encoding for encoding, size in _INTEGERS.items()}
+
+# So much is decoded before it is seen whether there are too many elements.
+_PART_BYTES = 1 << 16
 
 # What is before and behind a string of less than 64 bytes, by its length.
 _SHORT_HEADS = [bytes([0x80 | length]) for length in range(64)]
@@ -119,16 +122,36 @@ def _backward_length(size: int) -> bytes:
 # -- decoding ----------------------------------------------------------------------------------
 
 
-def decode_listpack(blob: bytes, offset: int = 0) -> list[Element]:
+def decode_listpack(
+    blob: bytes, offset: int = 0, allowance: Allowance | None = None
+) -> list[Element]:
     """The elements of a listpack: integers where they are stored as such, else strings.
 
-    Raises CorruptSnapshot with the position in the listpack plus `offset`.
+    Raises CorruptSnapshot with the position in the listpack plus `offset`, also if there are more
+    elements than the `allowance` has.
     """
     count = _check_ends(blob, offset)
     elements: list[Element] = []
-    append = elements.append
     position = HEADER.size
     end = len(blob) - len(END)
+    while position < end:
+        known = len(elements)
+        position = _decode_part(blob, position, min(end, position + _PART_BYTES), offset, elements)
+        if allowance is not None:
+            try:
+                allowance.take_elements(len(elements) - known)
+            except ValueError as error:
+                raise CorruptSnapshot(offset, str(error)) from None
+    if position != end:
+        raise CorruptSnapshot(offset + end, "a listpack ends in the middle of an element")
+    if count not in (UNCOUNTED, len(elements)):
+        raise CorruptSnapshot(offset, f"a listpack of {count} elements has {len(elements)}")
+    return elements
+
+
+def _decode_part(blob: bytes, position: int, end: int, offset: int, elements: list[Element]) -> int:
+    """Append the elements that begin before `end`; the position behind them."""
+    append = elements.append
     try:
         while position < end:
             head = blob[position]
@@ -149,11 +172,7 @@ def decode_listpack(blob: bytes, offset: int = 0) -> list[Element]:
                 append(element)
     except IndexError:
         raise _damaged(offset + position) from None
-    if position != end:
-        raise CorruptSnapshot(offset + end, "a listpack ends in the middle of an element")
-    if count not in (UNCOUNTED, len(elements)):
-        raise CorruptSnapshot(offset, f"a listpack of {count} elements has {len(elements)}")
-    return elements
+    return position
 
 
 def read_counts(prefix: bytes, offset: int = 0) -> tuple[int, int]:

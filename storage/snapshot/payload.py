@@ -6,18 +6,25 @@ both numbers little-endian.
 
 Guarantees: `restore` validates everything, whoever made the payload. It raises BadChecksum or
 CorruptSnapshot, or it returns a value that is consistent in itself; it neither hangs nor allocates
-what the payload only announces. Surplus bytes behind the value are refused (Redis ignores them).
+what the payload only announces. Streams stay packed, so that they take no more memory than the
+payload until somebody looks into them. Surplus bytes behind the value are refused (Redis ignores
+them).
 """
 
 from __future__ import annotations
 
 from storage.snapshot import opcodes
 from storage.snapshot.checksum import CHECKSUM_BYTES, crc64, encode_checksum
-from storage.snapshot.encoding import CorruptSnapshot, Cursor
+from storage.snapshot.encoding import Allowance, CorruptSnapshot, Cursor
 from storage.snapshot.reader import NEWEST_VERSION
 from storage.snapshot.stream_decoder import decode_stream
 from storage.snapshot.writer import SnapshotOptions, value_type, value_version, write_value
 from storage.values import StringValue, Value
+
+# A stream as programs fill it has up to four elements for each byte of its compressed form; only
+# in entries with very many equal fields there are more.
+MAX_ELEMENTS = 1 << 20
+MAX_ELEMENTS_PER_BYTE = 4
 
 _VERSION_BYTES = 2
 _FOOTER_BYTES = _VERSION_BYTES + CHECKSUM_BYTES
@@ -43,8 +50,11 @@ def serialized_length(value: Value, options: SnapshotOptions, now_ms: int) -> in
     return sum(map(len, parts))
 
 
-def restore(payload: bytes, now_ms: int) -> Value:
+def restore(payload: bytes, now_ms: int, *, max_string_bytes: int | None = None) -> Value:
     """The value of a payload; nobody looked at it before `now_ms`.
+
+    `max_string_bytes`: no more may come out of what is compressed, and not more than MAX_ELEMENTS
+    beyond what the payload itself has room for. None: no limits, for what was accepted before.
 
     Raises BadChecksum if the payload is not as it was made or from a newer version, and
     CorruptSnapshot if it holds no value that Rillway can hold.
@@ -57,6 +67,9 @@ def restore(payload: bytes, now_ms: int) -> Value:
     if version > NEWEST_VERSION or payload[len(content) :] != encode_checksum(crc64(content)):
         raise BadChecksum
     cursor = Cursor(payload, 0, end)
+    if max_string_bytes is not None:
+        elements = MAX_ELEMENTS + len(payload) * MAX_ELEMENTS_PER_BYTE
+        cursor.allowance = Allowance(max_string_bytes, elements)
     code = cursor.byte()
     value: Value
     if code == opcodes.STRING:

@@ -10,7 +10,8 @@ Nothing is allocated for a count that the input has no room for.
 
 Where the bytes are `trusted`, because a checksum over them was right, the nodes are not unpacked:
 only their keys and counts are looked at, and the rest when somebody wants to read it
-(storage/packed_node.py).
+(storage/packed_node.py). Other nodes are unpacked to see that they are sound, and kept packed.
+The cursor's allowance limits what comes out of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from storage.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
 from storage.group import NEVER, UNKNOWN, Group
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.packed_node import DamagedNode, PackedNode
-from storage.snapshot.encoding import CorruptSnapshot, Cursor
+from storage.snapshot.encoding import Allowance, CorruptSnapshot, Cursor
 from storage.snapshot.stream_encoder import (
     STREAM_TYPES,
     TYPE_ACTIVE_TIME,
@@ -93,9 +94,9 @@ def _read_entries(cursor: Cursor, stream: Stream, *, trusted: bool) -> None:
     if stream.length != sum(node.live for node in nodes):
         raise CorruptSnapshot(start, f"{stream.length} entries are not what is in the nodes")
     _set_ends(nodes, positions, stream.last_id)
-    stream.load_nodes(list(nodes))
     if not trusted:
-        _unpack(stream, positions)
+        _examine(nodes, positions, cursor.allowance)
+    stream.load_nodes(list(nodes))
 
 
 def _read_node(cursor: Cursor) -> PackedNode:
@@ -120,12 +121,14 @@ def _set_ends(nodes: list[PackedNode], positions: list[int], last_id: EntryID) -
         end = node.key - 1
 
 
-def _unpack(stream: Stream, positions: list[int]) -> None:
-    """Unpack all nodes now; `positions` are where they begin."""
-    nodes = stream.open_nodes()
-    for position in positions:
+def _examine(nodes: list[PackedNode], positions: list[int], allowance: Allowance | None) -> None:
+    """See that all nodes can be unpacked; `positions` are where they begin.
+
+    They stay packed all the same: what somebody sent takes no more memory than it has bytes.
+    """
+    for node, position in zip(nodes, positions, strict=True):
         try:
-            next(nodes)
+            node.unpack(allowance)
         except DamagedNode as error:
             raise CorruptSnapshot(position, str(error)) from None
 

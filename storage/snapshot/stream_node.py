@@ -30,7 +30,7 @@ from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.listpack_size import header_bytes
 from storage.node import Node
 from storage.open_node import OpenNode
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.encoding import Allowance, CorruptSnapshot
 from storage.snapshot.listpack import (
     Element,
     decode_listpack,
@@ -85,10 +85,13 @@ def _encode_master(live: int, names: list[bytes]) -> list[bytes]:
 # -- decoding ----------------------------------------------------------------------------------
 
 
-def decode_node(key: EntryID, listpack: bytes, offset: int = 0) -> OpenNode:
+def decode_node(
+    key: EntryID, listpack: bytes, offset: int = 0, allowance: Allowance | None = None
+) -> OpenNode:
     """The node with this key. Raises CorruptSnapshot, with `offset` added to positions."""
+    elements = decode_listpack(listpack, offset, allowance)
     try:
-        return _decode_elements(key, decode_listpack(listpack, offset), len(listpack))
+        return _decode_elements(key, elements, len(listpack))
     except _Contradiction as error:
         raise CorruptSnapshot(offset, f"a node contradicts itself: {error}") from None
 

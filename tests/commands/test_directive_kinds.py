@@ -109,12 +109,16 @@ def test_words_become_a_value_and_the_value_is_shown(
         (
             FileName("appenddirname", "dirname"),
             [""],
-            "appenddirname can't be a path, just a dirname",
+            "appenddirname can't be empty",
         ),
         (SavePoints(), ["3600"], "Invalid save parameters"),
         (SavePoints(), ["0", "1"], "Invalid save parameters"),
         (SavePoints(), ["x 1"], "Invalid save parameters"),
-        (ShutdownOptions(), ["save nosave"], "Invalid shutdown flags combination"),
+        (
+            ShutdownOptions(),
+            ["save nosave"],
+            "shutdown options SAVE and NOSAVE can't be used simultaneously",
+        ),
     ],
 )
 def test_words_that_do_not_fit_are_refused_with_the_text_of_redis(

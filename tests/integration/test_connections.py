@@ -221,6 +221,15 @@ def test_a_pid_file_is_there_while_the_server_runs(
     assert not path.exists()
 
 
+def test_a_pid_file_that_cannot_be_written_does_not_stop_the_start(
+    run_rillway: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    path = tmp_path / "missing" / "rillway.pid"
+    server = run_rillway("--pidfile", str(path))
+    assert server.stop() == 0
+    assert f"Failed to write PID file {path}: No such file or directory" in server.output()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_cleanly(
     run_rillway: Callable[..., RunningServer], number: signal.Signals

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from commands.configuration import Configuration
+from server.service import Service
 from storage.append_only.requests import encode_requests
 from tests.support import processes
 from tests.support.servers import ROOT, RunningServer, free_port
@@ -78,3 +83,63 @@ def test_a_damaged_file_stops_the_start(tmp_path: Path) -> None:
     assert f"Bad file format reading the append only file {FILE}: '*' expected" in server.output()
     assert f"`rillway check {FILE}`" in server.output()
     assert [path.name for path in tmp_path.glob("append*")] == [FILE]
+
+
+# -- between listening and loading -------------------------------------------------------------
+
+
+async def ask(service: Service, request: bytes) -> bytes:
+    """The reply to a request; nothing if it is not answered."""
+    port = service.listeners[0][2]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    try:
+        return await asyncio.wait_for(reader.readline(), 0.3)
+    except TimeoutError:
+        return b""
+    finally:
+        writer.close()
+
+
+async def ask_before_and_after_loading(request: bytes) -> tuple[bytes, bool, bytes]:
+    """(reply, whether the data was loaded, reply)."""
+    config = Configuration(port=0, bind=["127.0.0.1"], save=())
+    service = Service(config, None, asyncio.get_running_loop())
+    await service.start()
+    try:
+        before = await ask(service, request)
+        is_loaded = await service.load()
+        return before, is_loaded, await ask(service, request)
+    finally:
+        service._stopped.set()
+        await service.leave()
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """Loading changes how the collector of garbage works; other tests want it as it was."""
+    threshold = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+
+
+@pytest.mark.usefixtures("collector")
+def test_no_request_runs_before_the_data_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before, is_loaded, after = asyncio.run(ask_before_and_after_loading(b"SET k v\r\n"))
+    assert before.startswith(b"-LOADING ")
+    assert (is_loaded, after) == (True, b"+OK\r\n")
+
+
+@pytest.mark.usefixtures("collector")
+def test_no_request_runs_when_the_data_cannot_be_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dump.rdb").write_bytes(b"this is no snapshot")
+    before, is_loaded, after = asyncio.run(ask_before_and_after_loading(b"SET k v\r\n"))
+    assert before.startswith(b"-LOADING ")
+    assert (is_loaded, after) == (False, b"")

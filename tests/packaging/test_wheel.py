@@ -97,7 +97,11 @@ def test_the_formats_are_found_by_their_names_in_an_installation(
     )
     command = [str(environment.bin / "python"), "-c", script]
     output = subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, text=True)
-    assert output.stdout.split() == ["redis-streams", "redis-streams-groups", "redis-streams-pending"]
+    assert output.stdout.split() == [
+        "redis-streams",
+        "redis-streams-groups",
+        "redis-streams-pending",
+    ]
 
 
 def test_the_installed_command_knows_its_version(environment: Environment, tmp_path: Path) -> None:

@@ -57,6 +57,34 @@ def test_arguments_after_the_sub_command_are_handed_on(monkeypatch: pytest.Monke
     assert seen == [["redis.conf", "--port", "7000"]]
 
 
+@pytest.mark.parametrize("name", ["archive", "query", "replay", "dead-letters", "latency", "lag"])
+def test_the_commands_of_the_pipeline_explain_themselves(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    assert f"rillway {name}" in capsys.readouterr().out
+
+
+def test_without_the_extra_one_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in [name for name in sys.modules if name.startswith("rillway.pipeline")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["latency", "--stream", "s"]) == 1
+    assert capsys.readouterr().err == (
+        "rillway: pyarrow is missing: pip install 'rillway[pipeline]'\n"
+    )
+
+
+def test_a_defect_is_not_taken_for_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rillway.pipeline.lag.command", None)
+    with pytest.raises(ModuleNotFoundError):
+        main(["lag", "--stream", "s"])
+
+
 def test_in_a_checkout_the_server_is_imported_from_the_repository_root() -> None:
     assert application_root() == str(ROOT)
 

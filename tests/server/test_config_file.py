@@ -159,6 +159,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             " only 'no' is accepted",
         ),
         ('requirepass "a', "the quotes do not balance, or a word follows one without a blank"),
+        ("appendonly maybe", "'appendonly': argument must be 'yes' or 'no'"),
         ("include", "'include': wrong number of arguments; expected one file or pattern"),
     ],
 )
@@ -185,6 +186,14 @@ def test_name_and_value_may_come_in_one_word() -> None:
 def test_save_alone_means_no_save_points() -> None:
     config, _ = load_configuration(["--save", "--hz", "20"])
     assert (config.get("save"), config.hz) == ("", 20)
+
+
+def test_a_missing_feature_may_be_asked_for_where_a_later_place_takes_it_back(file: Path) -> None:
+    assert load(file, "daemonize yes\nhz 20\n", "--daemonize", "no").hz == 20
+    file.write_text("daemonize yes\n")
+    assert load_configuration([str(file)], {"RILLWAY_DAEMONIZE": "no"})[0].hz == 10
+    assert "only 'no' is accepted" in refusal([str(file), "--daemonize", "yes"])
+    assert "line 1" in refusal([str(file), "--hz", "20"])
 
 
 def test_save_lines_of_one_source_add_up_and_replace_those_before(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from commands.client import Client
 from server.cycle import Cycle
 from server.inprocess import InProcessServer
+from storage.values import StringValue
 
 
 def cycle_of(server: InProcessServer) -> tuple[Cycle, list[Callable[[], None]], list[Client]]:
@@ -77,3 +78,19 @@ def test_what_makes_answers_durable_comes_before_they_leave() -> None:
     cycle.before_output.append(lambda: seen.append((len(written), bool(reader.state.output))))
     cycle.finish()
     assert seen == [(0, True)]
+
+
+def test_no_request_runs_behind_one_that_ends_the_server() -> None:
+    server = InProcessServer()
+    first, second = server.connect(), server.connect()
+    first.execute("CLIENT", "PAUSE", "100", "ALL")
+    for number, client in enumerate((first, second)):
+        client.execute("SET", "k", number)
+    cycle = server.cycle
+    # Whoever runs first ends the server, as SHUTDOWN does.
+    server.instance.sinks.append(lambda db_index, unit: cycle.stop())
+    server.advance(101)
+    assert (first.received(), second.received()) == (b"+OK\r\n", b"")
+    value = server.instance.databases[0].values[b"k"]
+    assert isinstance(value, StringValue)
+    assert value.to_bytes() == b"0"

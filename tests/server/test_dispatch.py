@@ -233,3 +233,30 @@ def test_a_waiter_that_finds_nothing_keeps_its_deadline() -> None:
     assert b"1-1" in first.received() and second.received() == b""
     server.advance(40)
     assert second.received() == b"*-1\r\n"
+
+
+def test_what_a_transaction_did_is_not_propagated_after_the_file_was_switched_off_and_on() -> None:
+    server = InProcessServer(appendonly="yes")
+    server.instance.sinks.pop()  # of the test server: now there is only the file
+    client = server.connect()
+    client.pipeline(("MULTI",), ("INCR", "k"), ("CONFIG", "SET", "appendonly", "no"), ("EXEC",))
+    client.execute("CONFIG", "SET", "appendonly", "yes")
+    server.tick()
+    client.execute("INCR", "k")
+    assert server.restart().connect().execute("GET", "k") == b"$1\r\n2\r\n"
+
+
+def test_a_reader_that_waits_gets_nothing_delivered_while_writes_are_refused() -> None:
+    server = InProcessServer()
+    reader = server.connect()
+    reader.execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+    words = ("XREADGROUP", "GROUP", "g", "alice", "BLOCK", "0", "STREAMS", "s", ">")
+    assert reader.execute(*words) == b""
+    refusal = errors.misconf_append_only_file(b"No space left on device")
+    writer = server.connect()
+    server.dispatcher.execute(writer.state, [b"XADD", b"s", b"1-1", b"f", b"v"])
+    server.instance.refuse_writes(refusal)
+    server.cycle.finish()
+    assert reader.received() == refusal.wire
+    server.instance.refuse_writes(None)
+    assert reader.execute("XPENDING", "s", "g").startswith(b"*4\r\n:0\r\n")

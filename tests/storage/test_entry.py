@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entry import Shape, decode_fields, decode_payload, encode_id
-from storage.entry_id import format_id, make_id
+from storage.entry import Shape, decode_fields, decode_payload, encode_id, encode_ids
+from storage.entry_id import MAX_SEQ, format_id, make_id
 
 ID_BULK = b"$3\r\n7-1\r\n"
 
@@ -59,7 +60,7 @@ def test_columns_of_values_become_the_entries_that_they_are_one_by_one() -> None
     shape = Shape([b"a", b"%b"])
     ids = [make_id(7, n) for n in range(3)]
     values = [[b"1", b"", b"\r\n%d"], [b"x" * 20, b"y", b"z"]]
-    assert shape.encode_columns([format_id(i) for i in ids], values) == [
+    assert shape.encode_columns_with_texts([format_id(i) for i in ids], values) == [
         shape.encode(encode_id(i), [b"a", v, b"%b", w])
         for i, v, w in zip(ids, *values, strict=True)
     ]
@@ -83,3 +84,10 @@ def test_the_fields_of_many_entries_are_taken_apart_at_once() -> None:
     payload = b"".join(Shape(fields[::2]).encode(ID_BULK, fields) for fields in all_fields)
     assert decode_payload(payload, 3) == all_fields
     assert decode_payload(b"", 0) == []
+
+
+@pytest.mark.parametrize("seq", [0, 7, 97, 4090, 9_999_995, MAX_SEQ - 20])
+def test_consecutive_ids_are_encoded_as_one_by_one(seq: int) -> None:
+    first = make_id(1_700_000_000_000, seq)
+    assert encode_ids(first, 15) == [encode_id(first + number) for number in range(15)]
+    assert encode_ids(first, 0) == []

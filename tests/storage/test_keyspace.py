@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from storage.group import Group
 from storage.keyspace import Database
+from storage.stream import Stream
 from storage.values import StringValue
 
 
@@ -249,3 +253,43 @@ class DatabaseAgainstDicts(RuleBasedStateMachine):
 
 
 TestDatabaseAgainstDicts = DatabaseAgainstDicts.TestCase
+
+
+# -- streams that go ---------------------------------------------------------------------------
+
+
+def stream_with_pending() -> tuple[Stream, Group]:
+    stream = Stream()
+    stream.append(1 << 64, [b"f", b"v"], 100, 4096)
+    group = stream.groups[b"g"] = Group(b"g", 0)
+    group.deliver(group.create_consumer(b"c", 0), [1 << 64], 0)
+    return stream, group
+
+
+@pytest.mark.parametrize(
+    "go",
+    [
+        lambda db: db.remove(b"k"),
+        lambda db: db.set(b"k", StringValue(b"v")),
+        lambda db: db.clear(),
+    ],
+    ids=["removed", "replaced", "cleared"],
+)
+def test_a_stream_that_goes_for_good_needs_no_garbage_collector(
+    go: Callable[[Database], object],
+) -> None:
+    db = Database(0)
+    stream, group = stream_with_pending()
+    db.set(b"k", stream)
+    go(db)
+    assert not group.pending and not group.consumers
+
+
+def test_a_stream_that_only_moves_keeps_what_is_pending() -> None:
+    db = Database(0)
+    stream, group = stream_with_pending()
+    db.set(b"k", stream)
+    db.set(b"k", stream)
+    assert db.take(b"k") is stream
+    db.set(b"other", stream)
+    assert len(group.pending) == 1

@@ -20,6 +20,7 @@ from storage.append_only.requests import encode_requests
 
 DIRECTORY = "appendonlydir"
 MANIFEST = f"{DIRECTORY}/appendonly.aof.manifest"
+FIRST = f"{DIRECTORY}/appendonly.aof.1.incr.aof"
 
 
 class Died(Exception):
@@ -127,6 +128,13 @@ class Server:
         except OSError:
             self.file.abandon_rewrite(path)
             raise
+
+
+def opened(policy: str, files: MemoryFiles | None = None) -> Server:
+    """A server that has started."""
+    server = Server(files or MemoryFiles(), policy)
+    server.file.open()
+    return server
 
 
 class Unloadable(Exception):

@@ -279,3 +279,17 @@ def test_another_server_takes_what_was_dumped(talk: Conversation) -> None:
     other = InProcessServer(now_ms=NOW_MS).connect()
     assert other.execute("RESTORE", "s", "0", dump(talk, "s")) == OK
     assert other.execute("XINFO", "STREAM", "s", "FULL") == talk.do("XINFO STREAM s FULL")
+
+
+def test_a_payload_may_not_become_larger_than_a_request_but_what_is_in_a_file_is_taken() -> None:
+    writer = InProcessServer().connect()
+    writer.execute("SET", "k", "a" * 2_000_000)
+    payload = writer.execute("DUMP", "k").split(b"\r\n", 1)[1][:-2]
+    server = InProcessServer(appendonly="yes")
+    client = server.connect()
+    client.execute("CONFIG", "SET", "proto-max-bulk-len", "1mb")
+    assert client.execute("RESTORE", "k", "0", payload) == BAD_FORMAT
+    client.execute("CONFIG", "SET", "proto-max-bulk-len", "512mb")
+    assert client.execute("RESTORE", "k", "0", payload) == OK
+    server = InProcessServer.on_files(server.files, appendonly="yes", proto_max_bulk_len="1mb")
+    assert server.connect().execute("STRLEN", "k") == b":2000000\r\n"

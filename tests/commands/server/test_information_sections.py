@@ -219,6 +219,7 @@ def test_loading_is_told_with_how_far_it_is(
     state.loading_total_bytes, state.loading_loaded_bytes = 4000, 0
     assert fields(client, "persistence")["loading_loaded_perc"] == "0.00"
     state.loading_loaded_bytes = 1000
+    assert fields(client, "persistence")["loading_eta_seconds"] == "1"
     server.now_ms += 10_000
     found = fields(client, "persistence")
     assert found["loading"] == "1"

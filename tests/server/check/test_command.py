@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from server.check import command
-from server.check.command import BROKEN, FIXED, SOUND, USAGE_ERROR, check, main
+from server.check.command import BROKEN, FIXED, INTERRUPTED, SOUND, USAGE_ERROR, check, main
 from server.inprocess import to_argv
 from server.persistence.memory_files import MemoryFiles
 from storage.append_only.requests import encode_requests
@@ -100,6 +100,28 @@ def test_broken_wins_over_fixed() -> None:
 def test_a_file_that_is_not_there_is_a_wrong_argument(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(disk(), "nothing") == USAGE_ERROR
     assert capsys.readouterr().err == "rillway check: nothing: No such file or directory\n"
+
+
+def test_ctrl_c_ends_without_a_traceback_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(question: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gc.disable", lambda: None)
+    monkeypatch.setattr("server.check.command._ask", interrupted)
+    path = tmp_path / "appendonly.aof"
+    path.write_bytes(TORN)
+    assert main([str(path), "--fix"]) == INTERRUPTED
+    assert path.read_bytes() == TORN
+
+
+def test_a_directory_is_a_wrong_argument_and_the_manifest_is_pointed_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gc.disable", lambda: None)
+    assert main([str(tmp_path)]) == USAGE_ERROR
+    assert "is a directory; name the manifest in it" in capsys.readouterr().err
 
 
 def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:

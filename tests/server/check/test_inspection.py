@@ -174,6 +174,7 @@ def test_a_snapshot_is_damaged_where_it_shows() -> None:
     file = inspect(bytes(flipped))
     assert file.checksum == "wrong"
     assert file.problem is not None
+    assert "(at offset" not in file.problem.reason  # that is said where the file is named
     assert file.problem.offset == len(data) - 8
     assert not file.problem.can_be_cut
     torn = inspect(data[:-10])
@@ -226,7 +227,7 @@ def test_a_manifest_is_checked_with_all_its_files() -> None:
 
 def test_a_manifest_may_name_no_file_that_is_not_there() -> None:
     (file,) = inspect_path(manifest_files({}), "data/x.manifest").files
-    assert file.problem == Problem(0, "it names x.1.incr.aof, and there is no such file")
+    assert file.problem == Problem(36, "it names x.1.incr.aof, and there is no such file")
 
 
 def test_a_broken_line_of_a_manifest_is_found() -> None:
@@ -247,6 +248,13 @@ def test_only_the_last_file_of_a_manifest_may_be_cut() -> None:
     broken = inspect_path(files, "data/x.manifest").files[2]
     assert broken.problem is not None
     assert broken.problem.can_be_cut
+
+
+def test_an_empty_file_with_the_name_of_a_snapshot_is_broken() -> None:
+    files = MemoryFiles()
+    files.put("dump.rdb", b"")
+    (file,) = inspect_path(files, "dump.rdb").files
+    assert file.problem == Problem(0, "it is empty, which no snapshot is")
 
 
 def test_an_empty_base_that_should_be_a_snapshot_is_broken() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,22 @@ def test_a_session_with_a_rewrite_leaves_exactly_these_files(tmp_path: Path, pol
             b"file appendonly.aof.2.incr.aof seq 2 type i\n"
         ),
     }
+
+
+def test_a_rewrite_brings_back_a_directory_that_was_removed(tmp_path: Path) -> None:
+    server = InProcessServer()
+    instance, syncer = server.instance, ThreadSyncer()
+    instance.config.dir = str(tmp_path)
+    file = AppendOnlyFile(instance, OsFiles(), syncer, fatal)
+    file.open()
+    shutil.rmtree(tmp_path / "appendonlydir")
+    file.begin_rewrite()
+    base = Path(file.temporary_base_path)
+    base.write_bytes(b"what a child wrote")
+    file.finish_rewrite(str(base), is_snapshot=True)
+    syncer.wait()
+    file.close()
+    manifest = tmp_path / "appendonlydir" / "appendonly.aof.manifest"
+    loaded = [line.split()[1] for line in manifest.read_text().splitlines() if line[-1] != "h"]
+    assert loaded == ["appendonly.aof.1.base.rdb", "appendonly.aof.2.incr.aof"]
+    assert all((manifest.parent / name).exists() for name in loaded)

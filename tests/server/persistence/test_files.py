@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,15 @@ def test_a_file_is_replaced_and_nothing_stays_beside_it(tmp_path: Path) -> None:
     replace_file(files, str(tmp_path), "a", b"2")
     assert files.names(str(tmp_path)) == ["a"]
     assert (tmp_path / "a").read_bytes() == b"2"
+
+
+def test_closing_does_not_fail_whatever_the_disk_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = OsFiles().create(f"{tmp_path}/a")
+
+    def close(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "close", close)
+    file.close()

@@ -8,7 +8,7 @@ import pytest
 
 from server.inprocess import InProcessServer, to_argv
 from server.persistence import loading
-from server.persistence.loading import Loader, LoadFailed, reload_snapshot
+from server.persistence.loading import Loader, LoadFailed
 from server.persistence.memory_files import MemoryFiles
 from storage.append_only.requests import encode_request, encode_requests
 from storage.digest import dataset_digest
@@ -339,38 +339,6 @@ def test_a_load_that_is_called_off_leaves_the_files_alone(monkeypatch: pytest.Mo
     steps.close()
     assert not server.instance.persistence.loading
     assert files.snapshot()[INCREMENT] == WHOLE + b"*3\r\n"
-
-
-# -- DEBUG -----------------------------------------------------------------------------------------
-
-
-def test_a_reload_gives_the_same_data() -> None:
-    server = InProcessServer()
-    client = server.connect()
-    client.execute("XADD", "s", "1-1", "f", "v")
-    client.execute("XGROUP", "CREATE", "s", "g", "0")
-    client.execute("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
-    before = dataset_digest(server.instance.databases, server.now_ms)
-    client.execute("SAVE")
-    client.execute("SET", "a", 1)
-    reload_snapshot(server.instance, server.files)
-    assert dataset_digest(server.instance.databases, server.now_ms) == before
-
-
-def test_a_reload_without_flush_refuses_keys_that_there_are_unless_it_merges() -> None:
-    files = MemoryFiles()
-    files.put("dump.rdb", snapshot("SET a file", "SET b file"))
-    server = InProcessServer()
-    client = server.connect()
-    client.execute("SET", "a", "memory", "EX", 100)
-    client.execute("SET", "c", "memory")
-    with pytest.raises(LoadFailed, match="comes twice"):
-        reload_snapshot(server.instance, files, flush=False)
-    reload_snapshot(server.instance, files, flush=False, merge=True)
-    assert client.execute("MGET", "a", "b", "c") == (
-        b"*3\r\n$4\r\nfile\r\n$4\r\nfile\r\n$6\r\nmemory\r\n"
-    )
-    assert client.execute("TTL", "a") == b":-1\r\n"
 
 
 def test_an_append_only_server_comes_back_with_what_it_had() -> None:

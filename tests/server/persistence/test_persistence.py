@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess import InProcessServer, ServerDied
 from server.persistence.loading import LoadFailed
 from server.persistence.memory_files import MemoryFiles
 
@@ -100,6 +100,30 @@ def test_an_append_only_file_switched_on_while_the_data_was_loaded_begins_with_t
     tick(server)
     again = InProcessServer.on_files(server.files.crash(), appendonly="yes")
     assert run(again, "GET", "k") == b"$5\r\nfresh\r\n"
+
+
+def test_a_switch_that_nobody_can_be_told_of_is_tried_until_it_works() -> None:
+    server = InProcessServer()
+    run(server, "SET", "k", "1")
+    persistence = server.persistence
+    persistence._is_open = False  # as if the data was being loaded
+    run(server, "CONFIG", "SET", "appendonly", "yes")
+    server.children.fails_to_start = OSError(errno.EAGAIN, "no more processes")
+    persistence.open()
+    server.children.fails_to_start = None
+    tick(server)
+    tick(server)
+    server = InProcessServer.on_files(server.files.crash(), appendonly="yes")
+    assert run(server, "GET", "k") == b"$1\r\n1\r\n"
+
+
+def test_a_server_that_can_load_its_append_only_file_in_part_only_ends() -> None:
+    server = InProcessServer(appendonly="yes")
+    run(server, "SET", "a", "1")
+    (path,) = (name for name in server.files.snapshot() if name.endswith(".incr.aof"))
+    server.files.put(path, server.files.snapshot()[path] + b"no request\r\n")
+    with pytest.raises(ServerDied, match="Bad file format"):
+        server.persistence.reload_append_only_file()
 
 
 # -- refusing writes ---------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessServer, to_argv
+from server.persistence.filling import UnfitContent
 from server.persistence.replay import Replay, UnreplayableRequest
 from storage.append_only.reader import RequestFile, encoded_bytes
 from storage.append_only.requests import encode_requests
@@ -122,3 +123,23 @@ def test_nothing_blocks() -> None:
         ("SET", "a", 1),
     )
     assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
+
+
+def test_requests_never_run_in_another_database_than_they_were_for() -> None:
+    server = InProcessServer(databases="4")
+    with pytest.raises(UnfitContent, match="--databases 10"):
+        replay(server, ("SET", "a", 1), ("SELECT", 9), ("SET", "a", 2))
+    assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
+
+
+def test_a_claim_keeps_its_time_though_the_clock_was_set_back() -> None:
+    server = InProcessServer()
+    time_ms = server.now_ms + 1000
+    replay(
+        server,
+        ("XADD", "s", "1-1", "f", "v"),
+        ("XGROUP", "CREATE", "s", "g", "0"),
+        ("XCLAIM", "s", "g", "a", 0, "1-1", "TIME", time_ms, "RETRYCOUNT", 1, "FORCE", "JUSTID"),
+    )
+    server.advance(1500)
+    assert b":500\r\n" in server.connect().execute("XPENDING", "s", "g", "-", "+", "10")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from server.inprocess import InProcessServer
+from server.persistence.children import Ending
 from server.persistence.memory_files import MemoryFiles, keep_everything
 
 OK = b"+OK\r\n"
@@ -75,7 +76,9 @@ def test_a_save_that_fails_anywhere_leaves_one_whole_snapshot(at: int) -> None:
     assert run(server, "SAVE") == FAILED
     assert server.files.faults_left == 0
     assert state(server)["rdb_changes_since_last_save"] == "1"
-    assert any("Error saving DB on disk" in line for _, line in server.log_lines)
+    errors = [line for _, line in server.log_lines if line.startswith("Error saving DB on disk: ")]
+    assert errors
+    assert errors[0].endswith("(in .)")
     assert kept(server.files.crash()) == b"$3\r\nold\r\n"
     assert kept(server.files.crash(keep_everything)) in (b"$3\r\nold\r\n", b"$3\r\nnew\r\n")
     assert sorted(server.files.snapshot()) == ["dump.rdb"]
@@ -314,8 +317,8 @@ def test_a_scheduled_snapshot_waits_for_the_other_child() -> None:
 
 def test_a_start_removes_what_processes_left_that_are_gone() -> None:
     files = MemoryFiles()
-    running = f"temp-{os.getpid()}.rdb"
-    for name in ("temp-999999999.rdb", running, "temp-a.rdb", "mytemp-999999999.rdb"):
+    running, own = f"temp-{os.getppid()}.rdb", f"temp-{os.getpid()}.rdb"
+    for name in ("temp-999999999.rdb", own, running, "temp-a.rdb", "mytemp-999999999.rdb"):
         files.put(name, b"x")
     InProcessServer.on_files(files)
     assert sorted(files.snapshot()) == sorted([running, "mytemp-999999999.rdb", "temp-a.rdb"])
@@ -339,3 +342,37 @@ def test_flushall_writes_nothing_without_save_points() -> None:
     server = with_key()
     run(server, "FLUSHALL")
     assert server.files.snapshot() == {}
+
+
+def test_a_reload_calls_off_the_child_that_saves_what_was_there_before() -> None:
+    server = with_key("1", enable_debug_command="yes")
+    server.children.is_held = True
+    assert run(server, "BGSAVE") == STARTED
+    run(server, "SET", "k", "2")
+    assert run(server, "DEBUG", "RELOAD") == OK
+    assert not server.instance.persistence.save_in_progress
+    server.children.is_held = False
+    server.advance(TICK_MS)
+    assert kept(server.files.crash()) == b"$1\r\n2\r\n"
+
+
+def test_a_snapshot_never_takes_more_changes_into_account_than_there_are() -> None:
+    server = with_key(enable_debug_command="yes")
+    run(server, "SAVE")
+    run(server, "SET", "k", "2")
+    server.children.is_held = True
+    assert run(server, "BGSAVE") == STARTED
+    assert run(server, "DEBUG", "RELOAD", "NOSAVE") == OK
+    server.children.is_held = False
+    server.advance(TICK_MS)
+    assert state(server)["rdb_changes_since_last_save"] == "0"
+
+
+def test_a_child_that_fails_leaves_nothing_behind() -> None:
+    server = with_key()
+    server.files.put("temp-1000.rdb", b"what it has written so far")
+    server.children._ending = Ending(1000, error="a defect of ours")
+    server.instance.persistence.save_in_progress = True
+    server.advance(TICK_MS)
+    assert state(server)["rdb_last_bgsave_status"] == "err"
+    assert "temp-1000.rdb" not in server.files.snapshot()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from server.inprocess import InProcessServer
 from storage.append_only.rewriting import rebuild_requests
 from storage.entry_id import make_id
+from storage.stream import Stream
 
 NOW_MS = 1_700_000_000_000
 
@@ -85,6 +86,16 @@ def test_a_stream_that_never_had_an_entry() -> None:
     server = InProcessServer()
     run(server, "XGROUP CREATE s g $ MKSTREAM")
     made_again(server, "XINFO STREAM s", "XINFO GROUPS s")
+
+
+def test_a_stream_that_ends_below_what_was_deleted_from_it() -> None:
+    server = InProcessServer()
+    run(server, "XADD s 1-1 f v", "XADD s 5-1 f v", "XDEL s 5-1")
+    stream = server.instance.databases[0].values[b"s"]
+    assert isinstance(stream, Stream)
+    stream.last_id = make_id(3, 0)  # XSETID s 3-0 in Redis 7.0
+    made_again(server, "XRANGE s - +", "XLEN s")
+    assert "XSETID s 3-0 ENTRIESADDED 2 MAXDELETEDID 3-0" in rebuilt(server)
 
 
 def test_groups_with_consumers_and_pending_entries() -> None:

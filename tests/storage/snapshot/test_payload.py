@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.digest import value_digest
+from storage.group import Group
 from storage.snapshot.checksum import crc64, encode_checksum
 from storage.snapshot.encoding import CorruptSnapshot
 from storage.snapshot.payload import BadChecksum, dump, restore, serialized_length
@@ -194,3 +195,65 @@ def test_a_tampered_payload_is_refused_or_makes_a_sound_stream(
     again = stream_of(restore(dump(value, OPTIONS, NOW_MS), NOW_MS))
     assert value_digest(again, None, NOW_MS) == value_digest(value, None, NOW_MS)
     assert describe(value.copy()) == describe(value)
+
+
+# -- what is compressed ------------------------------------------------------------------------
+
+NO_MORE = 100_000  # bytes that may come out
+
+
+def stream_with(fields: list[bytes], *group_names: bytes) -> Stream:
+    stream = Stream()
+    stream.append(1 << 64, fields, 100, 4096)
+    for name in group_names:
+        stream.groups[name] = Group(name, 0)
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("value", "is_accepted"),
+    [
+        (StringValue(b"a" * NO_MORE), True),
+        (StringValue(b"a" * (NO_MORE + 1)), False),
+        (stream_with([b"f", b"a" * (NO_MORE - 100)]), True),
+        (stream_with([b"f", b"a" * NO_MORE]), False),
+        (stream_with([b"f", b"v"], b"g" * (NO_MORE // 2)), True),
+        (stream_with([b"f", b"v"], b"g" * (NO_MORE // 2), b"h" * (NO_MORE // 2 + 1)), False),
+    ],
+    ids=["a string", "too long", "an entry", "too large", "a name", "names, together too long"],
+)
+def test_no_more_comes_out_than_is_allowed(value: Value, is_accepted: bool) -> None:
+    payload = dump(value, OPTIONS, NOW_MS)
+    assert len(payload) < NO_MORE / 20
+    assert value_digest(restore(payload, NOW_MS), None, 0) == value_digest(value, None, 0)
+    if is_accepted:
+        restore(payload, NOW_MS, max_string_bytes=NO_MORE)
+    else:
+        with pytest.raises(CorruptSnapshot):
+            restore(payload, NOW_MS, max_string_bytes=NO_MORE)
+
+
+def test_a_small_payload_does_not_become_millions_of_elements() -> None:
+    payload = dump(stream_with([b"12", b"34"] * 800_000), OPTIONS, NOW_MS)
+    assert len(payload) < 100_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptSnapshot, match="too many elements"):
+            restore(payload, NOW_MS, max_string_bytes=1 << 29)
+        assert tracemalloc.get_traced_memory()[1] < 30 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_stream_takes_no_more_memory_than_its_payload_until_somebody_looks_at_it() -> None:
+    stream = Stream()
+    for number in range(1, 2001):
+        stream.append(number << 64, [b"field", b"a" * 1000], 100, 100_000)
+    payload = dump(stream, OPTIONS, NOW_MS)
+    tracemalloc.start()
+    try:
+        restored = restore(payload, NOW_MS, max_string_bytes=1 << 29)
+        assert tracemalloc.get_traced_memory()[0] < len(payload) + 50_000
+    finally:
+        tracemalloc.stop()
+    assert value_digest(restored, None, 0) == value_digest(stream, None, 0)

@@ -202,7 +202,12 @@ def test_everything_is_validated_if_no_checksum_says_it_need_not_be() -> None:
         SnapshotReader(unsealed, now_ms=NOW_MS),
         SnapshotReader(file, whole_file=False, now_ms=NOW_MS),
     ):
-        assert not is_lazy(stream_in(reader))
+        assert stream_in(reader).length == 59
+    plain = written(filled(), SnapshotOptions(compress=False))
+    position = plain.index(b"value 55") - 1
+    damaged = plain[:position] + b"\xff" + plain[position + 1 : -8] + bytes(8)
+    with pytest.raises(CorruptSnapshot, match="damaged"):
+        list(SnapshotReader(damaged, now_ms=NOW_MS).items())
 
 
 def test_a_checksum_that_is_not_right_is_refused_before_anything_is_read() -> None:

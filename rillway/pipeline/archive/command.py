@@ -1,0 +1,377 @@
+"""`rillway archive`: streams go to a table of Parquet files, and then out of memory.
+
+Standard output has one line for each stream at the end of each round; progress, and what holds up a
+trim, goes to standard error. Exits with 0 when it is done, or has ended in --every as it was told;
+1 if it cannot go on, 2 for a bad argument, 128 + N if signal N came before all was archived. It may
+be started again at any time, whatever ended it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+
+from rillway.pipeline.archive.archiver import (
+    BATCH_ENTRIES,
+    Archiver,
+    Hooks,
+    Report,
+    Settings,
+)
+from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
+from rillway.pipeline.archive.lease import LeaseLost, LeaseTaken
+from rillway.pipeline.archive.maintenance import (
+    TARGET_BYTES,
+    VACUUM_AFTER_HOURS,
+    Upkeep,
+    compact,
+    expire,
+)
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.arguments import add_url, duration, from_one, size_in_bytes
+from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.facts import read_facts
+from rillway.pipeline.ids import MIN_ID, format_id
+from rillway.pipeline.interruption import Interruption
+from rillway.pipeline.loss import DataLost
+from rillway.pipeline.progress import Progress
+from rillway.pipeline.session import PipelineUnavailable, spark_session
+
+DEFAULT_KEEP = "10m"
+EXPECTED_ERRORS = (
+    ArchiveError,
+    ConnectionLost,
+    DataLost,
+    EngineFailed,
+    LeaseLost,
+    LeaseTaken,
+    PipelineUnavailable,
+    ServerError,
+)
+# What a later round of --every may find mended.
+PASSING_ERRORS = (ConnectionLost, EngineFailed, LeaseLost, LeaseTaken)
+
+
+def main(arguments: list[str]) -> int:
+    """Archive, compact, expire, or tell the status. Returns the exit status."""
+    jobs = {"compact": compact_main, "expire": expire_main, "status": status_main}
+    try:
+        if arguments and arguments[0] in jobs:
+            return jobs[arguments[0]](arguments[1:])
+        return archive_main(arguments)
+    except EXPECTED_ERRORS as error:
+        print(f"rillway archive: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("rillway archive: interrupted; what was committed stays", file=sys.stderr)
+        return 130
+
+
+# -- archive --------------------------------------------------------------------------------------
+
+
+def archive_main(arguments: list[str]) -> int:
+    """One round, or one after the other until a signal comes."""
+    options = parse_archive_options(arguments)
+    settings = Settings(
+        options.url,
+        batch_entries=options.batch,
+        rules=TrimRules(
+            keep_ms=round(options.keep * 1000),
+            ignored_groups=frozenset(options.ignore_group),
+            group_max_idle_ms=(
+                None if options.group_max_idle is None else round(options.group_max_idle * 1000)
+            ),
+        ),
+        trims=not options.no_trim,
+        accepts_loss=options.accept_loss,
+        lease_ms=max(round(options.lease * 1000), 1),
+    )
+    table = ArchiveTable.open_or_create(options.to)
+    # Spark sets a handler of signals of its own, so it comes before ours.
+    with open_engine(options.engine) as engine, Interruption() as interruption:
+        archiver_round = _Round(table, engine, settings, options.stream, interruption)
+        if options.every is None:
+            archiver_round.run()
+            return interruption.exit_status if archiver_round.was_cut_short else 0
+        while not interruption.requested:
+            began = time.monotonic()
+            try:
+                archiver_round.run()
+            except PASSING_ERRORS as error:
+                print(f"rillway archive: {error}; next try in {options.every:g} s", file=sys.stderr)
+            interruption.wait(max(options.every - (time.monotonic() - began), 0))
+        return 0
+
+
+@contextmanager
+def open_engine(name: str) -> Iterator[Engine]:
+    """`spark` or `local`. Raises PipelineUnavailable."""
+    if name == "local":
+        yield LocalEngine()
+        return
+    spark = spark_session("rillway archive")
+    try:
+        yield SparkEngine(spark)
+    finally:
+        spark.stop()
+
+
+class _Round:
+    """Each stream once."""
+
+    def __init__(
+        self,
+        table: ArchiveTable,
+        engine: Engine,
+        settings: Settings,
+        streams: Sequence[str],
+        interruption: Interruption,
+    ) -> None:
+        self._table, self._engine, self._settings = table, engine, settings
+        self._streams = streams
+        self._interruption = interruption
+        self.was_cut_short = False
+
+    def run(self) -> None:
+        for stream in self._streams:
+            if self._interruption.requested:
+                self.was_cut_short = True
+                return
+            with Progress(f"archiving {stream}") as progress:
+                hooks = Hooks(
+                    planned=progress.set_total,
+                    advanced=progress.advance,
+                    is_interrupted=lambda: self._interruption.requested,
+                )
+                archiver = Archiver(self._table, self._engine, self._settings, hooks)
+                report = archiver.archive(stream)
+                seconds = progress.seconds
+                for note in report.notes:
+                    progress.note(f"note: {note}")
+                for holdup in report.holdups:
+                    progress.note(holdup.sentence())
+            print(summary(report, seconds), flush=True)
+            self.was_cut_short |= self._interruption.requested and not report.is_complete
+
+
+def summary(report: Report, seconds: float) -> str:
+    """What was done with a stream, in one line."""
+    parts = [f"{report.archived:,} archived"]
+    if report.archived:
+        rate = report.archived / max(seconds, 1e-9)
+        parts[0] += f" in {report.batches} batches, {report.bytes:,} bytes, {rate:,.0f} a second"
+    parts.append(f"{report.trimmed:,} trimmed")
+    parts.append(f"{report.remaining:,} in memory")
+    if report.end != MIN_ID:
+        parts.append(f"archived up to {format_id(report.end)}")
+    if report.holdups:
+        parts.append("held up by " + ", ".join(holdup.label for holdup in report.holdups))
+    return f"{report.stream}: " + "; ".join(parts)
+
+
+# -- upkeep ---------------------------------------------------------------------------------------
+
+
+def compact_main(arguments: list[str]) -> int:
+    """Merge small files of days that are over."""
+    parser = argparse.ArgumentParser(
+        prog="rillway archive compact",
+        description="Merge the small files of days that are over; an archiver may run meanwhile.",
+    )
+    _add_table(parser)
+    parser.add_argument(
+        "--target-size",
+        type=size_in_bytes,
+        default=TARGET_BYTES,
+        metavar="SIZE",
+        help="how large a file is to become at most (default: 256m)",
+    )
+    _add_vacuum(parser)
+    options = parser.parse_args(arguments)
+    table = ArchiveTable.open(options.to)
+    with Interruption() as interruption, Progress("compacting", unit="rows") as progress:
+        done = compact(
+            table,
+            options.stream or table.streams(),
+            target_bytes=options.target_size,
+            vacuum_after_hours=round(options.vacuum_after / 3600),
+            advanced=progress.advance,
+            is_interrupted=lambda: interruption.requested,
+        )
+    print(
+        f"{done.files_before:,} files became {done.files_after:,}; {done.rows:,} rows, "
+        f"{done.bytes_before:,} bytes became {done.bytes_after:,}; {_vacuumed(done)}"
+    )
+    return interruption.exit_status
+
+
+def expire_main(arguments: list[str]) -> int:
+    """Remove old days."""
+    parser = argparse.ArgumentParser(
+        prog="rillway archive expire",
+        description="Remove the entries of whole days, in UTC and by their IDs, from the archive.",
+    )
+    _add_table(parser)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--older-than", type=duration, metavar="TIME", help="days that ended so long ago: 90d"
+    )
+    which.add_argument("--before", type=_date, metavar="DATE", help="days before 2026-01-31")
+    _add_vacuum(parser)
+    options = parser.parse_args(arguments)
+    table = ArchiveTable.open(options.to)
+    before = options.before
+    if before is None:
+        before = (datetime.now(UTC) - timedelta(seconds=options.older_than)).date()
+    done = expire(
+        table,
+        options.stream or table.streams(),
+        before,
+        vacuum_after_hours=round(options.vacuum_after / 3600),
+    )
+    print(
+        f"{done.rows:,} rows from before {before} removed, {done.files_before:,} files, "
+        f"{done.bytes_before:,} bytes; {_vacuumed(done)}"
+    )
+    return 0
+
+
+def _vacuumed(done: Upkeep) -> str:
+    return f"{done.vacuumed:,} files deleted that nothing names any more"
+
+
+# -- status ---------------------------------------------------------------------------------------
+
+
+def status_main(arguments: list[str]) -> int:
+    """What is in the archive."""
+    parser = argparse.ArgumentParser(
+        prog="rillway archive status", description="What is archived, and how much is not yet."
+    )
+    _add_table(parser)
+    add_url(parser)
+    options = parser.parse_args(arguments)
+    table = ArchiveTable.open(options.to)
+    with Connection(options.url) as connection:
+        for stream in options.stream or table.streams():
+            files = table.files(stream)
+            facts = read_facts(connection, stream)
+            end = table.end(stream)
+            days = f", {files[0].date} to {files[-1].date}" if files else ""
+            behind = ""
+            if end is not None and end.n is not None:
+                behind = f"; {max(facts.entries_added - end.n, 0):,} not archived yet"
+            print(
+                f"{stream}: {sum(file.rows for file in files):,} entries in {len(files):,} files, "
+                f"{sum(file.size_bytes for file in files):,} bytes{days}; "
+                f"archived up to {'nothing' if end is None else format_id(end.id)}; "
+                f"{facts.length:,} in memory{behind}"
+            )
+    return 0
+
+
+# -- what it is told ------------------------------------------------------------------------------
+
+
+def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway archive",
+        usage="rillway archive --stream S --to PATH [OPTION ...]\n"
+        "       rillway archive compact|expire|status --to PATH [OPTION ...]",
+        description="Move entries from streams to a Delta table, exactly once, and trim the "
+        "streams: never past an entry that a group has not read or not acknowledged.",
+    )
+    parser.add_argument(
+        "--stream", action="append", required=True, help="the key of a stream; may be repeated"
+    )
+    parser.add_argument("--to", required=True, metavar="PATH", help="the folder of the archive")
+    add_url(parser)
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--once", action="store_true", help="one round (default)")
+    when.add_argument(
+        "--every", type=duration, metavar="TIME", help="a round each 5m, until a signal comes"
+    )
+    parser.add_argument(
+        "--keep",
+        type=duration,
+        default=DEFAULT_KEEP,
+        metavar="TIME",
+        help="leave so much of the stream's newest time in memory although it is archived "
+        "(default: %(default)s)",
+    )
+    parser.add_argument("--no-trim", action="store_true", help="only archive")
+    parser.add_argument(
+        "--ignore-group",
+        action="append",
+        default=[],
+        metavar="G",
+        help="trim what this group has not read or acknowledged; may be repeated",
+    )
+    parser.add_argument(
+        "--group-max-idle",
+        type=duration,
+        metavar="TIME",
+        help="the same for each group none of whose consumers has done anything for so long",
+    )
+    parser.add_argument(
+        "--accept-loss",
+        action="store_true",
+        help="go on although entries were trimmed before they could be archived",
+    )
+    parser.add_argument(
+        "--batch",
+        type=from_one,
+        default=BATCH_ENTRIES,
+        metavar="N",
+        help="entries that are committed at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--lease",
+        type=duration,
+        default="30s",
+        metavar="TIME",
+        help="how long an archiver that was killed keeps others away (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        default="spark",
+        help="Spark's tasks write the files, or this process does (default: %(default)s)",
+    )
+    options = parser.parse_args(arguments)
+    options.stream = list(dict.fromkeys(options.stream))
+    return options
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--to", required=True, metavar="PATH", help="the folder of the archive")
+    parser.add_argument(
+        "--stream", action="append", help="only this stream; may be repeated (default: all)"
+    )
+
+
+def _add_vacuum(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--vacuum-after",
+        type=duration,
+        default=float(VACUUM_AFTER_HOURS * 3600),
+        metavar="TIME",
+        help="delete files that nothing has named for so long; a reader may have opened the table "
+        "before (default: 7d)",
+    )
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected a date such as 2026-01-31, not {text!r}"
+        ) from None

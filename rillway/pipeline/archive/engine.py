@@ -1,0 +1,73 @@
+"""Where the archive's files are written: by Spark's tasks, or in this process.
+
+Both run the same function on the same slices. Entries go from the server to a Parquet file within
+one task; they never pass through the JVM or the driver, which only hear what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from rillway.pipeline.archive.parquet_files import ArchivedFile, WriteTask, write_slice
+from rillway.pipeline.loss import DataLost
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class EngineFailed(Exception):
+    """A task failed; the text is the task's own, in one line."""
+
+
+class Engine(Protocol):
+    """Runs tasks. `parallelism`: into how many a batch is to be cut."""
+
+    parallelism: int
+
+    def write(self, tasks: Sequence[WriteTask]) -> list[ArchivedFile]:
+        """The files that the tasks have written. Raises DataLost, EngineFailed."""
+        ...
+
+
+class LocalEngine:
+    """One task after the other, here."""
+
+    parallelism = 1
+
+    def write(self, tasks: Sequence[WriteTask]) -> list[ArchivedFile]:
+        """Raises ConnectionLost and ServerError besides."""
+        return [file for task in tasks for file in write_slice(task)]
+
+
+class SparkEngine:
+    """A Spark job for each batch, on whatever cluster the session has."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext
+        self.parallelism = max(self._context.defaultParallelism, 1)
+
+    def write(self, tasks: Sequence[WriteTask]) -> list[ArchivedFile]:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from pyspark.errors import PySparkException
+
+        from rillway.pipeline.session import root_cause
+
+        try:
+            outcomes = self._context.parallelize(tasks, max(len(tasks), 1)).map(attempt).collect()
+        except (Py4JError, PySparkException) as error:
+            raise EngineFailed(root_cause(error)) from None
+        files: list[ArchivedFile] = []
+        for outcome in outcomes:
+            if isinstance(outcome, DataLost):
+                raise outcome
+            files += outcome
+        return files
+
+
+def attempt(task: WriteTask) -> list[ArchivedFile] | DataLost:
+    """A loss is an answer: Spark would try it again, and it stays one."""
+    try:
+        return write_slice(task)
+    except DataLost as loss:
+        return loss

@@ -1,0 +1,171 @@
+"""What the consumer groups of a stream still need, and which of them hold up a trim.
+
+A group needs every entry that it was not given yet, and every entry that one of its consumers was
+given and has not acknowledged. So one number says it: the first ID that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from rillway.pipeline.connection import Connection, Reply, ServerError
+from rillway.pipeline.facts import as_map
+from rillway.pipeline.ids import MAX_ID, format_id, ms_of, parse_id
+
+PIPELINE_PREFIXES = ("__archive:", "__pin:", "__spark:")
+MS_PER_MINUTE, MS_PER_HOUR, MS_PER_DAY = 60_000, 3_600_000, 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A consumer group of one moment.
+
+    `lag`: how many entries it was not given, None where the server cannot tell. `idle_ms`: since
+    when none of its consumers has done anything, None if it has no consumers.
+    """
+
+    name: str
+    last_delivered: int
+    pending: int
+    oldest_pending: int | None
+    lag: int | None
+    idle_ms: int | None
+
+    @property
+    def first_needed(self) -> int:
+        unread = min(self.last_delivered + 1, MAX_ID)
+        return unread if self.oldest_pending is None else min(unread, self.oldest_pending)
+
+    @property
+    def is_of_the_pipeline(self) -> bool:
+        """Whether it stands for an archive, a query or a Spark job, which have no consumers."""
+        return self.name.startswith(PIPELINE_PREFIXES)
+
+
+def read_groups(connection: Connection, stream: str) -> list[Group]:
+    """Empty for a stream that is not there."""
+    try:
+        listed = [as_map(group) for group in connection.call("XINFO", "GROUPS", stream)]
+    except ServerError as error:
+        if "no such key" in str(error):
+            return []
+        raise
+    names = [group[b"name"] for group in listed]
+    pending = connection.call_all([("XPENDING", stream, name) for name in names])
+    consumers = connection.call_all([("XINFO", "CONSUMERS", stream, name) for name in names])
+    return [
+        _group(*parts)
+        for parts in zip(listed, pending, consumers, strict=True)
+        # Destroyed between the requests.
+        if not isinstance(parts[1], ServerError) and not isinstance(parts[2], ServerError)
+    ]
+
+
+def _group(info: dict[bytes, Reply], pending: Reply, consumers: Reply) -> Group:
+    idle = [as_map(consumer)[b"idle"] for consumer in consumers]
+    return Group(
+        name=info[b"name"].decode(errors="backslashreplace"),
+        last_delivered=parse_id(info[b"last-delivered-id"]),
+        pending=pending[0],
+        oldest_pending=parse_id(pending[1]) if pending[1] else None,
+        lag=info.get(b"lag"),
+        idle_ms=min(idle) if idle else None,
+    )
+
+
+def is_ignored(group: Group, ignored: Collection[str], max_idle_ms: int | None) -> bool:
+    """Whether a trim may pass what the group needs, because the user said so.
+
+    A group without a consumer is only ignored by its name: it may have been made a moment ago.
+    """
+    if group.name in ignored:
+        return True
+    return (
+        max_idle_ms is not None
+        and not group.is_of_the_pipeline
+        and group.idle_ms is not None
+        and group.idle_ms > max_idle_ms
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Holdup:
+    """A group that holds up a trim, and what it holds.
+
+    `pending`: given and not acknowledged, anywhere in the stream; `unread`: not given, None where
+    the server cannot tell. `since_ms`: for how long the first of them has been waiting.
+    """
+
+    stream: str
+    group: str
+    first_needed: int
+    is_pending: bool  # what is first; else it is not read yet
+    pending: int
+    unread: int | None
+    since_ms: int
+
+    @property
+    def label(self) -> str:
+        """`billing:pending` or `billing:unread`, for logs."""
+        return f"{self.group}:{'pending' if self.is_pending else 'unread'}"
+
+    def sentence(self) -> str:
+        """What holds up the trim, for people."""
+        parts = [f"{self.pending:,} not acknowledged"] if self.pending else []
+        if self.unread is None:
+            parts.append("an unknown number not read")
+        elif self.unread:
+            parts.append(f"{self.unread:,} not read")
+        return (
+            f"{self.stream}: the group {self.group} holds up the trim at "
+            f"{format_id(self.first_needed)} ({self.label}), for {duration(self.since_ms)}: "
+            + ", ".join(parts)
+        )
+
+
+def find_holdups(
+    connection: Connection, stream: str, groups: Collection[Group], goal: int, now_ms: int
+) -> list[Holdup]:
+    """Of `groups`, those that need entries below `goal`, the worst first."""
+    found = []
+    for group in groups:
+        if group.first_needed >= goal:
+            continue
+        is_pending = group.first_needed == group.oldest_pending
+        since_ms = max(now_ms - ms_of(group.first_needed), 0)
+        if is_pending:
+            since_ms = _idle_ms(connection, stream, group, since_ms)
+        found.append(
+            Holdup(
+                stream,
+                group.name,
+                group.first_needed,
+                is_pending,
+                group.pending,
+                group.lag,
+                since_ms,
+            )
+        )
+    return sorted(found, key=lambda holdup: holdup.first_needed)
+
+
+def _idle_ms(connection: Connection, stream: str, group: Group, otherwise: int) -> int:
+    """Since when the oldest pending entry is with its consumer."""
+    oldest = format_id(group.first_needed)
+    try:
+        found = connection.call("XPENDING", stream, group.name, oldest, oldest, 1)
+    except ServerError:
+        return otherwise
+    return int(found[0][2]) if found else otherwise
+
+
+def duration(ms: int) -> str:
+    """`3 s`, `12 min`, `5 h`, `9 days`."""
+    if ms < MS_PER_MINUTE:
+        return f"{ms // 1000} s"
+    if ms < MS_PER_HOUR:
+        return f"{ms // MS_PER_MINUTE} min"
+    if ms < 2 * MS_PER_DAY:
+        return f"{ms // MS_PER_HOUR} h"
+    return f"{ms // MS_PER_DAY} days"

@@ -1,0 +1,309 @@
+"""The archive's Parquet files: written from a slice of a stream, read back by ranges of IDs.
+
+A file holds entries of one stream and one UTC date, in the order of their IDs. Before it is named
+to anybody it is on the disk: file and folders are synced. A file that is never named, because the
+task or the program ended, is invisible to readers of the table, and is removed by a vacuum.
+
+Folders are named as Hive does it, `stream=orders/date=2026-01-31`; other characters than letters,
+digits and `-_.` are percent-encoded. The two are no columns of the files.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rillway.pipeline.collector import paused_collector
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.decoding import fields_decoder
+from rillway.pipeline.ids import MAX_SEQ, make_id, ms_of
+from rillway.pipeline.loss import DataLost, LossPolicy
+from rillway.pipeline.planning import Slice
+from rillway.pipeline.reading import SliceReader, batches
+from rillway.pipeline.schema import arrow_schema
+
+PARTITIONED_BY = ("stream", "date")
+TABLE_SCHEMA = pa.schema(
+    [("stream", pa.string()), ("date", pa.date32())]
+    + [field for field in arrow_schema() if field.name != "stream"]
+)
+FILE_SCHEMA = pa.schema([field for field in TABLE_SCHEMA if field.name not in PARTITIONED_BY])
+
+COMPRESSION = "zstd"
+# Names repeat in every entry and values often; IDs and times are all different and grow.
+DICTIONARIES = ["fields.list.element.name", "fields.list.element.value", "seq"]
+ENCODINGS = {"id": "DELTA_BYTE_ARRAY", "ms": "DELTA_BINARY_PACKED", "ts": "DELTA_BINARY_PACKED"}
+ROW_GROUP_ROWS = 250_000
+READ_ROWS = 10_000
+
+MS_PER_DAY = 86_400_000
+# IDs may be made up, and then be later than any date.
+LAST_DAY = (date.max - date(1970, 1, 1)).days
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedFile:
+    """A file of the table. `path` is below the table's folder.
+
+    `first_id` and `last_id` are bounds: in the table's log stand milliseconds, so for a file that
+    was found there they may be wider than its entries.
+    """
+
+    path: str
+    stream: str
+    date: date
+    size_bytes: int
+    rows: int
+    first_id: int
+    last_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """What one task of an engine does; it can be pickled.
+
+    `accepts_loss`: archive what is left where entries were trimmed meanwhile.
+    """
+
+    url: str
+    root: str
+    slice: Slice
+    accepts_loss: bool = False
+
+
+def write_slice(task: WriteTask) -> list[ArchivedFile]:
+    """Read a slice from the server into files, one for each date.
+
+    Raises DataLost if entries were trimmed while they were read.
+    """
+    part = task.slice
+    with paused_collector(), Connection(task.url) as connection:
+        reader = SliceReader(connection, part, ArchiveLossPolicy(accepts=task.accepts_loss))
+        decoded = batches(reader.pages(), fields_decoder(part.stream), READ_ROWS)
+        return write_files(Path(task.root), part.stream, decoded)
+
+
+class ArchiveLossPolicy(LossPolicy):
+    """Raise for what is lost, or note it and archive what is left; `notes` is for the user."""
+
+    def __init__(self, *, accepts: bool) -> None:
+        super().__init__(fails=not accepts)
+        self.notes: list[str] = []
+
+    def lost(self, text: str) -> None:
+        if self.fails:
+            raise DataLost(f"{text} (--accept-loss archives what is left)")
+        self.notes.append(text)
+
+    def unclear(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def write_files(root: Path, stream: str, decoded: Iterator[pa.RecordBatch]) -> list[ArchivedFile]:
+    """Batches of one stream, in order, into new files below `root`."""
+    written: list[ArchivedFile] = []
+    current: _NewFile | None = None
+    try:
+        for batch in decoded:
+            for day, part in by_day(batch):
+                if current is None or current.day != day:
+                    if current is not None:
+                        written.append(current.finish())
+                    current = _NewFile(root, stream, day)
+                current.write(part)
+        if current is not None:
+            written.append(current.finish())
+    except BaseException:
+        for path in [file.path for file in written] + ([current.path] if current else []):
+            (root / path).unlink(missing_ok=True)
+        raise
+    return written
+
+
+def by_day(batch: pa.RecordBatch) -> Iterator[tuple[date, pa.RecordBatch]]:
+    """The parts of a batch that have one UTC date each; its IDs ascend."""
+    milliseconds = batch.column("ms")
+    start = 0
+    while start < len(batch):
+        day_number = milliseconds[start].as_py() // MS_PER_DAY
+        if day_number >= LAST_DAY or milliseconds[-1].as_py() // MS_PER_DAY == day_number:
+            end = len(batch)
+        else:
+            later = pc.greater_equal(milliseconds, (day_number + 1) * MS_PER_DAY)
+            end = pc.index(later, True).as_py()
+        yield day_of(day_number * MS_PER_DAY), batch.slice(start, end - start)
+        start = end
+
+
+def day_of(ms: int) -> date:
+    """The UTC date of a Unix time; the last date there is for all that come after it."""
+    if ms // MS_PER_DAY >= LAST_DAY:
+        return date.max
+    return datetime.fromtimestamp(ms // 1000, UTC).date()
+
+
+def folder_of(stream: str, day: date) -> str:
+    return f"stream={quote(stream, safe='')}/date={day.isoformat()}"
+
+
+class _NewFile:
+    """One file while it is written."""
+
+    def __init__(self, root: Path, stream: str, day: date) -> None:
+        self.day = day
+        self._root, self._stream = root, stream
+        folder = folder_of(stream, day)
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        self.path = f"{folder}/part-{uuid.uuid4()}.parquet"
+        self._writer = pq.ParquetWriter(
+            root / self.path,
+            FILE_SCHEMA,
+            compression=COMPRESSION,
+            use_dictionary=DICTIONARIES,
+            column_encoding=ENCODINGS,
+        )
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self._rows = 0
+        self._first_id = self._last_id = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if not self._rows:
+            self._first_id = id_at(batch, 0)
+        self._last_id = id_at(batch, len(batch) - 1)
+        self._rows += len(batch)
+        self._held.append(batch.select(FILE_SCHEMA.names))
+        self._held_rows += len(batch)
+        if self._held_rows >= ROW_GROUP_ROWS:
+            self._write_held()
+
+    def _write_held(self) -> None:
+        if self._held:
+            self._writer.write_table(pa.Table.from_batches(self._held, FILE_SCHEMA))
+        self._held, self._held_rows = [], 0
+
+    def finish(self) -> ArchivedFile:
+        self._write_held()
+        self._writer.close()
+        path = self._root / self.path
+        sync(path)
+        for folder in (path.parent, path.parent.parent, self._root):
+            sync(folder)
+        return ArchivedFile(
+            self.path,
+            self._stream,
+            self.day,
+            path.stat().st_size,
+            self._rows,
+            self._first_id,
+            self._last_id,
+        )
+
+
+def id_at(batch: pa.RecordBatch, row: int) -> int:
+    return make_id(batch.column("ms")[row].as_py(), int(batch.column("seq")[row].as_py()))
+
+
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def read_file(root: Path, file: ArchivedFile, first: int, last: int) -> Iterator[pa.RecordBatch]:
+    """The entries of a file from `first` to `last`, in its order, with the columns of a stream."""
+    schema = arrow_schema()
+    with pq.ParquetFile(root / file.path) as parquet:
+        groups = _row_groups(parquet, ms_of(first), ms_of(last))
+        for batch in parquet.iter_batches(READ_ROWS, row_groups=groups):
+            part = between(batch, first, last)
+            if len(part):
+                streams = pa.repeat(file.stream, len(part))
+                columns = [
+                    streams if field.name == "stream" else part.column(field.name).cast(field.type)
+                    for field in schema
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _row_groups(parquet: pq.ParquetFile, first_ms: int, last_ms: int) -> list[int]:
+    """Those that may hold entries between two times, by their statistics."""
+    column = FILE_SCHEMA.get_field_index("ms")
+    chosen = []
+    for number in range(parquet.metadata.num_row_groups):
+        statistics = parquet.metadata.row_group(number).column(column).statistics
+        if (
+            statistics is None
+            or not statistics.has_min_max
+            or (statistics.min <= last_ms and statistics.max >= first_ms)
+        ):
+            chosen.append(number)
+    return chosen
+
+
+def between(batch: pa.RecordBatch, first: int, last: int) -> pa.RecordBatch:
+    """The rows with IDs from `first` to `last`, both included."""
+    low, high = ms_of(first), ms_of(last)
+    milliseconds, sequence = batch.column("ms"), batch.column("seq")
+    found = pc.min_max(milliseconds).as_py()
+    if not len(batch) or (found["min"] > low and found["max"] < high):
+        return batch
+    after = pc.or_(
+        pc.greater(milliseconds, _int64(low)),
+        pc.and_(
+            pc.equal(milliseconds, _int64(low)),
+            pc.greater_equal(sequence, _decimal(first & MAX_SEQ)),
+        ),
+    )
+    before = pc.or_(
+        pc.less(milliseconds, _int64(high)),
+        pc.and_(
+            pc.equal(milliseconds, _int64(high)),
+            pc.less_equal(sequence, _decimal(last & MAX_SEQ)),
+        ),
+    )
+    # An ID of 2^63 milliseconds or more is above all that a file can hold.
+    if high > INT64_MAX:
+        return batch.filter(after)
+    return batch.filter(pc.and_(after, before))
+
+
+INT64_MAX = (1 << 63) - 1
+
+
+def _int64(value: int) -> pa.Scalar:
+    return pa.scalar(min(value, INT64_MAX), pa.int64())
+
+
+def _decimal(value: int) -> pa.Scalar:
+    return pa.scalar(Decimal(value), pa.decimal128(20, 0))
+
+
+def footer_facts(root: Path, file: ArchivedFile) -> tuple[int, int, int]:
+    """What the file itself says: its rows, first and last milliseconds."""
+    metadata = pq.read_metadata(root / file.path)
+    column = FILE_SCHEMA.get_field_index("ms")
+    found = [
+        metadata.row_group(n).column(column).statistics for n in range(metadata.num_row_groups)
+    ]
+    return (
+        metadata.num_rows,
+        min(statistics.min for statistics in found),
+        max(statistics.max for statistics in found),
+    )

@@ -1,0 +1,117 @@
+"""Pins: groups that keep a stream from being trimmed while somebody reads history and the rest.
+
+A pin is a consumer group that was given nothing beyond an ID, so that no trimmer takes what comes
+after. Its name says until when it is meant, `__pin:<Unix ms>:<uuid>`, by the server's clock: if its
+owner dies, the next trimmer drops it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+
+from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.facts import as_map
+from rillway.pipeline.ids import format_id
+
+PREFIX = "__pin:"
+LIFETIME_MS = 10 * 60_000
+
+
+class PinLost(Exception):
+    """Somebody has removed a pin: what was read under it may have been trimmed."""
+
+
+def drop_expired_pins(connection: Connection, stream: str, now_ms: int) -> int:
+    """Destroy the pins whose time is over; how many there were."""
+    names = [name for name in _pins(connection, stream) if expires_ms(name) < now_ms]
+    connection.call_all([("XGROUP", "DESTROY", stream, name) for name in names])
+    return len(names)
+
+
+def _pins(connection: Connection, stream: str) -> list[str]:
+    try:
+        groups = connection.call("XINFO", "GROUPS", stream)
+    except ServerError as error:
+        if "no such key" in str(error):
+            return []
+        raise
+    names = [as_map(group)[b"name"].decode(errors="replace") for group in groups]
+    return [name for name in names if name.startswith(PREFIX)]
+
+
+def expires_ms(name: str) -> int:
+    """Of what is named like a pin and is none: never."""
+    text = name.removeprefix(PREFIX).partition(":")[0]
+    return int(text) if text.isdecimal() else (1 << 64)
+
+
+class Pin:
+    """Holds everything after an ID, from when it is made until it is released.
+
+    Renewed by a thread, which has a connection of its own. A stream that is not there needs no
+    pin: the server makes one only of something that exists.
+    """
+
+    def __init__(self, url: str, stream: str, after: int, lifetime_ms: int = LIFETIME_MS) -> None:
+        self._stream, self._after, self._lifetime_ms = stream, after, lifetime_ms
+        self._connection = Connection(url)
+        self._name: str | None = None
+        self._lost = False
+        self._released = threading.Event()
+        try:
+            self._name = self._create()
+        except BaseException:
+            self._connection.close()
+            raise
+        self._renewer = threading.Thread(target=self._renew, name="pin", daemon=True)
+        self._renewer.start()
+
+    def _create(self) -> str | None:
+        seconds, microseconds = self._connection.call("TIME")
+        now_ms = int(seconds) * 1000 + int(microseconds) // 1000
+        name = f"{PREFIX}{now_ms + self._lifetime_ms}:{uuid.uuid4()}"
+        try:
+            self._connection.call("XGROUP", "CREATE", self._stream, name, format_id(self._after))
+        except ServerError as error:
+            if "requires the key to exist" in str(error):
+                return None
+            raise
+        return name
+
+    def _renew(self) -> None:
+        """The new name is made before the old one goes: there is no moment without a pin."""
+        while not self._released.wait(self._lifetime_ms / 3000):
+            try:
+                old, self._name = self._name, self._create()
+                if old is not None:
+                    self._lost |= not self._connection.call("XGROUP", "DESTROY", self._stream, old)
+            except (ServerError, ConnectionLost):
+                self._lost = True
+                return
+
+    def release(self) -> None:
+        """Let the stream be trimmed again. Raises PinLost if it was not held all the time."""
+        self._released.set()
+        self._renewer.join()
+        try:
+            if self._name is not None and not self._lost:
+                destroyed = self._connection.call("XGROUP", "DESTROY", self._stream, self._name)
+                self._lost = not destroyed
+        except ServerError:
+            self._lost = True
+        except ConnectionLost:
+            self._lost = True
+        finally:
+            self._connection.close()
+        if self._lost:
+            raise PinLost(
+                f"{self._stream}: somebody removed the group that held the stream while it was "
+                "read, so entries may be missing: ask again"
+            )
+
+    def drop(self) -> None:
+        """The same where something else has failed already."""
+        with contextlib.suppress(PinLost):
+            self.release()

@@ -1,0 +1,316 @@
+"""The archive's table and its log: what was archived, up to where, by one atomic commit each time.
+
+A commit names the files of a range and says in the same breath that the stream is archived up to
+the range's end. The end is kept as application transactions of the Delta protocol, numbers by name
+that every checkpoint, compaction and clean-up of the log carries along: `rillway:orders:ms`,
+`:seq` and `:n`. So the table needs no memory beside it, and nothing that could disagree with it.
+
+A commit only succeeds as the very next version after the one that was looked at: whoever comes
+second looks again. Local folders only, or what is mounted as one.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from rillway.pipeline.archive.parquet_files import (
+    PARTITIONED_BY,
+    TABLE_SCHEMA,
+    ArchivedFile,
+    sync,
+)
+from rillway.pipeline.ids import MAX_SEQ, make_id, ms_of
+from rillway.pipeline.offsets import Position
+
+NAME = "rillway-archive"
+DESCRIPTION = "Entries of streams, archived by Rillway"
+LOG_FOLDER = "_delta_log"
+# Newer ones have deletion vectors or renamed columns: files that are not what they seem.
+MAX_READER_VERSION = 1
+UNKNOWN = -1
+INT64_RANGE = 1 << 64
+ARCHIVE_GROUP_PREFIX = "__archive:"
+
+
+class ArchiveError(Exception):
+    """The archive is missing, is none, or cannot be used; the text says which and why."""
+
+
+class CommitConflict(Exception):
+    """Somebody else has committed since the table was looked at: look again."""
+
+
+class ArchiveTable:
+    """One snapshot of the table; `refresh` takes the next one."""
+
+    def __init__(self, root: Path, delta: DeltaTable) -> None:
+        self.root = root
+        self._delta = delta
+        if delta.protocol().min_reader_version > MAX_READER_VERSION:
+            raise ArchiveError(f"{root}: the table uses features of Delta that are not known here")
+        names = {field.name for field in delta.schema().fields}
+        if not names.issuperset(TABLE_SCHEMA.names):
+            raise ArchiveError(f"{root}: a Delta table, but no archive of streams")
+
+    @classmethod
+    def open(cls, path: str | Path) -> ArchiveTable:
+        """Raises ArchiveError if there is none."""
+        root = Path(path).absolute()
+        if not is_table(root):
+            raise ArchiveError(f"{path}: there is no archive")
+        try:
+            return cls(root, DeltaTable(str(root)))
+        except (DeltaError, OSError) as error:
+            raise ArchiveError(f"{path}: {first_line(error)}") from None
+
+    @classmethod
+    def open_or_create(cls, path: str | Path) -> ArchiveTable:
+        """Raises ArchiveError for a path that holds something else, or cannot be written to."""
+        root = Path(path).absolute()
+        if not is_table(root):
+            try:
+                root.mkdir(parents=True, exist_ok=True)
+                if any(entry.name != LOG_FOLDER for entry in root.iterdir()):
+                    raise ArchiveError(f"{path}: not empty, and no archive")
+                DeltaTable.create(
+                    str(root),
+                    Schema.from_arrow(TABLE_SCHEMA),
+                    mode="ignore",
+                    partition_by=list(PARTITIONED_BY),
+                    name=NAME,
+                    description=DESCRIPTION,
+                )
+                sync_log(root, version=0)
+            except (DeltaError, OSError) as error:
+                raise ArchiveError(f"{path}: {first_line(error)}") from None
+        return cls.open(root)
+
+    def refresh(self) -> None:
+        """See what was committed since."""
+        try:
+            self._delta = DeltaTable(str(self.root))
+        except (DeltaError, OSError) as error:
+            raise ArchiveError(f"{self.root}: {first_line(error)}") from None
+
+    # -- what it says -----------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """Its own for ever, and kept by copies."""
+        return str(self._delta.metadata().id)
+
+    @property
+    def group(self) -> str:
+        """The consumer group that shows in XINFO GROUPS how far a stream is archived here.
+
+        Named after the table: two archives of one stream must not share it.
+        """
+        return ARCHIVE_GROUP_PREFIX + self.id[:8]
+
+    @property
+    def version(self) -> int:
+        return int(self._delta.version())
+
+    def end(self, stream: str) -> Position | None:
+        """Up to where a stream was archived; None if it never was."""
+        ms, seq, n = (self._number(stream, name) for name in ("ms", "seq", "n"))
+        if ms is None or seq is None:
+            return None
+        entry_id = make_id(ms % INT64_RANGE, seq % INT64_RANGE)
+        return Position(entry_id, None if n is None or n == UNKNOWN else n)
+
+    def expired_before_ms(self, stream: str) -> int | None:
+        """Entries older than that were removed when they expired; None if none were."""
+        return self._number(stream, "expired")
+
+    def _number(self, stream: str, name: str) -> int | None:
+        version: int | None = self._delta.transaction_version(transaction_name(stream, name))
+        return version
+
+    def files(
+        self, stream: str | None = None, first: int = 0, last: int = (1 << 128) - 1
+    ) -> list[ArchivedFile]:
+        """The files that may hold entries from `first` to `last`, in the order of their IDs."""
+        actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+        # The column `path` is encoded once more; these are the names on the disk, in its order.
+        uris = self._delta.file_uris()
+        by_name = {uri.rpartition("/")[2]: uri for uri in uris}
+        files = [self._file(action, by_name) for action in actions]
+        chosen = [
+            file
+            for file in files
+            if (stream is None or file.stream == stream)
+            and file.first_id <= last
+            and file.last_id >= first
+        ]
+        return sorted(chosen, key=lambda file: (file.stream, file.first_id, file.last_id))
+
+    def _file(self, action: Mapping[str, Any], uri_by_name: Mapping[str, str]) -> ArchivedFile:
+        name = action["path"].rpartition("/")[2]
+        path = Path(uri_by_name[name]).relative_to(self.root)
+        low: int = action.get("min.ms") or 0
+        high: int | None = action.get("max.ms")
+        least, most = 0, MAX_SEQ
+        if low == high and action.get("min.seq") is not None:
+            least, most = int(action["min.seq"]), int(action["max.seq"])
+        return ArchivedFile(
+            str(path),
+            action["partition.stream"],
+            action["partition.date"],
+            action["size_bytes"],
+            action["num_records"] or 0,
+            first_id=make_id(low, least),
+            last_id=make_id(INT64_RANGE - 1 if high is None else high, most),
+        )
+
+    def streams(self) -> list[str]:
+        """Those of which it holds entries."""
+        return sorted({partition["stream"] for partition in self._delta.partitions()})
+
+    # -- commits ----------------------------------------------------------------------------------
+
+    def append(
+        self, stream: str, end: Position, files: Sequence[ArchivedFile], note: Mapping[str, str]
+    ) -> None:
+        """Commit the entries of a stream up to `end`. Raises CommitConflict, ArchiveError.
+
+        When it returns, the commit is on the disk.
+        """
+        numbers = {
+            "ms": _int64(ms_of(end.id)),
+            "seq": _int64(end.id & MAX_SEQ),
+            "n": UNKNOWN if end.n is None else end.n,
+        }
+        self._commit([_added(file) for file in files], stream, numbers, note)
+
+    def replace(
+        self, stream: str, old: Iterable[ArchivedFile], new: Iterable[ArchivedFile]
+    ) -> None:
+        """Commit that `new` holds what `old` held. Raises CommitConflict, ArchiveError."""
+        now_ms = int(time.time() * 1000)
+        removed = [_removed(file, now_ms, data_change=False) for file in old]
+        added = [_added(file, data_change=False) for file in new]
+        self._commit([*added, *removed], stream, {}, {"rillway.operation": "compact"})
+
+    def remove(self, stream: str, files: Iterable[ArchivedFile], before_ms: int) -> None:
+        """Commit that what is older has expired. Raises CommitConflict, ArchiveError."""
+        now_ms = int(time.time() * 1000)
+        removed: list[AddAction | RemoveAction] = [
+            _removed(file, now_ms, data_change=True) for file in files
+        ]
+        note = {"rillway.operation": "expire"}
+        self._commit(removed, stream, {"expired": before_ms}, note)
+
+    def _commit(
+        self,
+        actions: list[AddAction | RemoveAction],
+        stream: str,
+        numbers: Mapping[str, int],
+        note: Mapping[str, str],
+    ) -> None:
+        transactions = [
+            Transaction(transaction_name(stream, name), number) for name, number in numbers.items()
+        ]
+        try:
+            self._delta.create_write_transaction(
+                actions,
+                "append",
+                Schema.from_arrow(TABLE_SCHEMA),
+                list(PARTITIONED_BY),
+                commit_properties=CommitProperties(
+                    custom_metadata=dict(note),
+                    # A commit that comes second is not tried again on top of another: whether it
+                    # still makes sense is for the caller to find out.
+                    max_commit_retries=0,
+                    app_transactions=transactions,
+                ),
+            )
+        except CommitFailedError as error:
+            raise CommitConflict(first_line(error)) from None
+        except (DeltaError, OSError) as error:
+            raise ArchiveError(f"{self.root}: {first_line(error)}") from None
+        self.refresh()
+        sync_log(self.root, self.version)
+
+    # -- upkeep -----------------------------------------------------------------------------------
+
+    def vacuum(self, older_than_hours: int) -> int:
+        """Delete files that no snapshot of the last hours names; how many there were."""
+        deleted = self._delta.vacuum(
+            older_than_hours, dry_run=False, enforce_retention_duration=False, full=True
+        )
+        self.refresh()
+        return len(deleted)
+
+
+def is_table(root: Path) -> bool:
+    try:
+        return bool(DeltaTable.is_deltatable(str(root)))
+    except (DeltaError, OSError):
+        return False
+
+
+def transaction_name(stream: str, name: str) -> str:
+    return f"rillway:{stream}:{name}"
+
+
+def _int64(value: int) -> int:
+    """64 bits as a number with a sign, as the log keeps it."""
+    return value - INT64_RANGE if value >= INT64_RANGE // 2 else value
+
+
+def _added(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
+    low, high = ms_of(file.first_id), ms_of(file.last_id)
+    minimum, maximum = {"ms": low}, {"ms": high}
+    if low == high:  # else the least `seq` is not that of the first entry
+        minimum["seq"], maximum["seq"] = file.first_id & MAX_SEQ, file.last_id & MAX_SEQ
+    stats = {"numRecords": file.rows, "minValues": minimum, "maxValues": maximum}
+    return AddAction(
+        path=file.path,
+        size=file.size_bytes,
+        partition_values=_partition(file.stream, file.date),
+        modification_time=int(time.time() * 1000),
+        data_change=data_change,
+        stats=json.dumps(stats),
+    )
+
+
+def _removed(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAction:
+    return RemoveAction(
+        path=file.path,
+        data_change=data_change,
+        deletion_timestamp=now_ms,
+        size=file.size_bytes,
+        partition_values=_partition(file.stream, file.date),
+    )
+
+
+def _partition(stream: str, day: date) -> dict[str, str | None]:
+    return {"stream": stream, "date": day.isoformat()}
+
+
+def sync_log(root: Path, version: int) -> None:
+    """Have a version of the log on the disk: nothing is trimmed on the word of a cache.
+
+    With it the checkpoint that may have been made of it, and what points to that.
+    """
+    log = root / LOG_FOLDER
+    for path in log.iterdir():
+        if path.is_file() and path.name.startswith((f"{version:020d}.", "_last")):
+            sync(path)
+    sync(log)
+    sync(root)
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,96 @@
+"""Arguments that several commands of the pipeline take, read in one way."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TypeVar
+
+from rillway.pipeline.connection import DEFAULT_URL, check_url
+from rillway.pipeline.ids import MAX_ID, MIN_ID, make_id, parse_id
+from rillway.pipeline.options import parse_bytes, parse_duration, parse_time
+
+T = TypeVar("T")
+
+
+def add_url(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--url", type=server_url, default=DEFAULT_URL, help="the server (default: %(default)s)"
+    )
+
+
+def add_range(parser: argparse.ArgumentParser) -> None:
+    """`first` and `last`: IDs, both included."""
+    parser.add_argument(
+        "--from",
+        dest="first",
+        type=first_id,
+        default=MIN_ID,
+        metavar="WHEN",
+        help="the beginning: 2026-01-31T12:00:00Z (UTC if no zone is given), Unix milliseconds, or "
+        "an ID (default: the first entry)",
+    )
+    parser.add_argument(
+        "--to",
+        dest="last",
+        type=last_id,
+        default=MAX_ID,
+        metavar="WHEN",
+        help="the end: a time that is not included, or an ID that is (default: the last entry)",
+    )
+
+
+def _argument(read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def server_url(text: str) -> str:
+    _argument(check_url, text)
+    return text
+
+
+def duration(text: str) -> float:
+    """Seconds."""
+    return _argument(parse_duration, text)
+
+
+def size_in_bytes(text: str) -> int:
+    return _argument(parse_bytes, text)
+
+
+def first_id(text: str) -> int:
+    """`1700000000000-5` is itself; a time is its first ID."""
+    if is_id(text):
+        return _argument(parse_id, text)
+    return make_id(_argument(parse_time, text))
+
+
+def last_id(text: str) -> int:
+    """`1700000000000-5` is itself; a time is the last ID before it."""
+    if is_id(text):
+        return _argument(parse_id, text)
+    return max(make_id(_argument(parse_time, text)) - 1, MIN_ID)
+
+
+def is_id(text: str) -> bool:
+    ms, dash, seq = text.partition("-")
+    return bool(dash) and ms.isdecimal() and seq.isdecimal()
+
+
+def from_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1 up")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("expected a number above 0")
+    return number

@@ -1,0 +1,150 @@
+"""One connection to a server: words out, parsed replies back, several requests on the way at once.
+
+redis-py reads 500,000 entries a second where this reads more than a million: a task that converts
+entries has no time for a general client. The URL is read by redis-py all the same, so what it
+takes is taken here: redis://, rediss:// and unix://, user, password, database, timeouts, TLS files.
+
+Leaves out: reconnecting. A read is repeated as a whole by whoever asked for it (Spark retries
+tasks), and a write must not be repeated without knowing what became of it.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+import hiredis
+import redis
+
+Word: TypeAlias = bytes | str | int
+# Nested lists of bytes and ints, None for null; a ServerError may stand inside of EXEC's reply.
+Reply: TypeAlias = Any
+
+DEFAULT_URL = "redis://127.0.0.1:6379"
+TIMEOUT_SECONDS = 60.0
+RECEIVE_BYTES = 1 << 18
+
+
+class ServerError(Exception):
+    """What the server answered with an error. `code` is its first word, `ERR` or `WRONGTYPE`."""
+
+    @property
+    def code(self) -> str:
+        return str(self).partition(" ")[0]
+
+
+class ConnectionLost(Exception):
+    """No connection, or none any more. The text names the server, never a password."""
+
+
+def pack(*words: Word) -> bytes:
+    """One request as it is sent."""
+    parts = [b"*%d\r\n" % len(words)]
+    for word in words:
+        data = word if isinstance(word, bytes) else str(word).encode()
+        parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
+    return b"".join(parts)
+
+
+def public_url(url: str) -> str:
+    """The URL without its password: for messages and plans."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if at and ":" in user:
+        user = user.partition(":")[0] + ":***"
+    return urlunsplit((parts.scheme, user + at + host, parts.path, "", ""))
+
+
+def check_url(url: str) -> None:
+    """Raises ValueError if redis-py would not take it."""
+    redis.Redis.from_url(url)  # does not connect yet
+
+
+class Connection:
+    """Use as a context manager, or close it. Raises ConnectionLost wherever it is lost."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._reader = hiredis.Reader(replyError=ServerError)
+        self._socket = self._open(url)
+
+    def _open(self, url: str) -> socket.socket:
+        """A socket that is logged in and has its database; redis-py does that."""
+        client = redis.Redis.from_url(
+            # RESP2, whatever redis-py's default: replies then look the same on every server.
+            url,
+            protocol=2,
+            socket_timeout=TIMEOUT_SECONDS,
+        )
+        # Annotated as what all kinds of connections have, and a socket is not among that.
+        opened: Any = client.connection_pool.make_connection()
+        self._opened = opened
+        try:
+            opened.connect()
+        except redis.RedisError as error:
+            raise ConnectionLost(f"{public_url(url)}: {error}") from None
+        connected: socket.socket = opened._sock
+        return connected
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def call(self, *words: Word) -> Reply:
+        """One request and its reply. Raises ServerError."""
+        self.send(pack(*words))
+        return self.receive()
+
+    def call_all(self, requests: Iterable[Sequence[Word]]) -> list[Reply]:
+        """Requests in one go; errors stand in the list, they are not raised."""
+        packed = [pack(*words) for words in requests]
+        self.send(b"".join(packed))
+        return [self.receive_any() for _ in packed]
+
+    def send(self, data: bytes | memoryview) -> None:
+        """Requests that are packed; their replies must be received, one by one."""
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def receive(self) -> Reply:
+        """The next reply. Raises ServerError."""
+        reply = self.receive_any()
+        if isinstance(reply, ServerError):
+            raise reply
+        return reply
+
+    def receive_any(self) -> Reply:
+        """The next reply; an error is returned as one."""
+        reply = self._reader.gets()
+        while reply is False:
+            try:
+                data = self._socket.recv(RECEIVE_BYTES)
+            except OSError as error:
+                raise self._lost(error) from error
+            if not data:
+                raise self._lost("the server closed the connection")
+            self._reader.feed(data)
+            reply = self._reader.gets()
+        return reply
+
+    def _lost(self, reason: object) -> ConnectionLost:
+        return ConnectionLost(f"{public_url(self.url)}: {reason}")
+
+    # -- end --------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        self._opened.disconnect()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,227 @@
+"""Moving entries that were delivered too often to another stream, each of them once.
+
+An entry is copied and acknowledged in one transaction, so a mover that is killed has done both or
+neither, and the next one goes on. Of an entry that is there no more only its ID is left: it is
+reported, and stays pending unless it is to be dropped.
+
+Who else may act at the same time, and what becomes of it:
+
+- Another mover into the same stream: the transaction watches that stream, and what is to be moved
+  is looked at under the watch. One of the two moves an entry; the other begins again and does not
+  find it any more.
+- A consumer that acknowledges an entry after that look: XACK answers 0, and the copy is deleted
+  again. (A mover that is killed right then leaves the copy of an entry that was done. Redis cannot
+  exclude it: XACK fails no watch.)
+- A consumer that claims an entry after that look: the entry is moved. It had been delivered too
+  often before and is so all the more; the consumer's XACK will answer 0.
+- Somebody puts another type in the place of the dead letters: the watch notices; nothing is
+  acknowledged that was not copied.
+
+No scripts: Rillway has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rillway.pipeline.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.ids import MAX_ID, format_id, parse_id
+from rillway.pipeline.pending import (
+    PAGE_SIZE,
+    PendingEntry,
+    PendingSlice,
+    parse_pending,
+    read_pending,
+    server_time_ms,
+)
+
+# As many entries go into one transaction.
+CHUNK_ENTRIES = 100
+# As often is a chunk begun again because others write to the dead letters all the time.
+MAX_ATTEMPTS = 50
+
+
+class MoveFailed(Exception):
+    """Nothing more can be moved; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which entries are dead: delivered more than `more_than` times, and idle for so long."""
+
+    more_than: int
+    min_idle_ms: int = 0
+
+    def apply_to(self, entry: PendingEntry) -> bool:
+        """An entry that was given back (XNACK) waits for anyone, so it is idle."""
+        if entry.deliveries <= self.more_than:
+            return False
+        return entry.idle_ms is None or entry.idle_ms >= self.min_idle_ms
+
+    def reason(self, entry: PendingEntry) -> str:
+        return f"delivered {entry.deliveries} times, more than {self.more_than}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An entry that is dead. `fields` are flat; None if the entry is gone."""
+
+    entry: PendingEntry
+    fields: list[bytes] | None
+    delivered_ms: int | None  # the last time; None if it was given back
+
+
+@dataclass(slots=True)
+class Report:
+    """What was done with one group. The lists have IDs."""
+
+    stream: str
+    group: str
+    moved: int = 0
+    missing: list[int] = field(default_factory=list)  # the entry is gone
+    dropped: int = 0  # of the missing ones, those that were acknowledged
+    taken_back: int = 0  # were acknowledged by somebody else at the last moment
+
+
+class Mover:
+    """Moves what is dead from the groups of one stream to the stream `to`."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        stream: str,
+        to: str,
+        rules: Rules,
+        *,
+        drops_missing: bool = False,
+        chunk_entries: int = CHUNK_ENTRIES,
+        page_size: int = PAGE_SIZE,
+    ) -> None:
+        self._connection = connection
+        self._stream, self._to = stream, to
+        self._rules = rules
+        self._drops_missing = drops_missing
+        self._chunk_entries, self._page_size = chunk_entries, page_size
+
+    def find(self, group: str) -> Iterator[list[DeadLetter]]:
+        """What would be moved now, in order. Raises ServerError."""
+        for ids in self._candidates(group):
+            yield self._look_at(group, ids)
+
+    def move(self, group: str, report: Report) -> Iterator[int]:
+        """Move everything that is dead; yields how many entries each step has dealt with.
+
+        To stop between two steps loses nothing. `report` tells of what was done up to there. Raises
+        ServerError, MoveFailed.
+        """
+        for ids in self._candidates(group):
+            yield self._move_chunk(group, ids, report)
+
+    def _candidates(self, group: str) -> Iterator[list[int]]:
+        """IDs of what is dead, as many as go into one transaction."""
+        found: list[int] = []
+        # Without IDLE, to which entries that were given back would not look idle everywhere.
+        for page in read_pending(
+            self._connection, PendingSlice(self._stream, group), page_size=self._page_size
+        ):
+            found += [entry.id for entry in page if self._rules.apply_to(entry)]
+            while len(found) >= self._chunk_entries:
+                yield found[: self._chunk_entries]
+                found = found[self._chunk_entries :]
+        if found:
+            yield found
+
+    def _look_at(self, group: str, ids: Sequence[int]) -> list[DeadLetter]:
+        """Those of the entries that are (still) dead, with what is in them."""
+        names = [format_id(entry_id) for entry_id in ids]
+        replies = self._connection.call_all(
+            [("XPENDING", self._stream, group, name, name, 1) for name in names]
+            + [("XRANGE", self._stream, name, name) for name in names]
+        )
+        now_ms = server_time_ms(self._connection)
+        for reply in replies:
+            if isinstance(reply, ServerError):
+                raise reply
+        found = []
+        for line, body in zip(replies[: len(ids)], replies[len(ids) :], strict=True):
+            if line and self._rules.apply_to(entry := parse_pending(line[0])):
+                delivered_ms = None if entry.idle_ms is None else now_ms - entry.idle_ms
+                found.append(DeadLetter(entry, body[0][1] if body else None, delivered_ms))
+        return found
+
+    # -- moving -----------------------------------------------------------------------------------
+
+    def _move_chunk(self, group: str, ids: Sequence[int], report: Report) -> int:
+        for _ in range(MAX_ATTEMPTS):
+            self._watch_target()
+            letters = self._look_at(group, ids)
+            replies = self._transact(group, letters)
+            if replies is not None:
+                self._account(letters, replies, report)
+                return len(letters)
+        raise MoveFailed(f"{self._to} is written to all the time: nothing can be moved there")
+
+    def _watch_target(self) -> None:
+        """From here on nobody changes the dead letters unnoticed; they can take more entries.
+
+        Commands of a transaction that fail are not undone, so no XADD of ours may fail.
+        """
+        self._connection.call("WATCH", self._to)
+        kind = self._connection.call("TYPE", self._to)
+        if kind not in (b"none", b"stream"):
+            raise MoveFailed(f"{self._to} holds a {kind.decode()}, not a stream")
+        if kind == b"stream":
+            info = self._connection.call("XINFO", "STREAM", self._to)
+            last_id = parse_id(info[info.index(b"last-generated-id") + 1])
+            if last_id > MAX_ID - self._chunk_entries:
+                raise MoveFailed(f"{self._to} has no IDs left")
+
+    def _transact(self, group: str, letters: Sequence[DeadLetter]) -> list[Reply] | None:
+        """The replies of the transaction, see _requests; None if it was not run."""
+        requests = [one for letter in letters for one in self._requests(group, letter)]
+        *queued, replies = self._connection.call_all([("MULTI",), *requests, ("EXEC",)])
+        if isinstance(replies, ServerError):
+            refused = next((one for one in queued if isinstance(one, ServerError)), replies)
+            raise MoveFailed(str(refused))
+        return replies  # type: ignore[no-any-return]
+
+    def _requests(self, group: str, letter: DeadLetter) -> list[Sequence[Word]]:
+        """Copy and acknowledge; of what is missing, only the latter, if at all."""
+        acknowledge = ("XACK", self._stream, group, format_id(letter.entry.id))
+        if letter.fields is not None:
+            return [("XADD", self._to, "*", *self._words(group, letter)), acknowledge]
+        return [acknowledge] if self._drops_missing else []
+
+    def _words(self, group: str, letter: DeadLetter) -> list[Word]:
+        """The dead letter's fields: its history, and then those of the entry as they are."""
+        assert letter.fields is not None
+        entry = letter.entry
+        delivered = "" if letter.delivered_ms is None else letter.delivered_ms
+        return [
+            "__stream", self._stream, "__group", group, "__consumer", entry.consumer,
+            "__id", format_id(entry.id), "__deliveries", entry.deliveries,
+            "__delivered", delivered, "__reason", self._rules.reason(entry), *letter.fields,
+        ]  # fmt: skip
+
+    def _account(
+        self, letters: Sequence[DeadLetter], replies: Sequence[Reply], report: Report
+    ) -> None:
+        """Note what was done, and delete copies of what somebody else has acknowledged."""
+        failed = [reply for reply in replies if isinstance(reply, ServerError)]
+        if failed:
+            raise MoveFailed(str(failed[0]))
+        superfluous: list[bytes] = []
+        remaining = iter(replies)
+        for letter in letters:
+            if letter.fields is not None:
+                copy, acknowledged = next(remaining), next(remaining)
+                report.moved += acknowledged
+                if not acknowledged:
+                    superfluous.append(copy)
+            else:
+                report.missing.append(letter.entry.id)
+                report.dropped += next(remaining) if self._drops_missing else 0
+        if superfluous:
+            self._connection.call("XDEL", self._to, *superfluous)
+            report.taken_back += len(superfluous)

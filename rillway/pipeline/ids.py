@@ -1,0 +1,44 @@
+"""IDs of entries as one int, `ms << 64 | seq`: they compare in order, and end + 1 is the next one.
+
+As text an ID is `ms-seq`. Nothing here knows `-`, `+`, `$` or `(`: those belong to commands.
+"""
+
+from __future__ import annotations
+
+SEQ_BITS = 64
+MAX_SEQ = (1 << SEQ_BITS) - 1
+MIN_ID = 0
+MAX_ID = (1 << 128) - 1
+U64_DIGITS = 20
+
+
+def make_id(ms: int, seq: int = 0) -> int:
+    return ms << SEQ_BITS | seq
+
+
+def parse_id(text: str | bytes) -> int:
+    """`5-2`, or `5` for `5-0`. Raises ValueError for anything else, or beyond 64 bits."""
+    if isinstance(text, bytes):
+        text = text.decode("ascii", errors="replace")
+    ms, dash, seq = text.partition("-")
+    if not ms.isdecimal() or (dash and not seq.isdecimal()):
+        raise ValueError(f"'{text}' is no ID of an entry: expected MS or MS-SEQ")
+    parts = int(ms), int(seq or 0)
+    if max(parts) > MAX_SEQ:
+        raise ValueError(f"'{text}' is no ID of an entry: its parts have 64 bits")
+    return make_id(*parts)
+
+
+def format_id(entry_id: int) -> str:
+    """`5-2`."""
+    return f"{entry_id >> SEQ_BITS}-{entry_id & MAX_SEQ}"
+
+
+def ms_of(entry_id: int) -> int:
+    """The first half: Unix time in milliseconds, where the server made the ID."""
+    return entry_id >> SEQ_BITS
+
+
+def sort_id(entry_id: int) -> str:
+    """The ID with leading zeros, 41 characters: sorted as text, such IDs are in order."""
+    return f"{entry_id >> SEQ_BITS:0{U64_DIGITS}d}-{entry_id & MAX_SEQ:0{U64_DIGITS}d}"

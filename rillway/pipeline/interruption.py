@@ -1,0 +1,65 @@
+"""SIGINT and SIGTERM for a long command: finish what is at hand, then end.
+
+The first signal is noted; the command looks at it where it can stop, and is started again later
+where it stopped. A second one ends it at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(Exception):
+    """A signal asked to stop."""
+
+
+class Interruption:
+    """A context manager; in the main thread only, as Python has it."""
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._came = threading.Event()
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interruption:
+        for number in SIGNALS:
+            self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.received is not None:
+            raise KeyboardInterrupt
+        self.received = number
+        self._came.set()
+
+    @property
+    def requested(self) -> bool:
+        return self.received is not None
+
+    @property
+    def exit_status(self) -> int:
+        """What a shell expects of a command that a signal ended: 130 for Ctrl-C. 0 if none came."""
+        return 0 if self.received is None else 128 + self.received
+
+    def check(self) -> None:
+        """Raises Interrupted if a signal has come."""
+        if self.requested:
+            raise Interrupted
+
+    def wait(self, seconds: float) -> bool:
+        """Sleeps, but no longer than until a signal comes; whether one has."""
+        return self._came.wait(seconds)

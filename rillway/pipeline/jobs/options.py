@@ -1,0 +1,58 @@
+"""What the jobs have in common: options of the format, and errors in one line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rillway.pipeline.session import PipelineUnavailable, root_cause
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--option",
+        action=_Options,
+        default={},
+        metavar="NAME=VALUE",
+        help="an option of the format redis-streams, such as url or stream; may be repeated",
+    )
+
+
+class _Options(argparse.Action):
+    """Collects them in a dict."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        name, equals, value = str(values).partition("=")
+        if not name or not equals:
+            parser.error(f"expected NAME=VALUE, not {values}")
+        setattr(namespace, self.dest, getattr(namespace, self.dest) | {name: value})
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The exit status."""
+
+    status: int = 0
+
+
+@contextmanager
+def one_line_errors(job: str) -> Iterator[Outcome]:
+    """What Spark, the server or the options have to complain about, as a line; the status is 1."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    outcome = Outcome()
+    try:
+        yield outcome
+    except (Py4JError, PySparkException, PipelineUnavailable, ValueError) as error:
+        print(f"{job}: {root_cause(error)}", file=sys.stderr)
+        outcome.status = 1

@@ -1,0 +1,36 @@
+"""Entries of streams as a folder of Parquet files, for spark-submit: the format as a source.
+
+    streams_to_parquet.py --out PATH --option stream=orders [--option NAME=VALUE ...]
+
+The options are those of the format `redis-streams`. Exits with 0, 1 if it cannot go on, 2 for a bad
+argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rillway.pipeline.jobs.options import add_options, one_line_errors
+from rillway.pipeline.session import spark_session
+
+
+def main(arguments: list[str]) -> int:
+    """Read, write, say how much. Returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="streams_to_parquet", description="Write the entries of streams to Parquet files."
+    )
+    parser.add_argument("--out", required=True, metavar="PATH", help="a folder that is not there")
+    add_options(parser)
+    options = parser.parse_args(arguments)
+    with one_line_errors("streams_to_parquet") as outcome:
+        spark = spark_session("streams_to_parquet")
+        frame = spark.read.format("redis-streams").options(**options.option).load()
+        frame.write.parquet(options.out)
+        rows = spark.read.parquet(options.out).count()
+        print(f"{rows:,} entries in {options.out}")
+    return outcome.status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,232 @@
+"""`rillway latency`: how long entries waited and were worked on, by group and consumer.
+
+It reads the journal that Rillway keeps of acknowledgements, from memory and from its archive. The
+tables and histograms go to standard output; progress goes to standard error. Exits with 0 when it
+is done, or has ended in --follow as it was told; 1 if it cannot go on, 2 for a bad argument,
+128 + N after signal N.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rillway.pipeline.archive.pins import PinLost
+from rillway.pipeline.archive.table import ArchiveError
+from rillway.pipeline.arguments import add_range, add_url, duration
+from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.facts import read_facts
+from rillway.pipeline.history import open_history
+from rillway.pipeline.ids import MAX_ID, MIN_ID
+from rillway.pipeline.interruption import Interrupted, Interruption
+from rillway.pipeline.latency.distribution import Tally
+from rillway.pipeline.latency.following import Follower
+from rillway.pipeline.latency.journal import NoJournal, count, find_journal
+from rillway.pipeline.latency.plot import draw
+from rillway.pipeline.latency.report import lines, short_lines, write_csv
+from rillway.pipeline.loss import DataLost
+from rillway.pipeline.plotting import PlotUnavailable
+from rillway.pipeline.progress import Progress
+from rillway.pipeline.session import PipelineUnavailable, root_cause, spark_session
+
+EXPECTED_ERRORS = (
+    ArchiveError,
+    ConnectionLost,
+    DataLost,
+    NoJournal,
+    OSError,
+    PinLost,
+    PipelineUnavailable,
+    PlotUnavailable,
+    ServerError,
+)
+WAIT_MS = 200
+
+
+class CountFailed(Exception):
+    """Spark could not count; the text is one line."""
+
+
+def main(arguments: list[str]) -> int:
+    """Report once, or follow. Returns the exit status."""
+    options = parse_options(arguments)
+    try:
+        return run(options)
+    except (CountFailed, *EXPECTED_ERRORS) as error:
+        print(f"rillway latency: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(options: argparse.Namespace) -> int:
+    with ExitStack() as stack:
+        source = Source(
+            options.url,
+            options.stream,
+            options.journal or _ask_for_journal(options),
+            options.archive,
+            tuple(options.group or ()),
+        )
+        if options.spark:
+            tally = count_by_spark(source, options.first, options.last)
+            show(tally, options)
+            return 0
+        # Spark sets a handler of signals of its own, so it comes before ours.
+        interruption = stack.enter_context(Interruption())
+        tally = Tally()
+        try:
+            if options.follow:
+                follow(source, options, tally, interruption)
+            else:
+                count_here(source, options.first, options.last, tally, interruption)
+        except Interrupted:
+            show(tally, options)
+            print("rillway latency: interrupted; this is a part", file=sys.stderr)
+            return interruption.exit_status
+        show(tally, options)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which acknowledgements are asked for, and where they are."""
+
+    url: str
+    stream: str
+    journal: str
+    archive: str | None
+    groups: tuple[str, ...]
+
+
+def _ask_for_journal(options: argparse.Namespace) -> str:
+    with Connection(options.url) as connection:
+        return find_journal(connection, options.stream)
+
+
+# -- counting -------------------------------------------------------------------------------------
+
+
+def count_here(
+    source: Source, first: int, last: int, tally: Tally, interruption: Interruption
+) -> None:
+    """Into `tally`, so that a part is there after an interruption. Raises Interrupted."""
+    with (
+        open_history(source.url, source.journal, source.archive, first, last) as history,
+        Progress(f"reading {source.journal}", unit="acknowledgements") as progress,
+    ):
+        for note in history.notes:
+            progress.note(f"note: {note}")
+        for batch in history.batches():
+            tally.merge(count(batch, source.stream, source.groups))
+            progress.advance(len(batch))
+            interruption.check()
+
+
+def count_by_spark(source: Source, first: int, last: int) -> Tally:
+    """Raises CountFailed."""
+    spark = spark_session("rillway latency")
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    from rillway.pipeline.latency.spark_journal import count_with_spark
+
+    try:
+        with open_history(source.url, source.journal, source.archive, first, last) as history:
+            for note in history.notes:
+                print(f"note: {note}", file=sys.stderr)
+            return count_with_spark(history.data_frame(spark), source.stream, source.groups)
+    except (Py4JError, PySparkException) as error:
+        raise CountFailed(root_cause(error)) from None
+    finally:
+        spark.stop()
+
+
+def follow(
+    source: Source, options: argparse.Namespace, tally: Tally, interruption: Interruption
+) -> None:
+    """A line for each group every so often, until a signal comes."""
+    with Connection(source.url) as connection:
+        after = read_facts(connection, source.journal).last_id
+        if options.first != MIN_ID:
+            count_here(source, options.first, after, tally, interruption)
+        follower = Follower(connection, source.journal, source.stream, source.groups, after)
+        for recent in rounds(follower, options.every, interruption):
+            tally.merge(recent)
+            clock = time.strftime("%H:%M:%S")
+            for line in short_lines(recent, source.stream):
+                print(f"{clock} {line}", flush=True)
+
+
+def rounds(follower: Follower, every: float, interruption: Interruption) -> Iterator[Tally]:
+    """What was acknowledged in each `every` seconds, until a signal comes."""
+    while not interruption.requested:
+        recent = Tally()
+        ends = time.monotonic() + every
+        while (left := ends - time.monotonic()) > 0 and not interruption.requested:
+            recent.merge(follower.next_tally(min(int(left * 1000), WAIT_MS)))
+        yield recent
+
+
+# -- output ---------------------------------------------------------------------------------------
+
+
+def show(tally: Tally, options: argparse.Namespace) -> None:
+    """On standard output, and into the files that are asked for."""
+    with contextlib.suppress(BrokenPipeError):
+        print("\n".join(lines(tally, options.stream)).rstrip(), flush=True)
+    if options.csv is not None:
+        with options.csv.open("w", encoding="utf-8", newline="") as file:
+            write_csv(tally, file)
+    if options.plot is not None:
+        draw(tally, options.plot, f"{options.stream}: {tally.count:,} acknowledgements")
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway latency",
+        description="How long entries waited and were worked on, from the journal of "
+        "acknowledgements that Rillway keeps: XCFGSET orders ACK-JOURNAL orders:acks",
+    )
+    parser.add_argument("--stream", required=True, help="the stream that is acknowledged")
+    parser.add_argument(
+        "--journal", metavar="KEY", help="the stream's journal (default: the server is asked)"
+    )
+    parser.add_argument(
+        "--archive", metavar="PATH", help="the folder of the journal's archive (default: memory)"
+    )
+    parser.add_argument(
+        "--group", action="append", help="a group; may be given again (default: all groups)"
+    )
+    add_url(parser)
+    add_range(parser)
+    parser.add_argument(
+        "--follow", action="store_true", help="show what comes in, until Ctrl-C; then all of it"
+    )
+    parser.add_argument(
+        "--every",
+        type=duration,
+        default=2.0,
+        metavar="TIME",
+        help="how often --follow shows something (default: 2s)",
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table as CSV, too")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw it, too")
+    parser.add_argument(
+        "--spark", action="store_true", help="count with Spark: the same numbers, for millions"
+    )
+    options = parser.parse_args(arguments)
+    if options.follow and options.spark:
+        parser.error("--follow does not go with --spark")
+    if options.follow and options.last != MAX_ID:
+        parser.error("--follow does not go with --to")
+    if options.last < options.first:
+        parser.error("--to is before --from")
+    return options

@@ -1,0 +1,124 @@
+"""Times that were counted by the millisecond, and what follows: percentiles and histograms.
+
+How often each number of milliseconds occurred is all that is kept. So parts that were counted in
+different places add up exactly, and percentiles are exact, whoever counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+
+# The classes of the histogram: a millisecond each, wider where there are few.
+BOUNDS_MS = (
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 60_000,
+)  # fmt: skip
+# In thousandths, so that ranks are whole numbers.
+PERCENTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}
+
+
+@dataclass(slots=True)
+class Distribution:
+    """Numbers of milliseconds, and how often each occurred."""
+
+    counts: Counter[int] = field(default_factory=Counter)
+
+    def add(self, ms: int, count: int = 1) -> None:
+        self.counts[ms] += count
+
+    def merge(self, other: Distribution) -> None:
+        self.counts.update(other.counts)
+
+    @property
+    def count(self) -> int:
+        return self.counts.total()
+
+    @property
+    def maximum(self) -> int | None:
+        """None if nothing was counted."""
+        return max(self.counts, default=None)
+
+    def percentile(self, per_mille: int) -> int | None:
+        """The smallest time that so many thousandths of all do not exceed (the nearest rank)."""
+        rank = max(-(-self.count * per_mille // 1000), 1)
+        for ms, up_to_here in self.cumulative():
+            if up_to_here >= rank:
+                return ms
+        return None
+
+    def percentiles(self) -> dict[str, int | None]:
+        """p50, p90, p99, p99.9 and max."""
+        found = {name: self.percentile(per_mille) for name, per_mille in PERCENTILES.items()}
+        return found | {"max": self.maximum}
+
+    def cumulative(self) -> Iterator[tuple[int, int]]:
+        """(milliseconds, how many took no longer), ascending."""
+        times = sorted(self.counts)
+        return zip(times, accumulate(self.counts[ms] for ms in times), strict=True)
+
+    def histogram(self) -> Iterator[tuple[int, int | None, int]]:
+        """(from, up to but without, count) in ms, without empty classes; the last has no end."""
+        for lower, upper in pairwise((0, *BOUNDS_MS, None)):
+            assert lower is not None
+            inside = sum(
+                count
+                for ms, count in self.counts.items()
+                if ms >= lower and (upper is None or ms < upper)
+            )
+            if inside:
+                yield lower, upper, inside
+
+
+@dataclass(slots=True)
+class Latencies:
+    """Of one group or consumer. `processing`: from the last delivery to the acknowledgement;
+    `total`: from the entry's ID to that. `count` is that of acknowledgements.
+
+    An entry that was given back before has no last delivery, and an ID need not be a time.
+    """
+
+    count: int = 0
+    processing: Distribution = field(default_factory=Distribution)
+    total: Distribution = field(default_factory=Distribution)
+
+    def merge(self, other: Latencies) -> None:
+        self.count += other.count
+        self.processing.merge(other.processing)
+        self.total.merge(other.total)
+
+
+@dataclass(slots=True)
+class Tally:
+    """All that was counted of a journal: latencies by group and consumer.
+
+    `unreadable`: entries that no server has written into a journal like this.
+    """
+
+    latencies: dict[tuple[str, str], Latencies] = field(default_factory=dict)
+    unreadable: int = 0
+
+    @property
+    def count(self) -> int:
+        return sum(one.count for one in self.latencies.values())
+
+    def of(self, group: str, consumer: str) -> Latencies:
+        return self.latencies.setdefault((group, consumer), Latencies())
+
+    def merge(self, other: Tally) -> None:
+        for names, latencies in other.latencies.items():
+            self.of(*names).merge(latencies)
+        self.unreadable += other.unreadable
+
+    def groups(self) -> dict[str, Latencies]:
+        """All consumers of each group together, by name."""
+        found: dict[str, Latencies] = {}
+        for (group, _), latencies in sorted(self.latencies.items()):
+            found.setdefault(group, Latencies()).merge(latencies)
+        return found
+
+    def consumers(self, group: str) -> dict[str, Latencies]:
+        """Those of one group, by name."""
+        named = {name: one for (of, name), one in self.latencies.items() if of == group}
+        return dict(sorted(named.items()))

@@ -1,0 +1,103 @@
+"""A journal's entries, counted by Spark: for what no single process reads within minutes.
+
+The tasks count, and what comes back is as small as the number of different times. The numbers are
+those of journal.py, which says what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from rillway.pipeline.latency.distribution import Tally
+from rillway.pipeline.latency.journal import NAMES, NUMBER, TIME_ID
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+COUNT, PROCESSING, TOTAL, UNREADABLE = "count", "processing", "total", "unreadable"
+
+
+def count_with_spark(entries: DataFrame, stream: str, groups: Collection[str] = ()) -> Tally:
+    """`entries` in the columns of schema.py; they are read once. Spark's errors pass through."""
+    from pyspark.sql import functions as sql
+
+    wanted = sql.col("stream") == stream
+    if groups:
+        wanted &= sql.col("group").isin(*groups)
+    # Several for an entry, or none if it is not wanted.
+    times = (
+        sql.when(~_is_readable(), sql.array(_time(UNREADABLE, _unknown())))
+        .when(wanted, sql.array(*_times()))
+        .otherwise(sql.array())
+    )
+    counted = (
+        _with_values(entries)
+        .select("group", "consumer", sql.explode(times).alias("time"))
+        .groupBy("group", "consumer", "time.what", "time.ms")
+        .count()
+    )
+    tally = Tally()
+    for group, consumer, what, ms, number in counted.toLocalIterator():
+        if what == UNREADABLE:
+            tally.unreadable += number
+        elif what == COUNT:
+            tally.of(group, consumer).count += number
+        elif ms is not None:
+            getattr(tally.of(group, consumer), what).add(ms, number)
+    return tally
+
+
+def _with_values(entries: DataFrame) -> DataFrame:
+    """The names of an entry's fields in `names`, and the value of each in a column of its own."""
+    from pyspark.sql import functions as sql
+
+    fields = sql.col("fields")
+    return entries.select(
+        sql.transform(fields, lambda pair: pair["name"].cast("string")).alias("names"),
+        *(
+            sql.get(fields, sql.lit(place))["value"].cast("string").alias(name)
+            for place, name in enumerate(NAMES)
+        ),
+    )
+
+
+def _is_readable() -> Column:
+    from pyspark.sql import functions as sql
+
+    is_readable = sql.col("names") == sql.array(*map(sql.lit, NAMES))
+    for name in ("delivered", "acked", "deliveries"):
+        is_readable &= sql.col(name).rlike(NUMBER)
+    return sql.coalesce(is_readable, sql.lit(False))
+
+
+def _times() -> list[Column]:
+    """What is counted of one entry."""
+    from pyspark.sql import functions as sql
+
+    delivered, acked = (sql.col(name).try_cast("bigint") for name in ("delivered", "acked"))
+    id_ms = sql.split(sql.col("id"), "-")[0].try_cast("bigint")
+    return [
+        _time(COUNT, _unknown()),
+        _time(PROCESSING, _between(sql.when(delivered != 0, delivered), acked)),
+        _time(TOTAL, _between(sql.when(sql.col("id").rlike(TIME_ID), id_ms), acked)),
+    ]
+
+
+def _time(what: str, ms: Column) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.struct(sql.lit(what).alias("what"), ms.alias("ms"))
+
+
+def _unknown() -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.lit(None).cast("bigint")
+
+
+def _between(start: Column, end: Column) -> Column:
+    from pyspark.sql import functions as sql
+
+    # greatest() would take 0 where the start is unknown.
+    return sql.when(start.isNotNull(), sql.greatest(end - start, sql.lit(0)))

@@ -1,0 +1,395 @@
+"""The options of the format `redis-streams`: names, values, and what may not stand together.
+
+Every value comes from Spark as text, and Spark ignores what it does not know; here, an option that
+is unknown or makes no sense is refused, with the nearest name that there is. Names are taken
+without regard to case, as Spark hands them over.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from rillway.pipeline.connection import DEFAULT_URL, check_url
+from rillway.pipeline.ids import MAX_SEQ, parse_id
+from rillway.pipeline.offsets import Offset, from_json
+from rillway.pipeline.schema import FIELDS_MODE, MODES
+
+EARLIEST, LATEST, GROUP = "earliest", "latest", "group"
+PERMISSIVE, FAILFAST = "permissive", "failfast"
+AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
+AUTO, KEEP = "auto", "keep"
+ERROR, SKIP = "error", "skip"
+
+# What Spark adds by itself to the options of a stream's writer, or of any source.
+SPARK_OWN = ("checkpointlocation", "path")
+
+CONNECTION_OPTIONS = ("url", "host", "port", "db", "username", "password", "ssl")
+SOURCE_OPTIONS = (
+    *CONNECTION_OPTIONS,
+    "stream",
+    "streamPattern",
+    "startingOffsets",
+    "endingOffsets",
+    "startingTimestamp",
+    "endingTimestamp",
+    "maxEntriesPerTrigger",
+    "maxBytesPerTrigger",
+    "minEntriesPerTrigger",
+    "maxTriggerDelay",
+    "minPartitions",
+    "entriesPerPartition",
+    "pageSize",
+    "failOnDataLoss",
+    "queryName",
+    "schemaMode",
+    "columnParse",
+)
+SINK_OPTIONS = (
+    *CONNECTION_OPTIONS,
+    "stream",
+    "ids",
+    "maxlen",
+    "minid",
+    "batchSize",
+    "delivery",
+    "writeId",
+    "onIdConflict",
+)
+
+# A task, its connection and its file cost as much as some 20,000 entries.
+DEFAULT_ENTRIES_PER_PARTITION = 250_000
+DEFAULT_MAX_TRIGGER_DELAY_S = 15 * 60.0
+DEFAULT_PAGE_SIZE = 1000
+DEFAULT_BATCH_SIZE = 1000
+# The replies to two chunks must fit in what the sockets hold: they are read behind the requests.
+MAX_BATCH_SIZE = 10_000
+
+T = TypeVar("T")
+
+
+class OptionError(ValueError):
+    """An option that is unknown, has a wrong value, or does not go with another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What to read, and how; see docs/pipeline.md for each."""
+
+    url: str
+    streams: tuple[str, ...]  # empty if there is a pattern
+    pattern: str | None
+    start: str | Offset | None  # earliest, latest, group, group:NAME; None: the default
+    end: str | Offset | None
+    start_ms: int | None
+    end_ms: int | None
+    max_entries: int | None
+    max_bytes: int | None
+    min_entries: int | None
+    max_trigger_delay_s: float
+    min_partitions: int
+    entries_per_partition: int
+    page_size: int
+    fail_on_data_loss: bool
+    query_name: str | None
+    mode: str
+    strict_columns: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """Where to write to, and how; see docs/pipeline.md for each."""
+
+    url: str = DEFAULT_URL
+    stream: str | None = None  # None: the column `stream` says it
+    keeps_ids: bool = False
+    trim: tuple[str, ...] = ()  # words of XADD: MAXLEN ~ 1000
+    batch_size: int = DEFAULT_BATCH_SIZE
+    exactly_once: bool = False
+    write_id: str | None = None
+    skips_known_ids: bool = False
+
+
+def source_options(raw: Mapping[str, str]) -> SourceOptions:
+    """Raises OptionError."""
+    take = Taker(raw, SOURCE_OPTIONS)
+    streams = take("stream", parse_names)
+    pattern = take("streamPattern", str)
+    if (streams is None) == (pattern is None):
+        raise OptionError("one of the options stream and streamPattern is needed, and only one")
+    start, end = take("startingOffsets", _start), take("endingOffsets", _end)
+    start_ms, end_ms = take("startingTimestamp", parse_time), take("endingTimestamp", parse_time)
+    take.refuse_both("startingOffsets", "startingTimestamp")
+    take.refuse_both("endingOffsets", "endingTimestamp")
+    query_name = take("queryName", _name)
+    if start == GROUP and query_name is None:
+        raise OptionError("startingOffsets=group needs queryName; of another group: group:NAME")
+    options = SourceOptions(
+        url=take_url(take),
+        streams=streams or (),
+        pattern=pattern,
+        start=start,
+        end=end,
+        start_ms=start_ms,
+        end_ms=end_ms,
+        max_entries=take("maxEntriesPerTrigger", parse_from_one),
+        max_bytes=take("maxBytesPerTrigger", parse_bytes),
+        min_entries=take("minEntriesPerTrigger", parse_from_one),
+        max_trigger_delay_s=take.otherwise(
+            "maxTriggerDelay", parse_duration, DEFAULT_MAX_TRIGGER_DELAY_S
+        ),
+        min_partitions=take.otherwise("minPartitions", parse_from_one, 1),
+        entries_per_partition=take.otherwise(
+            "entriesPerPartition", parse_from_one, DEFAULT_ENTRIES_PER_PARTITION
+        ),
+        page_size=take.otherwise("pageSize", parse_from_one, DEFAULT_PAGE_SIZE),
+        fail_on_data_loss=take("failOnDataLoss", _flag) is not False,
+        query_name=query_name,
+        mode=take.otherwise("schemaMode", _one_of(*MODES), FIELDS_MODE),
+        strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,
+    )
+    if options.max_entries and options.min_entries and options.min_entries > options.max_entries:
+        raise OptionError("minEntriesPerTrigger must not be above maxEntriesPerTrigger")
+    return options
+
+
+def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
+    """Raises OptionError."""
+    take = Taker(raw, SINK_OPTIONS)
+    take.refuse_both("maxlen", "minid")
+    ids = take.otherwise("ids", _one_of(AUTO, KEEP), AUTO)
+    delivery = take.otherwise("delivery", _one_of(AT_LEAST_ONCE, EXACTLY_ONCE), AT_LEAST_ONCE)
+    write_id = take("writeId", _name)
+    conflict = take("onIdConflict", _one_of(ERROR, SKIP))
+    if delivery == EXACTLY_ONCE and write_id is None and not streaming:
+        raise OptionError("delivery=exactly-once needs writeId: a name that this write alone has")
+    if delivery == EXACTLY_ONCE and ids == KEEP:
+        raise OptionError("ids=keep writes each entry once as it is: leave out exactly-once")
+    if conflict is not None and ids != KEEP:
+        raise OptionError("onIdConflict goes with ids=keep")
+    return SinkOptions(
+        url=take_url(take),
+        stream=take("stream", _name),
+        keeps_ids=ids == KEEP,
+        trim=take("maxlen", _maxlen) or take("minid", _minid) or (),
+        batch_size=take.otherwise("batchSize", _batch_size, DEFAULT_BATCH_SIZE),
+        exactly_once=delivery == EXACTLY_ONCE,
+        write_id=write_id,
+        skips_known_ids=conflict == SKIP,
+    )
+
+
+class Taker:
+    """Options by their names, each through a function that may refuse its text."""
+
+    def __init__(self, raw: Mapping[str, str], known: Iterable[str]) -> None:
+        by_lower = {name.lower(): name for name in known}
+        self._values: dict[str, str] = {}
+        for name, value in raw.items():
+            if name.lower() in by_lower:
+                self._values[by_lower[name.lower()]] = value
+            elif name.lower() not in SPARK_OWN:
+                raise OptionError(_unknown(name, by_lower))
+
+    def __call__(self, name: str, read: Callable[[str], T]) -> T | None:
+        """None if the option is not there. Raises OptionError."""
+        text = self._values.get(name)
+        if text is None:
+            return None
+        try:
+            return read(text)
+        except ValueError as error:
+            raise OptionError(f"option {name}: {error}") from None
+
+    def otherwise(self, name: str, read: Callable[[str], T], default: T) -> T:
+        """The same with a default."""
+        value = self(name, read)
+        return default if value is None else value
+
+    def has(self, name: str) -> bool:
+        return name in self._values
+
+    def refuse_both(self, one: str, other: str) -> None:
+        if self.has(one) and self.has(other):
+            raise OptionError(f"the options {one} and {other} do not go together")
+
+
+def _unknown(name: str, by_lower: Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    hint = f": did you mean {by_lower[near[0]]}?" if near else ""
+    return f"there is no option {name}{hint}"
+
+
+# -- the server -----------------------------------------------------------------------------------
+
+
+def take_url(take: Taker) -> str:
+    """The option url, or one that is put together from host, port and the like."""
+    parts = [name for name in CONNECTION_OPTIONS[1:] if take.has(name)]
+    if take.has("url"):
+        if parts:
+            raise OptionError(f"the options url and {parts[0]} do not go together")
+        return take.otherwise("url", _checked_url, DEFAULT_URL)
+    if not parts:
+        return DEFAULT_URL
+    scheme = "rediss" if take("ssl", _flag) else "redis"
+    user, password = take.otherwise("username", quote, ""), take("password", _quoted)
+    login = f"{user}:{password}@" if password is not None else ""
+    host, port = (
+        take.otherwise("host", str, "127.0.0.1"),
+        take.otherwise("port", parse_from_one, 6379),
+    )
+    return f"{scheme}://{login}{host}:{port}/{take('db', parse_from_zero) or 0}"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _checked_url(text: str) -> str:
+    check_url(text)
+    return text
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError("expected a name")
+    return text
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise ValueError("expected names with commas between them")
+    return names
+
+
+def _start(text: str) -> str | Offset:
+    lowered = text.strip().lower()
+    if lowered in (EARLIEST, LATEST, GROUP):
+        return lowered
+    if lowered.startswith(f"{GROUP}:") and len(lowered) > len(GROUP) + 1:
+        return text.strip()
+    return _offset(text, "earliest, latest, group, group:NAME")
+
+
+def _end(text: str) -> str | Offset:
+    lowered = text.strip().lower()
+    return lowered if lowered == LATEST else _offset(text, "latest")
+
+
+def _offset(text: str, words: str) -> Offset:
+    if not text.strip().startswith("{"):
+        raise ValueError(f'expected {words} or {{"stream": "ID", ...}}, not {text!r}')
+    return from_json(text)
+
+
+def parse_time(text: str) -> int:
+    """Unix ms, or a date or time in ISO 8601; without a zone it is UTC."""
+    text = text.strip()
+    if text.isdecimal():
+        return _within_64_bits(int(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"expected Unix milliseconds or a time such as 2026-01-31T12:00:00Z, not {text!r}"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    # In whole numbers: seconds as a float lose milliseconds.
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    ms = (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+    if ms < 0:
+        raise ValueError("no entry is older than 1970")
+    return ms
+
+
+def _within_64_bits(ms: int) -> int:
+    if ms > MAX_SEQ:
+        raise ValueError("expected at most 64 bits")
+    return ms
+
+
+DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of `90`, `90s`, `5m`, `1.5h`, `250ms`, `2d`. Raises ValueError."""
+    found = DURATION.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError(f"expected a duration such as 90s, 5m or 1h, not {text!r}")
+    return float(found[1]) * UNIT_SECONDS[found[2] or "s"]
+
+
+SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?")
+UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def parse_bytes(text: str) -> int:
+    """`64m` is 64 MiB, as with Spark's own sizes. Raises ValueError."""
+    found = SIZE.fullmatch(text.strip().lower())
+    if found is None or int(found[1]) < 1:
+        raise ValueError(f"expected a size such as 1000000, 64m or 1g, not {text!r}")
+    return int(found[1]) * UNIT_BYTES[found[2]]
+
+
+def parse_from_zero(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise ValueError(f"expected a number from 0 up, not {text!r}")
+    return int(text)
+
+
+def parse_from_one(text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ValueError(f"expected a number from 1 up, not {text!r}")
+    return int(text)
+
+
+def _batch_size(text: str) -> int:
+    if parse_from_one(text) > MAX_BATCH_SIZE:
+        raise ValueError(f"expected at most {MAX_BATCH_SIZE:,}")
+    return int(text)
+
+
+def _flag(text: str) -> bool:
+    values = {"true": True, "false": False}
+    if text.strip().lower() not in values:
+        raise ValueError(f"expected true or false, not {text!r}")
+    return values[text.strip().lower()]
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text.strip().lower() not in words:
+            raise ValueError(f"expected {' or '.join(words)}, not {text!r}")
+        return text.strip().lower()
+
+    return read
+
+
+def _maxlen(text: str) -> tuple[str, ...]:
+    return _trim("MAXLEN", text, parse_from_zero)
+
+
+def _minid(text: str) -> tuple[str, ...]:
+    return _trim("MINID", text, parse_id)
+
+
+def _trim(word: str, text: str, check: Callable[[str], Any]) -> tuple[str, ...]:
+    """`~1000`, `~ 1000`, `=1000` or `1000`."""
+    text = text.strip()
+    mark = text[0] if text[:1] in ("~", "=") else "="
+    value = text.removeprefix(mark).strip()
+    check(value)
+    return word, mark, value

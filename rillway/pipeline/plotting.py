@@ -1,0 +1,39 @@
+"""Plots as PNG files, without a screen. matplotlib is imported when something is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INCHES_WIDE, INCHES_HIGH = 11.0, 4.5
+EXTRA_MISSING = "plots need matplotlib: pip install 'rillway[pipeline]'"
+
+
+class PlotUnavailable(Exception):
+    """matplotlib is missing; the text says what to install."""
+
+
+@contextmanager
+def drawn_figure(path: Path, title: str, columns: int, rows: int = 1) -> Iterator[Any]:
+    """The panels, a list of matplotlib's Axes; the file is written at the end.
+
+    Raises PlotUnavailable, OSError.
+    """
+    figure = make_figure(rows)
+    figure.suptitle(title)
+    yield [panel for line in figure.subplots(rows, columns, squeeze=False) for panel in line]
+    figure.savefig(path, format="png", dpi=120)
+
+
+def make_figure(rows: int = 1) -> Figure:
+    try:
+        # Without pyplot, which would look for a screen and keep every figure.
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise PlotUnavailable(EXTRA_MISSING) from None
+    return Figure(figsize=(INCHES_WIDE, INCHES_HIGH * rows), layout="constrained")

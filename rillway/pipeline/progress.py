@@ -1,0 +1,184 @@
+"""How far a long command has come: rows, rate, time left; at the end, what it did.
+
+On a terminal a bar, drawn by rich where that is installed; else a line every two seconds, as logs
+want it. All of it goes to standard error: standard output is for results.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Protocol, TextIO
+
+LINE_EVERY_SECONDS = 2.0
+DRAW_EVERY_SECONDS = 0.1
+
+
+class Display(Protocol):
+    """What a Progress draws itself with."""
+
+    def draw(self, progress: Progress) -> None: ...
+
+    def print(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Progress:
+    """Counts, and shows the count. A context manager; `advance` may be called often."""
+
+    def __init__(
+        self,
+        what: str,
+        total: int | None = None,
+        *,
+        unit: str = "entries",
+        display: Display | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`what`: "archiving orders"; `total`: how many units there will be, if that is known."""
+        self.what = what
+        self.total = total
+        self.unit = unit
+        self.done = 0
+        self._clock = clock
+        self._began = clock()
+        self._next_draw = self._began
+        self._display = display or choose_display(sys.stderr)
+
+    @property
+    def seconds(self) -> float:
+        return max(self._clock() - self._began, 1e-9)
+
+    @property
+    def rate(self) -> float:
+        """Units a second, so far."""
+        return self.done / self.seconds
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None as long as that cannot be said."""
+        if self.total is None or not self.done:
+            return None
+        return max(self.total - self.done, 0) / self.rate
+
+    def advance(self, units: int) -> None:
+        self.update(self.done + units)
+
+    def update(self, done: int) -> None:
+        """So many in all."""
+        self.done = done
+        if self._clock() >= self._next_draw:
+            self._next_draw = self._clock() + DRAW_EVERY_SECONDS
+            self._display.draw(self)
+
+    def set_total(self, total: int | None) -> None:
+        self.total = total
+
+    def note(self, text: str) -> None:
+        """A line that stays."""
+        self._display.print(text)
+
+    def line(self) -> str:
+        """`archiving orders: 1,204 of 9,000 entries, 602 a second, 13 s left`."""
+        of = f" of {self.total:,}" if self.total is not None else ""
+        text = f"{self.what}: {self.done:,}{of} {self.unit}, {self.rate:,.0f} a second"
+        left = self.seconds_left
+        return text if left is None else f"{text}, {duration(left)} left"
+
+    def summary(self) -> str:
+        """`1,204 entries in 2.0 s, 602 a second`."""
+        return f"{self.done:,} {self.unit} in {duration(self.seconds)}, {self.rate:,.0f} a second"
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._display.close()
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `13 s`, `2 min 5 s`, `1 h 3 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def choose_display(stream: TextIO) -> Display:
+    """A bar for a terminal, if rich is there."""
+    if stream.isatty():
+        try:
+            return BarDisplay(stream)
+        except ImportError:
+            pass
+    return LineDisplay(stream)
+
+
+class LineDisplay:
+    """A line now and then."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._next_line = clock() + LINE_EVERY_SECONDS
+
+    def draw(self, progress: Progress) -> None:
+        if self._clock() >= self._next_line:
+            self._next_line = self._clock() + LINE_EVERY_SECONDS
+            self.print(progress.line())
+
+    def print(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+    def close(self) -> None:
+        pass
+
+
+class BarDisplay:
+    """One bar at the bottom of the terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Raises ImportError without rich."""
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        # Without a thread of its own, which would draw into the output of others.
+        self._bars = Bars(
+            BarColumn(bar_width=30),
+            TextColumn("{task.description}"),
+            console=Console(file=stream),
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task: Any = None
+
+    def draw(self, progress: Progress) -> None:
+        if self._task is None:
+            self._bars.start()
+            self._task = self._bars.add_task("", total=progress.total)
+        self._bars.update(
+            self._task,
+            completed=progress.done,
+            total=progress.total,
+            description=progress.line(),
+            refresh=True,
+        )
+
+    def print(self, text: str) -> None:
+        self._bars.console.print(text, markup=False, highlight=False)
+
+    def close(self) -> None:
+        self._bars.stop()

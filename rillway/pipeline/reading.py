@@ -1,0 +1,119 @@
+"""Reading a range of a stream, page by page: complete, or known not to be.
+
+The next page is requested before the one at hand is handed out, so the server works while the
+caller does. Each page begins with the last entry of the one before: as long as that is there, no
+trim has come between the two.
+
+Leaves out: deciding what to read (planning.py). No Spark here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from rillway.pipeline.connection import Connection, pack
+from rillway.pipeline.decoding import Decoder, RawEntry, fields_decoder, map_decoder
+from rillway.pipeline.facts import read_facts
+from rillway.pipeline.ids import format_id, parse_id
+from rillway.pipeline.loss import LossPolicy
+from rillway.pipeline.planning import Slice
+from rillway.pipeline.schema import FIELDS_MODE, MAP_MODE
+
+PAGE_SIZE = 1000
+BATCH_ROWS = 10_000
+
+MODE_DECODERS = {FIELDS_MODE: fields_decoder, MAP_MODE: map_decoder}
+
+
+@dataclass(slots=True)
+class SliceReader:
+    """Reads a slice once. `entries` counts what it has handed out."""
+
+    connection: Connection
+    slice: Slice
+    policy: LossPolicy
+    page_size: int = PAGE_SIZE
+    entries: int = 0
+    # IDs that were there and are not any more, where a page was to begin.
+    gaps: list[int] = field(default_factory=list)
+
+    def pages(self) -> Iterator[list[RawEntry]]:
+        """The entries in order. Raises DataLost at the end if some were trimmed meanwhile."""
+        expected = self.slice.first
+        self._request(expected, self.page_size)
+        asked_for = self.page_size
+        has_more = True
+        while has_more:
+            page = self.connection.receive()
+            has_more = len(page) == asked_for
+            if not page or parse_id(page[0][0]) != expected:
+                self.gaps.append(expected)
+            elif self.entries:
+                del page[0]  # the page before had it
+            if has_more:
+                expected = parse_id(page[-1][0])
+                asked_for = self.page_size + 1
+                self._request(expected, asked_for)
+            self.entries += len(page)
+            if page:
+                yield page
+        self._check()
+
+    def _request(self, start: int, count: int) -> None:
+        bounds = format_id(start), format_id(self.slice.last)
+        self.connection.send(pack("XRANGE", self.slice.stream, *bounds, "COUNT", count))
+
+    def _check(self) -> None:
+        planned = self.slice.entries
+        missing = None if planned is None else planned - self.entries
+        if not self.gaps and not missing:
+            return
+        facts = read_facts(self.connection, self.slice.stream)
+        bounds = f"from {format_id(self.slice.first)} to {format_id(self.slice.last)}"
+        some = "some" if missing is None else f"{missing:,} of {planned:,}"
+        text = f"{self.slice.stream}: {some} entries {bounds}"
+        # Trims take the first entries; XDEL says up to where it has taken some.
+        if self.gaps and facts.max_deleted_id < self.gaps[-1]:
+            now = f"begins at {format_id(facts.first_id)}" if facts.length else "is empty"
+            self.policy.lost(f"{text} were trimmed before they were read; the stream {now} now")
+        elif self.gaps or missing:
+            self.policy.unclear(f"{text} were deleted or trimmed while they were read")
+
+
+def batches(
+    pages: Iterator[list[RawEntry]], decode: Decoder, rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Pages put together to batches of at least `rows`, the last one excepted."""
+    held: list[RawEntry] = []
+    for page in pages:
+        held += page
+        if len(held) >= rows:
+            yield decode(held)
+            held = []
+    if held:
+        yield decode(held)
+
+
+def read_batches(
+    connection: Connection,
+    stream: str,
+    first: int,
+    last: int,
+    *,
+    mode: str = FIELDS_MODE,
+    page_size: int = PAGE_SIZE,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[pa.RecordBatch]:
+    """A range of IDs, both included, as Arrow batches, without Spark.
+
+    `mode`: `fields` or `map`. Raises DataLost if a part was trimmed while it was read.
+    """
+    found = connection.call("XRANGE", stream, format_id(first), format_id(last), "COUNT", 1)
+    if not found:
+        return
+    part = Slice(stream, parse_id(found[0][0]), last)
+    reader = SliceReader(connection, part, LossPolicy(fails=True), page_size)
+    yield from batches(reader.pages(), MODE_DECODERS[mode](stream), batch_rows)

@@ -1,0 +1,127 @@
+"""`rillway replay`: entries of an archive go into a stream, at their old pace or another.
+
+It may be started again at any time with the same arguments: it goes on where it was, and does
+nothing when all is there. Exits with 0, 1 if it cannot go on, 2 for a bad argument, 128 + N if
+signal N came before all was replayed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.arguments import add_range, add_url, positive
+from rillway.pipeline.connection import ConnectionLost, ServerError
+from rillway.pipeline.encoding import UnwritableRow
+from rillway.pipeline.ids import MIN_ID, format_id
+from rillway.pipeline.interruption import Interruption
+from rillway.pipeline.progress import Progress
+from rillway.pipeline.replay.ledger import ReplayRefused
+from rillway.pipeline.replay.pace import AtOnce, Pace, Rate, Speed
+from rillway.pipeline.replay.replayer import Hooks, Replayer
+
+EXPECTED_ERRORS = (
+    ArchiveError,
+    ConnectionLost,
+    OSError,
+    ReplayRefused,
+    ServerError,
+    UnwritableRow,
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Replay. Returns the exit status."""
+    options = parse_options(arguments)
+    try:
+        return run(options)
+    except EXPECTED_ERRORS as error:
+        print(f"rillway replay: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(options: argparse.Namespace) -> int:
+    """Replay what is left to replay, and say what was done."""
+    table = ArchiveTable.open(options.from_archive)
+    if table.end(options.stream) is None:
+        raise ArchiveError(f"{options.from_archive}: {options.stream} is not archived there")
+    what = f"replaying {options.stream} into {options.into}"
+    with Interruption() as interruption, Progress(what) as progress:
+        replayer = Replayer(
+            options.url,
+            table,
+            options.stream,
+            options.into,
+            keeps_ids=options.keep_ids,
+            marks_origin=options.origin,
+            appends=options.append,
+            pace=pace_of(options),
+            hooks=Hooks(progress.set_total, progress.advance, interruption.wait),
+        )
+        done = replayer.run(options.first, options.last)
+        parts = [progress.summary() if done.rows else "nothing was left to replay"]
+    if done.before:
+        parts.append(f"{done.before:,} had been replayed before")
+    if done.last_id != MIN_ID:
+        parts.append(f"replayed up to {format_id(done.last_id)}")
+    if not done.is_complete:
+        parts.append("interrupted: start it again to go on")
+    print(f"{options.into}: " + "; ".join(parts))
+    return 0 if done.is_complete else interruption.exit_status
+
+
+def pace_of(options: argparse.Namespace) -> Pace:
+    if options.speed is not None:
+        return Speed(options.speed)
+    return AtOnce() if options.rate is None else Rate(options.rate)
+
+
+def factor(text: str) -> float:
+    """`10x`, or `10`."""
+    return positive(text.strip().lower().removesuffix("x"))
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway replay",
+        description="Write entries of an archive to a stream, in order and each once. Started "
+        "again with the same arguments, it goes on where it was.",
+    )
+    parser.add_argument(
+        "--from-archive", required=True, metavar="PATH", help="the folder of the archive"
+    )
+    parser.add_argument("--stream", required=True, help="the stream that was archived")
+    parser.add_argument("--into", required=True, metavar="STREAM", help="where the entries go")
+    add_url(parser)
+    add_range(parser)
+    pace = parser.add_mutually_exclusive_group()
+    pace.add_argument(
+        "--speed",
+        type=factor,
+        metavar="10x",
+        help="as far apart as they were, but so many times faster",
+    )
+    pace.add_argument("--rate", type=positive, metavar="N", help="so many entries a second")
+    parser.add_argument(
+        "--keep-ids",
+        action="store_true",
+        help="with their IDs: into a stream of its own only (default: the server makes new ones)",
+    )
+    parser.add_argument(
+        "--origin",
+        action="store_true",
+        help="add the fields _orig_stream and _orig_id to each entry",
+    )
+    parser.add_argument(
+        "--append", action="store_true", help="write behind what a stream has already"
+    )
+    options = parser.parse_args(arguments)
+    if options.keep_ids and options.append:
+        parser.error("--keep-ids needs a stream of its own: it does not go with --append")
+    if options.last < options.first:
+        parser.error("--to is before --from")
+    return options

@@ -1,0 +1,203 @@
+"""How far a replay has come: a string key that is set together with what was written.
+
+It is named after the stream that is written to, so that two replays into one stream find each
+other, and holds what is replayed, how, and up to which ID. Each chunk of entries is one transaction
+with the ledger's next value, and is only run if nobody has changed the ledger since.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from rillway.pipeline.connection import Connection, ServerError, pack
+from rillway.pipeline.facts import as_map
+from rillway.pipeline.ids import MIN_ID, format_id, parse_id
+
+PREFIX = "__replay:"
+
+
+class ReplayRefused(Exception):
+    """The replay would corrupt what is there; the text says how, and what can be done."""
+
+
+WORDS = {
+    "table": "the archive",
+    "stream": "--stream",
+    "first": "--from",
+    "keeps_ids": "--keep-ids",
+    "marks_origin": "--origin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is replayed, and how: a replay that is run again must have the same."""
+
+    table: str  # the archive's own ID
+    stream: str
+    first: int
+    keeps_ids: bool
+    marks_origin: bool
+
+    def differences(self, other: Plan) -> list[str]:
+        """What is not the same, in words of the command line."""
+        mine, theirs = asdict(self), asdict(other)
+        return [word for name, word in WORDS.items() if mine[name] != theirs[name]]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`at`: the last ID of the archive that is replayed; `rows`: how many; `last_written`: the last
+    ID in the stream that was written."""
+
+    at: int = MIN_ID
+    rows: int = 0
+    last_written: int = MIN_ID
+
+
+def key_of(into: str) -> str:
+    """Shares the stream's hash slot."""
+    return f"{PREFIX}{{{into}}}"
+
+
+def encode(plan: Plan, progress: Progress) -> bytes:
+    content = {
+        "table": plan.table,
+        "stream": plan.stream,
+        "from": format_id(plan.first),
+        "ids": "keep" if plan.keeps_ids else "new",
+        "origin": plan.marks_origin,
+        "at": format_id(progress.at),
+        "rows": progress.rows,
+    }
+    if plan.keeps_ids:
+        content["last"] = format_id(progress.last_written)
+    return json.dumps(content, sort_keys=True).encode()
+
+
+def decode(text: bytes) -> tuple[Plan, Progress]:
+    """Raises ReplayRefused for a key that holds something else."""
+    try:
+        content = json.loads(text)
+        plan = Plan(
+            content["table"],
+            content["stream"],
+            parse_id(content["from"]),
+            content["ids"] == "keep",
+            content["origin"],
+        )
+        last = parse_id(content.get("last", "0-0"))
+        return plan, Progress(parse_id(content["at"]), int(content["rows"]), last)
+    except (ValueError, KeyError, TypeError):
+        raise ReplayRefused("the replay's ledger holds something that no replay wrote") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What the server had when the watch began."""
+
+    ledger: bytes | None
+    last_id: int  # of the stream that is written to, 0 if it is missing
+    groups: list[str]
+
+
+class Ledger:
+    """The ledger of one replay, watched from when it is looked at until the next chunk is written.
+
+    With kept IDs the stream is watched as well: it must hold what was replayed and nothing else.
+    """
+
+    def __init__(self, connection: Connection, into: str, plan: Plan, *, appends: bool) -> None:
+        """`appends`: others may have written to the stream. Raises ReplayRefused."""
+        self.key = key_of(into)
+        self._connection = connection
+        self._into = into
+        self._plan = plan
+        self.progress = Progress()
+        self._stored: bytes | None = None
+        connection.send(self._watch_requests())
+        found = self._receive_watched()
+        self._watched: Watched | None = found
+        if found.ledger is not None:
+            self._stored = found.ledger
+            self._go_on(found)
+        elif found.last_id != MIN_ID and (plan.keeps_ids or not appends):
+            hint = "" if plan.keeps_ids else ", or --append to write behind what is there"
+            raise ReplayRefused(f"{into} exists, and no replay made it: use another stream{hint}")
+
+    def _go_on(self, found: Watched) -> None:
+        assert found.ledger is not None
+        before, self.progress = decode(found.ledger)
+        different = self._plan.differences(before)
+        again = f"delete {self._into} and {self.key} to begin again"
+        if different:
+            raise ReplayRefused(
+                f"{self._into} was begun by another replay, with another {', '.join(different)}: "
+                f"use another stream, or {again}"
+            )
+        if found.last_id == MIN_ID and self.progress.rows:
+            raise ReplayRefused(f"{self._into} is gone since it was replayed into: {again}")
+        self._check_unchanged(found)
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups that the stream had at the beginning."""
+        return self._watched.groups if self._watched is not None else []
+
+    def write(self, requests: bytes | memoryview, rows: int, at: int, last_written: int) -> None:
+        """Add a chunk and record it, or do neither. Raises ReplayRefused.
+
+        `last_written`: the last ID that the chunk has in the stream, with kept IDs.
+        """
+        if self._watched is None:
+            self._watched = self._receive_watched()
+        self._check_unchanged(self._watched)
+        following = Progress(at, self.progress.rows + rows, last_written)
+        value = encode(self._plan, following)
+        for data in (pack("MULTI"), requests, pack("SET", self.key, value) + pack("EXEC")):
+            self._connection.send(data)
+        self._connection.send(self._watch_requests())
+        *_, done = [self._connection.receive_any() for _ in range(rows + 3)]
+        self._watched = None
+        failed = done if isinstance(done, ServerError) else None
+        if isinstance(done, list):
+            failed = next((reply for reply in done if isinstance(reply, ServerError)), None)
+        if failed is not None:
+            raise ReplayRefused(f"the server refused an entry: {failed}")
+        if done is None:
+            raise ReplayRefused(f"somebody else writes to {self._into}, or replays into it")
+        self.progress, self._stored = following, value
+
+    def finish(self) -> None:
+        """Receive what is still on its way."""
+        if self._watched is None:
+            self._watched = self._receive_watched()
+
+    def _check_unchanged(self, found: Watched) -> None:
+        if found.ledger != self._stored:
+            raise ReplayRefused(f"somebody else replays into {self._into}")
+        if self._plan.keeps_ids and found.last_id != self.progress.last_written:
+            raise ReplayRefused(
+                f"{self._into} ends at {format_id(found.last_id)} and not at "
+                f"{format_id(self.progress.last_written)}, where the replay had come: somebody "
+                "else has written to it"
+            )
+
+    def _watch_requests(self) -> bytes:
+        keys = [self.key, self._into] if self._plan.keeps_ids else [self.key]
+        requests = [("WATCH", *keys), ("GET", self.key), ("XINFO", "STREAM", self._into)]
+        requests.append(("XINFO", "GROUPS", self._into))
+        return b"".join(pack(*words) for words in requests)
+
+    def _receive_watched(self) -> Watched:
+        self._connection.receive()
+        ledger = self._connection.receive()
+        stream, groups = self._connection.receive_any(), self._connection.receive_any()
+        if isinstance(stream, ServerError) or isinstance(groups, ServerError):
+            if "no such key" not in str(stream):
+                raise ReplayRefused(f"{self._into}: {stream}")
+            return Watched(ledger, MIN_ID, [])
+        last_id = parse_id(as_map(stream)[b"last-generated-id"])
+        names = [as_map(group)[b"name"].decode(errors="replace") for group in groups]
+        return Watched(ledger, last_id, names)

@@ -1,0 +1,66 @@
+"""When the entries of a replay are due: at once, at a rate, or as far apart as they once were."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+# So that a signal is noticed while there is nothing to write.
+MAX_WAIT_SECONDS = 0.25
+# What is due in less than that is waited for as long: fractions of a second are not exact.
+MIN_WAIT_SECONDS = 0.001
+
+
+class Pace(Protocol):
+    """Asked again and again; `seconds` have gone by since the replay began."""
+
+    def due(self, times_ms: Sequence[int], begin: int, sent: int, seconds: float) -> int:
+        """How many of the entries from `begin` on may be written now. `sent`: how many are."""
+        ...
+
+    def wait_seconds(self, time_ms: int, sent: int, seconds: float) -> float:
+        """How long until the next one, which has this time, may be written."""
+        ...
+
+
+class AtOnce:
+    """As fast as it goes."""
+
+    def due(self, times_ms: Sequence[int], begin: int, sent: int, seconds: float) -> int:
+        return len(times_ms) - begin
+
+    def wait_seconds(self, time_ms: int, sent: int, seconds: float) -> float:
+        return 0.0
+
+
+@dataclass(slots=True)
+class Rate:
+    """So many entries a second."""
+
+    entries: float
+
+    def due(self, times_ms: Sequence[int], begin: int, sent: int, seconds: float) -> int:
+        return max(min(int(seconds * self.entries) + 1 - sent, len(times_ms) - begin), 0)
+
+    def wait_seconds(self, time_ms: int, sent: int, seconds: float) -> float:
+        return max(sent / self.entries - seconds, 0.0)
+
+
+@dataclass(slots=True)
+class Speed:
+    """The gaps between the entries' times, `factor` times as short."""
+
+    factor: float
+    first_ms: int | None = None
+
+    def due(self, times_ms: Sequence[int], begin: int, sent: int, seconds: float) -> int:
+        if self.first_ms is None:
+            self.first_ms = times_ms[begin]
+        now_ms = self.first_ms + seconds * 1000 * self.factor
+        return bisect_right(times_ms, now_ms, lo=begin) - begin
+
+    def wait_seconds(self, time_ms: int, sent: int, seconds: float) -> float:
+        assert self.first_ms is not None
+        return max((time_ms - self.first_ms) / 1000 / self.factor - seconds, 0.0)

@@ -1,0 +1,150 @@
+"""From the archive into a stream: in order, at a pace, each entry once however often it is run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from rillway.pipeline.archive.parquet_files import id_at, read_file
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.collector import paused_collector
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.encoding import Encoder, data_of
+from rillway.pipeline.ids import MAX_ID, MIN_ID
+from rillway.pipeline.replay.ledger import Ledger, Plan, ReplayRefused
+from rillway.pipeline.replay.pace import MAX_WAIT_SECONDS, MIN_WAIT_SECONDS, AtOnce, Pace
+from rillway.pipeline.schema import PAIRS
+
+CHUNK_ROWS = 1000
+ORIGIN_STREAM, ORIGIN_ID = b"_orig_stream", b"_orig_id"
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What was done. `before`: how many an earlier run had written."""
+
+    rows: int = 0
+    before: int = 0
+    last_id: int = MIN_ID
+    is_complete: bool = True
+
+
+def wait_uninterrupted(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What is told, and how waiting is done: `wait` returns whether to stop."""
+
+    planned: Callable[[int], None] = lambda rows: None
+    advanced: Callable[[int], None] = lambda rows: None
+    wait: Callable[[float], bool] = wait_uninterrupted
+    clock: Callable[[], float] = time.monotonic
+
+
+class Replayer:
+    """Replays a stream of an archive into a stream of a server."""
+
+    def __init__(
+        self,
+        url: str,
+        table: ArchiveTable,
+        stream: str,
+        into: str,
+        *,
+        keeps_ids: bool = False,
+        marks_origin: bool = False,
+        appends: bool = False,
+        pace: Pace | None = None,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self._url, self._table, self._stream, self._into = url, table, stream, into
+        self._keeps_ids, self._marks_origin = keeps_ids, marks_origin
+        self._appends = appends
+        self._pace = pace or AtOnce()
+        self._hooks = hooks or Hooks()
+
+    def run(self, first: int = MIN_ID, last: int = MAX_ID) -> Replayed:
+        """Entries from `first` to `last`, both included. Raises ReplayRefused, ArchiveError,
+        ServerError and ConnectionLost; what was written until then stays, and is not written again.
+        """
+        plan = Plan(self._table.id, self._stream, first, self._keeps_ids, self._marks_origin)
+        with Connection(self._url) as connection, paused_collector():
+            ledger = Ledger(connection, self._into, plan, appends=self._appends)
+            if self._table.group in ledger.groups:
+                raise ReplayRefused(
+                    f"{self._into} is archived to {self._table.root}: a replay into it would be "
+                    "archived once more"
+                )
+            start = max(first, ledger.progress.at + 1)
+            done = Replayed(before=ledger.progress.rows)
+            files = self._table.files(self._stream, start, last)
+            self._hooks.planned(sum(file.rows for file in files))
+            began = self._hooks.clock()
+            for file in files:
+                for batch in read_file(self._table.root, file, start, last):
+                    if not self._replay(batch, ledger, done, began):
+                        done.is_complete = False
+                        break
+                if not done.is_complete:
+                    break
+            ledger.finish()
+            done.last_id = ledger.progress.at
+            return done
+
+    def _replay(self, batch: pa.RecordBatch, ledger: Ledger, done: Replayed, began: float) -> bool:
+        """One batch at its pace; False if it was interrupted."""
+        hooks, pace = self._hooks, self._pace
+        times_ms = batch.column("ms").to_pylist()
+        position = 0
+        for requests in self._requests(batch):
+            begin, end = position, position + len(requests)
+            while position < end:
+                seconds = hooks.clock() - began
+                due = pace.due(times_ms, position, done.rows, seconds)
+                if not due:
+                    wait = pace.wait_seconds(times_ms[position], done.rows, seconds)
+                    if hooks.wait(min(max(wait, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)):
+                        return False
+                    continue
+                rows = min(due, CHUNK_ROWS, end - position)
+                data = data_of(requests, position - begin, position - begin + rows)
+                position += rows
+                at = id_at(batch, position - 1)
+                ledger.write(data, rows, at, at if self._keeps_ids else MIN_ID)
+                done.rows += rows
+                hooks.advanced(rows)
+                if hooks.wait(0):
+                    return False
+        return True
+
+    def _requests(self, batch: pa.RecordBatch) -> Iterator[pa.BinaryArray]:
+        content = with_origin(batch) if self._marks_origin else batch
+        encoder = Encoder(content.schema, stream=self._into, keeps_ids=self._keeps_ids)
+        yield from encoder.requests(content)
+
+
+def with_origin(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The entries with two more fields: the stream and the ID that they had."""
+    rows = zip(
+        batch.column("fields").to_pylist(),
+        batch.column("stream").to_pylist(),
+        batch.column("id").to_pylist(),
+        strict=True,
+    )
+    fields = [
+        [
+            *pairs,
+            {"name": ORIGIN_STREAM, "value": stream.encode()},
+            {"name": ORIGIN_ID, "value": entry_id.encode()},
+        ]
+        for pairs, stream, entry_id in rows
+    ]
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns["fields"] = pa.array(fields, PAIRS)
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)

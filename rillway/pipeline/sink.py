@@ -1,0 +1,86 @@
+"""Writing streams with Spark: `df.write` and `df.writeStream` of the format `redis-streams`.
+
+Each task writes its own rows (writing.py). Spark may run a task again, so delivery is at least once
+unless `delivery=exactly-once` is asked for, or IDs are kept: then it is once.
+
+Nothing is undone when a job fails: an entry that was added has been seen by consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from rillway.pipeline.encoding import Encoder
+from rillway.pipeline.options import SinkOptions
+from rillway.pipeline.schema import to_arrow
+from rillway.pipeline.writing import EntryWriter
+
+# The local properties by which Spark names a micro-batch to its tasks.
+QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
+ONLY_BATCH = 0
+
+
+@dataclass
+class WrittenEntries(WriterCommitMessage):
+    """What a task wrote."""
+
+    entries: int
+    skipped: int
+
+
+def check_schema(options: SinkOptions, schema: StructType) -> None:
+    """Raises UnwritableRow for a DataFrame that cannot be written, before it is computed."""
+    Encoder(to_arrow(schema), stream=options.stream, keeps_ids=options.keeps_ids)
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Of one job."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        check_schema(options, schema)
+        self.options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenEntries:
+        ledger = None
+        if self.options.exactly_once:
+            assert self.options.write_id is not None
+            ledger = self.options.write_id, _task().partitionId(), ONLY_BATCH
+        written = EntryWriter(self.options, ledger).write(iterator)
+        return WrittenEntries(written.entries, written.skipped)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Of the micro-batches of a query. Its checkpoint names it, unless `writeId` does."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        check_schema(options, schema)
+        self.options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenEntries:
+        ledger = None
+        if self.options.exactly_once:
+            task = _task()
+            writer = self.options.write_id or task.getLocalProperty(QUERY_ID)
+            batch = task.getLocalProperty(BATCH_ID)
+            if writer is None or batch is None:
+                raise RuntimeError("Spark does not say which query and batch this task belongs to")
+            ledger = writer, task.partitionId(), int(batch)
+        written = EntryWriter(self.options, ledger).write(iterator)
+        return WrittenEntries(written.entries, written.skipped)
+
+
+def _task() -> TaskContext:
+    task = TaskContext.get()
+    if task is None:
+        raise RuntimeError("exactly-once is for Spark's tasks: there is none here")
+    return task

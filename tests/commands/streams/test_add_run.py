@@ -1,0 +1,130 @@
+"""commands/streams/add_run.py: a pipeline of XADDs does what they do one after the other."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.registry import COMMANDS
+from commands.streams.add_run import find_run_end
+from server.inprocess import InProcessClient, InProcessServer
+from storage.entry_id import MAX_SEQ
+
+Request = tuple[bytes, ...]
+
+VALUES = st.one_of(
+    st.sampled_from([b"", b"0", b"-5", b"007", b"12345678901234567890"]),
+    st.binary(max_size=12),
+    st.integers(min_value=60, max_value=5000).map(lambda size: b"x" * size),
+)
+PLAIN = st.builds(
+    lambda key, names, values: (
+        b"XADD", key, b"*", *(word for pair in zip(names, values, strict=False) for word in pair)
+    ),
+    st.sampled_from([b"s", b"s", b"s", b"t"]),
+    st.sampled_from([(b"f",), (b"f",), (b"f", b"g%d"), (b"g%d", b"f")]),
+    st.tuples(VALUES, VALUES),
+)  # fmt: skip
+OTHERS = st.sampled_from(
+    [
+        (b"XADD", b"s", b"MAXLEN", b"5", b"*", b"f", b"v"),
+        (b"XADD", b"s", b"1-1", b"f", b"v"),
+        (b"XADD", b"s", b"*", b"f"),
+        (b"xadd", b"s", b"*", b"f", b"v"),
+        (b"XDEL", b"s", b"1700000000000-1"),
+        (b"DEL", b"s"),
+        (b"SET", b"t", b"v"),
+        (b"PEXPIRE", b"s", b"100"),
+        (b"XGROUP", b"CREATE", b"s", b"g", b"$"),
+    ]
+)
+BATCHES = st.lists(
+    st.lists(PLAIN, min_size=1, max_size=30).flatmap(
+        lambda run: st.lists(OTHERS, max_size=2).map(lambda others: [*run, *others])
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def small_nodes(entries: str) -> InProcessServer:
+    return InProcessServer(stream_node_max_entries=entries, stream_node_max_bytes="512")
+
+
+def state_of(server: InProcessServer) -> list[object]:
+    """All that clients, files and statistics can tell of the data."""
+    client = server.connect()
+    shown: list[object] = [
+        client.execute(*words.split())
+        for words in ("XINFO STREAM s", "XINFO STREAM s FULL COUNT 0", "XRANGE s - +", "TYPE t")
+    ]
+    calls = server.instance.stats.of(COMMANDS[b"xadd"]).calls
+    return [*shown, server.propagated, server.instance.dirty, calls]
+
+
+@given(batches=BATCHES, node_entries=st.sampled_from(["0", "3", "100"]))
+def test_the_replies_and_the_data_are_those_of_single_requests(
+    batches: list[list[Request]], node_entries: str
+) -> None:
+    together, alone = small_nodes(node_entries), small_nodes(node_entries)
+    at_once, one_by_one = together.connect(), alone.connect()
+    for batch in batches:
+        assert at_once.pipeline(*batch) == b"".join(one_by_one.execute(*words) for words in batch)
+        together.advance(7)
+        alone.advance(7)
+    assert state_of(together) == state_of(alone)
+
+
+def xadds(count: int) -> list[Request]:
+    return [(b"XADD", b"s", b"*", b"f", b"%d" % number) for number in range(count)]
+
+
+def is_taken_at_once(client: InProcessClient) -> bool:
+    """Whether a pipeline of plain XADDs to a stream that is there goes as a whole."""
+    client.execute("XADD", "s", "*", "f", "v")
+    requests = [list(request) for request in xadds(8)]
+    return client.server.dispatcher.execute_run(client.state, requests, 0) == 8
+
+
+def test_a_pipeline_is_taken_at_once() -> None:
+    assert is_taken_at_once(InProcessServer().connect())
+
+
+def test_who_is_told_of_single_changes_gets_each() -> None:
+    observed = InProcessServer(notify_keyspace_events="KEA")
+    assert not is_taken_at_once(observed.connect())
+    watched = InProcessServer()
+    watched.connect().execute("WATCH", "s")
+    assert not is_taken_at_once(watched.connect())
+    monitored = InProcessServer()
+    monitored.connect().execute("MONITOR")
+    assert not is_taken_at_once(monitored.connect())
+    logged = InProcessServer(slowlog_log_slower_than="0")
+    assert not is_taken_at_once(logged.connect())
+
+
+def test_a_waiter_gets_the_whole_run() -> None:
+    server = InProcessServer()
+    reader, writer = server.connect(), server.connect()
+    writer.execute("XADD", "s", "*", "f", "v")
+    reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    writer.pipeline(*xadds(6))
+    assert reader.received().count(b"$1\r\nf\r\n") == 6
+
+
+def test_ids_that_leave_the_millisecond_are_chosen_one_by_one() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("XADD", "s", f"{server.now_ms}-{MAX_SEQ - 2}", "f", "v")
+    client.pipeline(*xadds(5))
+    last = client.execute("XREVRANGE", "s", "+", "-", "COUNT", "1")
+    assert b"%d-2\r\n" % (server.now_ms + 1) in last
+
+
+def test_a_run_ends_where_a_request_is_another_one() -> None:
+    requests = [list(request) for request in xadds(6)]
+    assert find_run_end(requests, 0) == 6
+    assert find_run_end(requests, 3) == 3  # too short
+    assert find_run_end([*requests[:4], [b"PING"], *requests], 0) == 4
+    assert find_run_end([[b"XADD", b"s", b"*", b"f"]] * 6, 0) == 0  # a word is missing
+    assert find_run_end([[b"PING"]] * 6, 0) == 0

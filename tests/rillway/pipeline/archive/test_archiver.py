@@ -1,0 +1,254 @@
+"""From a stream to the table and out of the stream, with real servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from rillway.pipeline.archive.archiver import Hooks
+from rillway.pipeline.archive.lease import Lease, LeaseLost, LeaseTaken
+from rillway.pipeline.archive.parquet_files import ArchivedFile, WriteTask, write_slice
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.ids import parse_id
+from rillway.pipeline.loss import DataLost
+from rillway.pipeline.offsets import Position
+from tests.rillway.pipeline.archive.scene import (
+    DAY_MS,
+    STREAM,
+    add,
+    add_many,
+    archive,
+    archived_ids,
+    live_ids,
+)
+
+
+class Crash(Exception):
+    """What a failpoint raises."""
+
+
+def failing_at(point: str, occurrence: int = 1) -> Hooks:
+    seen: list[str] = []
+
+    def reached(name: str) -> None:
+        seen.append(name)
+        if name == point and seen.count(point) == occurrence:
+            raise Crash(point)
+
+    return Hooks(reached=reached)
+
+
+def doing(point: str, action: Callable[[], object]) -> Hooks:
+    """Does something once, when a step is reached."""
+    done: list[bool] = []
+
+    def reached(name: str) -> None:
+        if name == point and not done:
+            done.append(True)
+            action()
+
+    return Hooks(reached=reached)
+
+
+def test_what_is_archived_leaves_the_stream(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 10)
+    report = archive(link, table)
+    assert (report.archived, report.trimmed, report.remaining) == (10, 10, 0)
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 11)]
+    assert table.end(STREAM) == Position(parse_id("10-0"), 10)
+    assert live_ids(link) == []
+
+
+def test_the_next_round_begins_behind_the_last(link: Connection, table: ArchiveTable) -> None:
+    for first in (1, 11, 21):
+        add_many(link, 10, first)
+        assert archive(link, table, TrimRules(keep_ms=5)).archived == 10
+    assert archive(link, table).archived == 0
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 31)]
+
+
+def test_entries_of_several_days_are_in_files_of_their_own(
+    link: Connection, table: ArchiveTable
+) -> None:
+    add(link, "1-0", f"{DAY_MS - 1}-0", f"{DAY_MS}-0", f"{2 * DAY_MS}-5")
+    archive(link, table)
+    assert [(file.date.day, file.rows) for file in table.files(STREAM)] == [(1, 2), (2, 1), (3, 1)]
+
+
+def test_a_batch_is_committed_before_the_next_one(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 25)
+    with pytest.raises(Crash):
+        archive(link, table, hooks=failing_at("written", 3), batch_entries=10)
+    table.refresh()
+    assert table.end(STREAM) == Position(parse_id("20-0"), 20)
+    assert archive(link, table, batch_entries=10).archived == 5
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 26)]
+
+
+@pytest.mark.parametrize("point", ["planned", "written", "committed", "placed", "trimmed"])
+def test_a_crash_at_any_step_loses_and_doubles_nothing(
+    link: Connection, table: ArchiveTable, point: str
+) -> None:
+    add_many(link, 10)
+    with pytest.raises(Crash):
+        archive(link, table, hooks=failing_at(point))
+    add_many(link, 10, 11)
+    archive(link, ArchiveTable.open(table.root))
+    table.refresh()
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 21)]
+
+
+def test_the_group_shows_how_far_it_is(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 10)
+    archive(link, table, TrimRules(keep_ms=100))
+    add_many(link, 3, 11)
+    [group] = link.call("XINFO", "GROUPS", STREAM)
+    info = dict(zip(group[::2], group[1::2], strict=True))
+    assert info[b"name"].decode() == table.group
+    assert (info[b"last-delivered-id"], info[b"lag"], info[b"pending"]) == (b"10-0", 3, 0)
+
+
+def test_two_archives_of_a_stream_wait_for_each_other(
+    link: Connection, table: ArchiveTable, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = ArchiveTable.open_or_create(tmp_path_factory.mktemp("other") / "archive")
+    add_many(link, 10)
+    archive(link, other, trims=False)
+    add_many(link, 10, 11)
+    assert archive(link, table).trimmed == 10
+    archive(link, other)
+    assert archived_ids(other) == archived_ids(table) == [f"{n}-0" for n in range(1, 21)]
+
+
+def test_an_interruption_ends_behind_a_batch(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 30)
+    done: list[int] = []
+    hooks = Hooks(advanced=done.append, is_interrupted=lambda: bool(done))
+    report = archive(link, table, hooks=hooks, batch_entries=10)
+    assert (report.archived, report.is_complete, report.remaining) == (10, False, 20)
+
+
+# -- loss -----------------------------------------------------------------------------------------
+
+
+def test_entries_that_were_trimmed_first_are_told_with_numbers(
+    link: Connection, table: ArchiveTable
+) -> None:
+    add_many(link, 10)
+    archive(link, table)
+    add_many(link, 10, 11)
+    link.call("XTRIM", STREAM, "MAXLEN", 4)
+    with pytest.raises(DataLost, match=r"6 entries .*--accept-loss"):
+        archive(link, table)
+    assert live_ids(link) == ["17-0", "18-0", "19-0", "20-0"]
+    report = archive(link, table, accepts_loss=True)
+    assert report.archived == 4
+    assert "6 entries" in " ".join(report.notes)
+    assert archive(link, table).notes == []
+
+
+def test_a_stream_that_was_made_anew_is_noticed(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 10)
+    archive(link, table)
+    link.call("DEL", STREAM)
+    add_many(link, 3)
+    with pytest.raises(DataLost, match="made anew"):
+        archive(link, table)
+
+
+def test_deleted_entries_are_no_loss(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 10)
+    archive(link, table)
+    add_many(link, 10, 11)
+    link.call("XDEL", STREAM, "11-0", "15-0", "20-0")
+    assert archive(link, table).archived == 7
+    add_many(link, 5, 21)
+    assert archive(link, table).archived == 5
+    assert archive(link, table).notes == []
+
+
+def test_what_had_gone_before_the_first_round_is_a_note(
+    link: Connection, table: ArchiveTable
+) -> None:
+    add_many(link, 10)
+    link.call("XTRIM", STREAM, "MAXLEN", 4)
+    [note] = archive(link, table).notes
+    assert "6 entries had been trimmed or deleted before" in note
+
+
+def test_a_trim_during_a_batch_is_noticed(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 10)
+    hooks = doing("planned", lambda: link.call("XTRIM", STREAM, "MAXLEN", 4))
+    with pytest.raises(DataLost):
+        archive(link, table, hooks=hooks)
+    assert table.end(STREAM) is None
+
+
+def test_a_file_that_is_not_what_was_written_is_not_committed(
+    redis_link: Connection, table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(task: WriteTask) -> list[ArchivedFile]:
+        files = write_slice(task)
+        other = write_slice(WriteTask(task.url, task.root, task.slice))
+        (table.root / files[0].path).unlink()
+        (table.root / other[0].path).rename(table.root / files[0].path)
+        from dataclasses import replace
+
+        return [replace(files[0], rows=files[0].rows - 1)]
+
+    add_many(redis_link, 10)
+    monkeypatch.setattr("rillway.pipeline.archive.engine.write_slice", short)
+    with pytest.raises(ArchiveError, match="not what was written"):
+        archive(redis_link, table)
+    assert table.end(STREAM) is None
+
+
+# -- two archivers --------------------------------------------------------------------------------
+
+
+def lease_key(table: ArchiveTable) -> str:
+    return f"{table.group}:lease:{{{STREAM}}}"
+
+
+def test_a_second_archiver_is_refused(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 10)
+    with Lease(link.url, lease_key(table), "archiving"), pytest.raises(LeaseTaken):
+        archive(link, table)
+
+
+def test_a_lost_lease_stops_before_the_commit(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 10)
+    with pytest.raises(LeaseLost):
+        archive(link, table, hooks=doing("written", lambda: link.call("DEL", lease_key(table))))
+    table.refresh()
+    assert table.end(STREAM) is None
+    assert len(live_ids(link)) == 10
+
+
+def test_of_two_that_believe_to_hold_the_lease_one_commits(
+    link: Connection, table: ArchiveTable
+) -> None:
+    add_many(link, 10)
+    other = ArchiveTable.open(table.root)
+
+    def steal() -> None:
+        # The other one comes, archives everything, and leaves the lease as it was.
+        token = link.call("GET", lease_key(table))
+        link.call("DEL", lease_key(table))
+        archive(link, other)
+        link.call("SET", lease_key(table), token)
+
+    with pytest.raises(ArchiveError, match="somebody else has archived"):
+        archive(link, table, hooks=doing("written", steal))
+    table.refresh()
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 11)]
+
+
+def test_a_compaction_meanwhile_is_no_obstacle(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 10)
+    other = ArchiveTable.open(table.root)
+    hooks = doing("written", lambda: other.append("payments", Position(5, 1), [], {}))
+    assert archive(link, table, hooks=hooks).archived == 10

@@ -1,0 +1,114 @@
+"""`rillway archive` as a person uses it, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rillway.pipeline.archive.command import main, parse_archive_options
+from rillway.pipeline.connection import Connection
+from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
+
+
+@pytest.fixture
+def words(link: Connection, tmp_path: Path) -> list[str]:
+    path = str(tmp_path / "archive")
+    return ["--stream", STREAM, "--to", path, "--url", link.url, "--engine", "local"]
+
+
+def test_it_says_what_it_did(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_many(link, 20)
+    link.call("XGROUP", "CREATE", STREAM, "slow", "12-0")
+    assert main([*words, "--keep", "0"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("orders: 20 archived in 1 batches, ")
+    assert printed.out.endswith(
+        "12 trimmed; 8 in memory; archived up to 20-0; held up by slow:unread\n"
+    )
+    assert "the group slow holds up the trim at 12-1" in printed.err
+    assert main([*words, "--keep", "0", "--ignore-group", "slow"]) == 0
+    assert capsys.readouterr().out == (
+        "orders: 0 archived; 8 trimmed; 0 in memory; archived up to 20-0\n"
+    )
+
+
+def test_ten_minutes_are_kept_unless_it_is_told_otherwise(
+    link: Connection, words: list[str]
+) -> None:
+    add(link, "1-0", "500000-0", "1000000-0")
+    assert main(words) == 0
+    assert live_ids(link) == ["500000-0", "1000000-0"]
+    assert main([*words, "--no-trim", "--keep", "0"]) == 0
+    assert len(live_ids(link)) == 2
+
+
+def test_loss_is_an_error_that_says_how_to_go_on(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_many(link, 5)
+    assert main(words) == 0
+    add_many(link, 5, 11)
+    link.call("XTRIM", STREAM, "MAXLEN", 2)
+    capsys.readouterr()
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "3 entries" in error and "--accept-loss" in error
+    assert main([*words, "--accept-loss"]) == 0
+
+
+def test_days_are_compacted_expired_and_told(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for n in range(3):
+        add(link, f"{n + 1}-0")
+        assert main(words) == 0
+    add(link, f"{DAY_MS}-0", f"{2 * DAY_MS}-0")
+    assert main(words) == 0
+    at = words[2:4]
+    capsys.readouterr()
+    assert main(["compact", *at]) == 0
+    assert capsys.readouterr().out.startswith("3 files became 1; 3 rows, ")
+    assert main(["expire", *at, "--before", "1970-01-02"]) == 0
+    assert capsys.readouterr().out.startswith("3 rows from before 1970-01-02 removed, 1 files")
+    assert main(["status", *at, "--url", link.url]) == 0
+    status = capsys.readouterr().out
+    assert status.startswith("orders: 2 entries in 2 files, ")
+    assert "1970-01-02 to 1970-01-03" in status and "0 not archived yet" in status
+
+
+def test_a_server_that_is_not_there_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = "redis://:secret@127.0.0.1:1"
+    words = ["--stream", "s", "--to", str(tmp_path / "a"), "--url", url, "--engine", "local"]
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "secret" not in error
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--stream", "s"],
+        ["--stream", "s", "--to", "p", "--every", "soon"],
+        ["--stream", "s", "--to", "p", "--every", "5m", "--once"],
+        ["--stream", "s", "--to", "p", "--batch", "0"],
+        ["--stream", "s", "--to", "p", "--keep", "x"],
+    ],
+)
+def test_bad_arguments_are_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+
+
+def test_a_stream_that_is_named_twice_is_archived_once() -> None:
+    options = parse_archive_options(
+        ["--stream", "a", "--stream", "b", "--stream", "a", "--to", "p"]
+    )
+    assert options.stream == ["a", "b"]
+    assert options.keep == 600

@@ -1,0 +1,163 @@
+"""Whatever happens: archived and live together are what was produced, each once; and nothing that a
+group still needs is trimmed."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from rillway.pipeline.archive.archiver import Hooks
+from rillway.pipeline.archive.maintenance import compact
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.history import open_history
+from rillway.pipeline.ids import MIN_ID, format_id, parse_id
+from tests.rillway.pipeline.archive.scene import (
+    DAY_MS,
+    STREAM,
+    archive,
+    archived_ids,
+    live_ids,
+    texts,
+)
+
+STEPS = ["planned", "written", "committed", "placed", "trimmed"]
+GROUPS = ["billing", "shipping"]
+
+
+class Crash(Exception):
+    """The archiver ends where it is."""
+
+
+class Pipeline(RuleBasedStateMachine):
+    """Producers, consumers and an archiver that crashes, and what must hold between their steps."""
+
+    url = ""
+
+    @initialize()
+    def begin(self) -> None:
+        self.connection = Connection(self.url)
+        self.connection.call("FLUSHALL")
+        self.folder = tempfile.TemporaryDirectory(prefix="rillway-archive-")
+        self.table = ArchiveTable.open_or_create(Path(self.folder.name) / "archive")
+        self.produced: list[str] = []
+        self.deleted: set[str] = set()  # before they were archived
+        self.last_ms = 1
+
+    @rule(count=st.integers(1, 8), gap_ms=st.sampled_from([0, 1, 1000, DAY_MS]))
+    def produce(self, count: int, gap_ms: int) -> None:
+        for _ in range(count):
+            entry_id = self.connection.call("XADD", STREAM, f"{self.last_ms}-*", "n", 1)
+            self.produced.append(entry_id.decode())
+        self.last_ms += gap_ms
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        present = live_ids(self.connection)
+        if not present:
+            return
+        entry_id = data.draw(st.sampled_from(present))
+        self.connection.call("XDEL", STREAM, entry_id)
+        if parse_id(entry_id) > self.end:
+            self.deleted.add(entry_id)
+
+    @rule(group=st.sampled_from(GROUPS), count=st.integers(1, 10))
+    def read(self, group: str, count: int) -> None:
+        self.connection.call_all([("XGROUP", "CREATE", STREAM, group, "0", "MKSTREAM")])
+        words = ("XREADGROUP", "GROUP", group, "c", "COUNT", count, "STREAMS", STREAM, ">")
+        self.connection.call(*words)
+
+    @rule(group=st.sampled_from(GROUPS), share=st.sampled_from([1, 2, 3]))
+    def acknowledge(self, group: str, share: int) -> None:
+        ids = self.pending(group)[::share]
+        if ids:
+            self.connection.call("XACK", STREAM, group, *ids)
+
+    @rule(
+        batch=st.integers(1, 20),
+        keep_ms=st.sampled_from([0, 0, 1000]),
+        crash=st.none() | st.tuples(st.sampled_from(STEPS), st.integers(1, 3)),
+    )
+    def archive(self, batch: int, keep_ms: int, crash: tuple[str, int] | None) -> None:
+        seen: list[str] = []
+
+        def reached(step: str) -> None:
+            seen.append(step)
+            if crash is not None and (step, seen.count(step)) == crash:
+                raise Crash
+
+        needed = self.needed()
+        hooks, rules = Hooks(reached=reached), TrimRules(keep_ms=keep_ms)
+        try:
+            archive(self.connection, self.table, rules, hooks, batch_entries=batch)
+        except Crash:
+            self.table = ArchiveTable.open(self.table.root)
+        self.table.refresh()
+        assert needed <= set(live_ids(self.connection)), "what a group needs was trimmed"
+
+    @rule()
+    def compact(self) -> None:
+        compact(self.table, self.table.streams())
+
+    @invariant()
+    def each_entry_is_there_once(self) -> None:
+        archived = archived_ids(self.table)
+        later = [entry for entry in live_ids(self.connection) if parse_id(entry) > self.end]
+        expected = [entry_id for entry_id in self.produced if entry_id not in self.deleted]
+        assert archived + later == expected
+
+    @rule()
+    def query(self) -> None:
+        with open_history(self.connection.url, STREAM, self.table.root) as history:
+            found = [i for batch in history.batches() for i in batch.column("id").to_pylist()]
+        assert found == [entry_id for entry_id in self.produced if entry_id not in self.deleted]
+
+    @property
+    def end(self) -> int:
+        end = self.table.end(STREAM)
+        return MIN_ID if end is None else end.id
+
+    def pending(self, group: str) -> list[str]:
+        reply = self.connection.call_all([("XPENDING", STREAM, group, "-", "+", 1000)])[0]
+        return [] if isinstance(reply, Exception) else texts(entry[0] for entry in reply)
+
+    def needed(self) -> set[str]:
+        """What a group was not given or has not acknowledged, of what is there."""
+        reply = self.connection.call_all([("XINFO", "GROUPS", STREAM)])[0]
+        found: set[str] = set()
+        for group in [] if isinstance(reply, Exception) else reply:
+            if group[1].decode() in GROUPS:
+                info = dict(zip(group[::2], group[1::2], strict=True))
+                after = format_id(parse_id(info[b"last-delivered-id"]) + 1)
+                unread = self.connection.call("XRANGE", STREAM, after, "+")
+                found |= set(texts(entry[0] for entry in unread)) | set(
+                    self.pending(info[b"name"].decode())
+                )
+        return found & set(live_ids(self.connection))
+
+    def teardown(self) -> None:
+        if hasattr(self, "connection"):
+            self.connection.close()
+            self.folder.cleanup()
+
+
+@pytest.mark.integration
+def test_archived_and_live_are_what_was_produced(link: Connection) -> None:
+    class OnThisServer(Pipeline):
+        url = link.url
+
+    run_state_machine_as_test(
+        OnThisServer, settings=settings(max_examples=25, stateful_step_count=25)
+    )

@@ -1,0 +1,91 @@
+"""The table and its log, without a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rillway.pipeline.archive.parquet_files import ArchivedFile, write_files
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.decoding import fields_decoder
+from rillway.pipeline.ids import MAX_SEQ, parse_id
+from rillway.pipeline.offsets import Position
+
+STREAM = "a/b c%"
+
+
+def write(table: ArchiveTable, *ids: str) -> list[ArchivedFile]:
+    entries = [[entry_id.encode(), [b"n", b"1"]] for entry_id in ids]
+    return write_files(table.root, STREAM, iter([fields_decoder(STREAM)(entries)]))
+
+
+def append(table: ArchiveTable, end: str, n: int | None, *ids: str) -> None:
+    files = write(table, *ids) if ids else []
+    table.append(STREAM, Position(parse_id(end), n), files, {})
+
+
+def test_a_commit_names_files_and_end_at_once(table: ArchiveTable) -> None:
+    assert table.end(STREAM) is None
+    append(table, "5-7", 12, "5-0", "5-7")
+    again = ArchiveTable.open(table.root)
+    assert again.end(STREAM) == Position(parse_id("5-7"), 12)
+    assert [(file.rows, file.first_id, file.last_id) for file in again.files(STREAM)] == [
+        (2, parse_id("5-0"), parse_id("5-7"))
+    ]
+    assert (again.root / again.files(STREAM)[0].path).is_file()
+    assert again.streams() == [STREAM]
+
+
+def test_ends_have_64_bits_and_their_count_may_be_unknown(table: ArchiveTable) -> None:
+    end = f"{MAX_SEQ}-{MAX_SEQ}"
+    append(table, end, None)
+    assert table.end(STREAM) == Position(parse_id(end), None)
+
+
+def test_an_end_may_move_without_files(table: ArchiveTable) -> None:
+    append(table, "5-0", 1, "5-0")
+    append(table, "9-0", 4)
+    assert table.end(STREAM) == Position(parse_id("9-0"), 4)
+    assert len(table.files(STREAM)) == 1
+
+
+def test_who_commits_second_has_a_conflict(table: ArchiveTable) -> None:
+    other = ArchiveTable.open(table.root)
+    append(table, "5-0", 1, "5-0")
+    with pytest.raises(CommitConflict):
+        append(other, "5-0", 1, "5-0")
+    other.refresh()
+    assert sum(file.rows for file in other.files(STREAM)) == 1
+
+
+def test_files_are_in_the_order_of_their_ids(table: ArchiveTable) -> None:
+    for end in ("5-0", "5-1", "5-2", "10-0", "200-0"):
+        append(table, end, 1, end)
+    assert [file.first_id for file in table.files(STREAM)] == [
+        parse_id(text) for text in ("5-0", "5-1", "5-2", "10-0", "200-0")
+    ]
+
+
+def test_only_files_of_a_range_are_named(table: ArchiveTable) -> None:
+    append(table, "10-0", 2, "5-0", "10-0")
+    append(table, "30-0", 4, "20-0", "30-0")
+    assert [file.rows for file in table.files(STREAM, parse_id("11-0"), parse_id("25-0"))] == [2]
+    assert table.files(STREAM, parse_id("40-0")) == []
+    assert table.files("other") == []
+
+
+def test_two_archives_have_groups_of_their_own(tmp_path: Path) -> None:
+    groups = {ArchiveTable.open_or_create(tmp_path / name).group for name in "ab"}
+    assert len(groups) == 2
+    assert all(group.startswith("__archive:") for group in groups)
+
+
+def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="there is no archive"):
+        ArchiveTable.open(tmp_path / "nothing")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ArchiveError, match="not empty, and no archive"):
+        ArchiveTable.open_or_create(tmp_path)
+    with pytest.raises(ArchiveError):
+        ArchiveTable.open_or_create(tmp_path / "file")

@@ -1,0 +1,168 @@
+"""Trims that pass nothing a group needs, with real servers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from rillway.pipeline.archive import trim as trim_module
+from rillway.pipeline.archive.groups import Group
+from rillway.pipeline.archive.pins import Pin, PinLost
+from rillway.pipeline.archive.trim import Trimmed, Trimmer, TrimRules
+from rillway.pipeline.capabilities import Capabilities
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.ids import format_id, parse_id
+from tests.rillway.pipeline.archive.scene import STREAM, add_many, live_ids
+
+
+def trim(connection: Connection, archived: str, rules: TrimRules | None = None) -> Trimmed:
+    return Trimmer(connection, rules or TrimRules()).trim(STREAM, parse_id(archived))
+
+
+@pytest.fixture
+def without_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that has neither ACKED nor scripts."""
+    monkeypatch.setattr(Capabilities, "has_command", lambda self, name: False)
+    monkeypatch.setattr(Capabilities, "has_option", lambda self, name, option: False)
+
+
+def test_without_groups_all_that_is_archived_goes(link: Connection) -> None:
+    add_many(link, 10)
+    assert trim(link, "7-0").removed == 7
+    assert live_ids(link) == ["8-0", "9-0", "10-0"]
+
+
+def test_what_is_pending_or_unread_stays(link: Connection) -> None:
+    add_many(link, 10)
+    link.call("XGROUP", "CREATE", STREAM, "g", "0")
+    link.call("XREADGROUP", "GROUP", "g", "c", "COUNT", 6, "STREAMS", STREAM, ">")
+    link.call("XACK", STREAM, "g", "1-0", "2-0", "4-0")
+    trimmed = trim(link, "10-0")
+    left = live_ids(link)
+    assert {"3-0", "5-0", "6-0", "7-0", "8-0", "9-0", "10-0"} <= set(left)
+    assert "1-0" not in left and "2-0" not in left
+    [holdup] = trimmed.holdups
+    assert holdup.label == "g:pending"
+    assert (format_id(holdup.first_needed), holdup.pending, holdup.unread) == ("3-0", 3, 4)
+    assert "the group g holds up the trim at 3-0" in holdup.sentence()
+
+
+def test_a_group_that_has_read_nothing_holds_everything(link: Connection) -> None:
+    add_many(link, 10)
+    link.call("XGROUP", "CREATE", STREAM, "g", "0")
+    trimmed = trim(link, "10-0")
+    assert trimmed.removed == 0
+    assert [holdup.label for holdup in trimmed.holdups] == ["g:unread"]
+
+
+def test_groups_are_ignored_by_name(link: Connection) -> None:
+    add_many(link, 10)
+    for name in ("dead", "alive"):
+        link.call("XGROUP", "CREATE", STREAM, name, "0" if name == "dead" else "4-0")
+    rules = TrimRules(ignored_groups=frozenset(["dead"]))
+    assert trim(link, "10-0", rules).removed == 4
+    assert live_ids(link)[0] == "5-0"
+
+
+def test_groups_are_ignored_once_all_their_consumers_are_idle(link: Connection) -> None:
+    add_many(link, 4)
+    link.call("XGROUP", "CREATE", STREAM, "g", "0")
+    link.call("XREADGROUP", "GROUP", "g", "c", "COUNT", 1, "STREAMS", STREAM, ">")
+    assert trim(link, "4-0", TrimRules(group_max_idle_ms=60_000)).removed == 0
+    assert trim(link, "4-0", TrimRules(group_max_idle_ms=-1)).removed == 4
+
+
+def test_a_group_without_consumers_is_never_idle(link: Connection) -> None:
+    add_many(link, 4)
+    link.call("XGROUP", "CREATE", STREAM, "g", "0")
+    assert trim(link, "4-0", TrimRules(group_max_idle_ms=-1)).removed == 0
+
+
+def test_the_newest_time_is_kept(link: Connection) -> None:
+    add_many(link, 10)
+    assert trim(link, "10-0", TrimRules(keep_ms=3)).removed == 6
+
+
+@pytest.mark.usefixtures("without_scripts")
+def test_watch_does_the_same(link: Connection) -> None:
+    add_many(link, 10)
+    link.call("XGROUP", "CREATE", STREAM, "g", "6-0")
+    trimmed = trim(link, "10-0")
+    assert (trimmed.by, trimmed.removed) == ("WATCH", 6)
+
+
+def test_a_group_made_between_check_and_trim_is_respected(
+    redis_link: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_many(redis_link, 10)
+    words = ("XGROUP", "CREATE", STREAM, "late", "2-0")
+    after_the_first_check(monkeypatch, redis_link, *words)
+    assert trim(redis_link, "10-0").removed == 2
+    assert live_ids(redis_link)[0] == "3-0"
+
+
+@pytest.mark.usefixtures("without_scripts")
+def test_a_stream_that_has_changed_under_watch_is_looked_at_again(
+    link: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_many(link, 10)
+    checks = after_the_first_check(monkeypatch, link, "XADD", STREAM, "11-0", "n", "1")
+    assert trim(link, "10-0").removed == 10
+    assert len(checks) == 2
+
+
+def after_the_first_check(
+    monkeypatch: pytest.MonkeyPatch, link: Connection, *words: str
+) -> list[int]:
+    """Somebody else's request comes between check and trim; returns the checks, as they come."""
+    real = trim_module.floor_of
+    checks: list[int] = []
+
+    def floor_of(groups: list[Group], goal: int, ignored: Collection[str]) -> int:
+        checks.append(real(groups, goal, ignored))
+        if len(checks) == 1:
+            with Connection(link.url) as other:
+                other.call(*words)
+        return checks[-1]
+
+    monkeypatch.setattr(trim_module, "floor_of", floor_of)
+    return checks
+
+
+def test_scripts_compare_ids_of_64_bits(redis_link: Connection) -> None:
+    ids = ["9007199254740993-18446744073709551613", "9007199254740993-18446744073709551614"]
+    for entry_id in ids:
+        redis_link.call("XADD", STREAM, entry_id, "n", 1)
+    redis_link.call("XGROUP", "CREATE", STREAM, "g", ids[0])
+    assert trim(redis_link, ids[1]).removed == 1
+    assert live_ids(redis_link) == ids[1:]
+
+
+def test_a_pin_holds_what_comes_after_it_until_it_is_released(link: Connection) -> None:
+    add_many(link, 10)
+    pin = Pin(link.url, STREAM, parse_id("4-0"))
+    assert trim(link, "10-0").removed == 4
+    pin.release()
+    assert trim(link, "10-0").removed == 6
+
+
+def test_a_pin_whose_time_is_over_is_dropped(link: Connection) -> None:
+    add_many(link, 10)
+    link.call("XGROUP", "CREATE", STREAM, "__pin:1000:abc", "0")
+    link.call("XGROUP", "CREATE", STREAM, "__pin:not-ours", "8-0")
+    assert trim(link, "10-0").removed == 8
+
+
+def test_a_pin_that_somebody_removed_is_missed(redis_link: Connection) -> None:
+    add_many(redis_link, 1)
+    pin = Pin(redis_link.url, STREAM, 0)
+    [group] = redis_link.call("XINFO", "GROUPS", STREAM)
+    redis_link.call("XGROUP", "DESTROY", STREAM, group[1])
+    with pytest.raises(PinLost):
+        pin.release()
+
+
+def test_a_stream_that_is_not_there_is_no_problem(link: Connection) -> None:
+    assert trim(link, "7-0").removed == 0
+    Pin(link.url, STREAM, 0).release()

@@ -1,0 +1,136 @@
+"""`rillway dead-letters`: what it is told, and what it says."""
+
+from __future__ import annotations
+
+import os
+import signal
+from threading import Timer
+
+import pytest
+
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.dead_letters.command import loss, main, summary
+from rillway.pipeline.dead_letters.mover import Report
+from rillway.pipeline.ids import make_id
+from tests.rillway.pipeline.group_scene import deliver_again, pending_ids, pending_stream
+from tests.rillway.pipeline.scene import stream_ids
+
+pytestmark = pytest.mark.integration
+
+
+def run(link: Connection, *arguments: str) -> int:
+    return main(
+        ["--url", link.url, "--stream", "s", "--to", "dead", "--more-than", "3", *arguments]
+    )
+
+
+@pytest.fixture
+def stream(link: Connection) -> Connection:
+    """2 and 5 of ten were delivered five times, and 5 is gone."""
+    pending_stream(link, count=10)
+    deliver_again(link, ["2-0", "5-0"], 5, idle_ms=60_000)
+    link.call("XDEL", "s", "5-0")
+    return link
+
+
+def test_it_says_what_it_did(stream: Connection, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(stream) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "s/g: 1 moved to dead; 1 lost\n"
+    assert "s/g: lost, deleted or trimmed while pending: 5-0 (they stay pending" in shown.err
+    assert run(stream, "--drop-missing") == 0
+    assert capsys.readouterr().out == ("s/g: 0 moved to dead; 1 lost; 1 of them acknowledged\n")
+    assert len(pending_ids(stream)) == 8
+
+
+def test_a_dry_run_shows_what_would_be_moved(
+    stream: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(stream, "--dry-run") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "s/g: 2 would be moved"
+    assert [line.split()[:3] for line in lines[3:]] == [["2-0", "c", "5"], ["5-0", "c", "5"]]
+    assert lines[4].endswith("lost")
+    assert len(pending_ids(stream)) == 10 and stream.call("EXISTS", "dead") == 0
+
+
+def test_all_groups_are_looked_at_unless_some_are_named(
+    stream: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream.call("XGROUP", "CREATE", "s", "h", "$")
+    run(stream, "--group", "h")
+    assert capsys.readouterr().out == "s/h: 0 moved to dead\n"
+    run(stream)
+    assert [line[:4] for line in capsys.readouterr().out.splitlines()] == ["s/g:", "s/h:"]
+
+
+def test_only_what_is_idle_is_moved(stream: Connection, capsys: pytest.CaptureFixture[str]) -> None:
+    run(stream, "--idle", "10m")
+    run(stream, "--idle", "30s")
+    assert capsys.readouterr().out.splitlines() == [
+        "s/g: 0 moved to dead",
+        "s/g: 1 moved to dead; 1 lost",
+    ]
+
+
+def test_it_goes_on_until_it_is_told_to_stop(
+    stream: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Timer(0.6, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    assert run(stream, "--every", "200ms", "--drop-missing") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) >= 2 and lines[0].startswith("s/g: 1 moved")
+    assert set(lines[1:]) == {"s/g: 0 moved to dead"}
+
+
+def test_a_round_that_fails_is_not_the_end(
+    stream: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream.call("SET", "dead", "v")
+    Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    assert run(stream, "--every", "100ms") == 0
+    assert "dead holds a string, not a stream; next try in 0.1 s" in capsys.readouterr().err
+    assert run(stream) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--stream", "s", "--to", "s", "--more-than", "3"], "--to is the stream itself"),
+        (["--stream", "s", "--to", "d"], "--more-than"),
+        (["--stream", "s", "--to", "d", "--more-than", "x"], "expected a number from 0 up"),
+        (["--stream", "s", "--to", "d", "--more-than", "1", "--idle", "x"], "a duration"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--url", "redis://127.0.0.1:1", "--stream", "s", "--to", "d", "--more-than", "1"]
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("rillway dead-letters: redis://127.0.0.1:1: ")
+    assert error.count("\n") == 1
+
+
+def test_a_stream_without_groups_is_said_to_be_one(
+    link: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(link) == 0
+    assert capsys.readouterr().out == "s: no groups\n"
+    assert stream_ids(link, "dead") == []
+
+
+def test_a_report_says_all_there_is() -> None:
+    report = Report("s", "g", 1200, [make_id(n) for n in range(1, 13)], dropped=12, taken_back=2)
+    assert summary(report, "dead") == (
+        "s/g: 1,200 moved to dead; 12 lost; 12 of them acknowledged; "
+        "2 acknowledged by a consumer just then, and not moved"
+    )
+    assert loss(report).endswith("9-0, 10-0 and 2 more")

@@ -1,0 +1,109 @@
+"""`rillway lag`, on both servers."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.group_samples import GroupSample
+from rillway.pipeline.lag.command import line, main, outlook, table
+from rillway.pipeline.lag.series import Recording, Series, Trend
+from tests.rillway.pipeline.group_scene import pending_stream
+from tests.rillway.pipeline.lag.test_series import sample
+from tests.rillway.pipeline.scene import add_many
+
+pytestmark = pytest.mark.integration
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def stream(link: Connection) -> Connection:
+    """g of s has read 4 of 10 entries."""
+    pending_stream(link, count=4)
+    add_many(link, "s", 6, first=5)
+    return link
+
+
+def test_each_sample_is_a_line_and_a_table_comes_at_the_end(
+    stream: Connection, capsys: Capture
+) -> None:
+    assert main(["--url", stream.url, "--stream", "s", "--samples", "3", "--every", "10ms"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [text[9:] for text in lines[:1]] == ["s/g: 6 behind, 4 pending"]
+    assert len(lines) == 6
+    assert lines[5].split()[:6] == ["s/g", "3", "6", "6", "6", "4"]
+
+
+def test_what_was_sampled_goes_into_files(
+    stream: Connection, tmp_path: Path, capsys: Capture
+) -> None:
+    samples, plot = tmp_path / "lag.csv", tmp_path / "lag.png"
+    files = ["--csv", str(samples), "--plot", str(plot)]
+    arguments = ["--url", stream.url, "--pattern", "?", "--group", "g", "--samples", "2"]
+    assert main([*arguments, "--every", "10ms", *files]) == 0
+    with samples.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["group"], row["lag"], row["entries_read"]) for row in rows] == [
+        ("g", "6", "4")
+    ] * 2
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_it_ends_when_it_is_told_to(stream: Connection, capsys: Capture) -> None:
+    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    assert main(["--url", stream.url, "--stream", "s", "--every", "50ms"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 4 and lines[-1].startswith("s/g")
+
+
+def test_a_stream_without_groups_is_no_error(link: Connection, capsys: Capture) -> None:
+    assert main(["--url", link.url, "--stream", "s", "--samples", "1"]) == 0
+    assert capsys.readouterr().out == "no groups\n"
+
+
+def test_a_key_of_another_type_is_one_line(link: Connection, capsys: Capture) -> None:
+    link.call("SET", "s", "v")
+    assert main(["--url", link.url, "--stream", "s", "--samples", "1"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("rillway lag: WRONGTYPE") and error.count("\n") == 1
+
+
+def test_one_of_stream_and_pattern_is_needed(capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main(["--samples", "1"])
+    assert "one of the arguments --stream --pattern is required" in capsys.readouterr().err
+
+
+def series(*samples: GroupSample) -> Series:
+    return Series(list(samples))
+
+
+def test_a_line_says_how_fast_and_how_long() -> None:
+    first, last = sample(0, 1000, 0, 1000), sample(2, 900, 300, 1200)
+    text = line(last, series(first, last))
+    assert text[9:] == (
+        "s/g: 900 behind, 0 pending, 150 read and 100 added a second, through in 18 s"
+    )
+    unknown = sample(3, None, None, 1200)
+    assert line(unknown, series(first, unknown))[9:] == ("s/g: an unknown number behind, 0 pending")
+
+
+def test_what_becomes_of_the_lag_is_said() -> None:
+    assert outlook(Trend(1.0, 1.0, 0)) == "nothing left"
+    assert outlook(Trend(2.0, 1.0, 5)) == "does not catch up"
+    assert outlook(Trend(1.0, 2.0, 5)) == "through in 5.0 s"
+
+
+def test_the_table_has_extremes_and_rates_of_the_whole_time() -> None:
+    recording = Recording()
+    for seconds, (lag, read, added) in enumerate([(5, 0, 5), (9, 1, 10), (3, 9, 12)]):
+        recording.add([sample(seconds, lag, read, added)])
+    row = table(recording).splitlines()[2].split()
+    assert row == ["s/g", "3", "3", "9", "3", "0", "4.5", "3.5", "through", "in", "3.0", "s"]

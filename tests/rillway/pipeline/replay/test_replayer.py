@@ -1,0 +1,209 @@
+"""Replays into real servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.ids import MIN_ID, parse_id
+from rillway.pipeline.replay.command import main
+from rillway.pipeline.replay.ledger import ReplayRefused, key_of
+from rillway.pipeline.replay.pace import Speed
+from rillway.pipeline.replay.replayer import CHUNK_ROWS, Hooks, Replayed, Replayer
+from tests.rillway.pipeline.scene import add_many, stream_ids
+
+STREAM, INTO = "orders", "orders-replayed"
+COUNT = 2500
+
+
+@pytest.fixture
+def table(link: Connection, tmp_path: Path) -> ArchiveTable:
+    """2,500 entries, all archived and trimmed."""
+    add_many(link, STREAM, COUNT)
+    table = ArchiveTable.open_or_create(tmp_path / "archive")
+    Archiver(table, LocalEngine(), Settings(link.url)).archive(STREAM)
+    return table
+
+
+def replay(
+    link: Connection, table: ArchiveTable, first: int = MIN_ID, into: str = INTO, **options: object
+) -> Replayed:
+    return Replayer(link.url, table, STREAM, into, **options).run(first)  # type: ignore[arg-type]
+
+
+def values(link: Connection) -> list[str]:
+    """The field `n`, which is the ID that an entry once had."""
+    return [entry[1][1].decode() for entry in link.call("XRANGE", INTO, "-", "+")]
+
+
+EXPECTED = [f"{n}-0" for n in range(1, COUNT + 1)]
+
+
+def interrupted_after(chunks: int) -> Hooks:
+    asked: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        asked.append(seconds)
+        return len(asked) >= chunks
+
+    return Hooks(wait=wait)
+
+
+@pytest.mark.parametrize("keeps_ids", [False, True])
+def test_every_entry_is_there_once_however_often_it_is_run(
+    link: Connection, table: ArchiveTable, keeps_ids: bool
+) -> None:
+    first = replay(link, table, keeps_ids=keeps_ids, hooks=interrupted_after(1))
+    assert (first.rows, first.is_complete) == (CHUNK_ROWS, False)
+    second = replay(link, table, keeps_ids=keeps_ids)
+    assert (second.rows, second.before) == (COUNT - CHUNK_ROWS, CHUNK_ROWS)
+    third = replay(link, table, keeps_ids=keeps_ids)
+    assert (third.rows, third.before) == (0, COUNT)
+    assert values(link) == EXPECTED
+    assert (stream_ids(link, INTO) == EXPECTED) is keeps_ids
+
+
+def test_more_that_was_archived_since_is_added(link: Connection, table: ArchiveTable) -> None:
+    replay(link, table, keeps_ids=True)
+    add_many(link, STREAM, 10, COUNT + 1)
+    Archiver(table, LocalEngine(), Settings(link.url)).archive(STREAM)
+    assert replay(link, table, keeps_ids=True).rows == 10
+    assert len(stream_ids(link, INTO)) == COUNT + 10
+
+
+def test_the_origin_is_added_where_it_is_wanted(link: Connection, table: ArchiveTable) -> None:
+    replay(link, table, marks_origin=True)
+    [entry] = link.call("XRANGE", INTO, "-", "+", "COUNT", 1)
+    assert entry[1] == [b"n", b"1-0", b"_orig_stream", b"orders", b"_orig_id", b"1-0"]
+
+
+def test_gaps_are_kept_in_proportion(link: Connection, table: ArchiveTable) -> None:
+    now = [0.0]
+
+    def wait(seconds: float) -> bool:
+        now[0] += seconds
+        return False
+
+    hooks = Hooks(wait=wait, clock=lambda: now[0])
+    replay(link, table, pace=Speed(10), hooks=hooks)
+    assert now[0] == pytest.approx((COUNT - 1) / 1000 / 10, rel=0.05)
+    assert values(link) == EXPECTED
+
+
+# -- what would corrupt ---------------------------------------------------------------------------
+
+
+def test_a_stream_that_is_archived_there_is_refused(link: Connection, table: ArchiveTable) -> None:
+    with pytest.raises(ReplayRefused, match="archived once more"):
+        replay(link, table, into=STREAM, appends=True)
+
+
+@pytest.mark.parametrize("keeps_ids", [False, True])
+def test_a_stream_that_no_replay_made_is_refused(
+    link: Connection, table: ArchiveTable, keeps_ids: bool
+) -> None:
+    link.call("XADD", INTO, "1-0", "n", "mine")
+    with pytest.raises(ReplayRefused, match="no replay made it"):
+        replay(link, table, keeps_ids=keeps_ids)
+    assert values(link) == ["mine"]
+
+
+def test_it_may_be_appended_to(link: Connection, table: ArchiveTable) -> None:
+    link.call("XADD", INTO, "1-0", "n", "mine")
+    replay(link, table, appends=True)
+    assert values(link) == ["mine", *EXPECTED]
+
+
+def test_another_replay_into_the_same_stream_is_refused(
+    link: Connection, table: ArchiveTable
+) -> None:
+    replay(link, table, keeps_ids=True)
+    with pytest.raises(ReplayRefused, match="--keep-ids"):
+        replay(link, table)
+    with pytest.raises(ReplayRefused, match="--from"):
+        replay(link, table, parse_id("5-0"), keeps_ids=True)
+
+
+def test_somebody_elses_entry_between_kept_ids_is_noticed(
+    link: Connection, table: ArchiveTable
+) -> None:
+    def wait(seconds: float) -> bool:
+        with Connection(link.url) as other:
+            other.call("XADD", INTO, "999999-0", "n", "mine")
+        return False
+
+    with pytest.raises(ReplayRefused, match="somebody else"):
+        replay(link, table, keeps_ids=True, hooks=Hooks(wait=wait))
+    assert values(link) == [*EXPECTED[:CHUNK_ROWS], "mine"]
+    with pytest.raises(ReplayRefused, match="ends at 999999-0"):
+        replay(link, table, keeps_ids=True)
+
+
+def test_two_replays_at_once_double_nothing(link: Connection, table: ArchiveTable) -> None:
+    done: list[bool] = []
+
+    def wait(seconds: float) -> bool:
+        if not done:
+            done.append(True)
+            replay(link, table)
+        return False
+
+    with pytest.raises(ReplayRefused, match="somebody else"):
+        replay(link, table, hooks=Hooks(wait=wait))
+    assert values(link) == EXPECTED
+
+
+def test_a_stream_that_is_gone_since_is_refused(link: Connection, table: ArchiveTable) -> None:
+    replay(link, table)
+    link.call("DEL", INTO)
+    with pytest.raises(ReplayRefused, match="is gone"):
+        replay(link, table)
+    link.call("DEL", key_of(INTO))
+    assert replay(link, table).rows == COUNT
+
+
+def test_a_key_of_another_type_is_refused(link: Connection, table: ArchiveTable) -> None:
+    link.call("SET", INTO, "x")
+    with pytest.raises(ReplayRefused, match="WRONGTYPE"):
+        replay(link, table)
+
+
+# -- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_says_what_it_did(
+    link: Connection, table: ArchiveTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--from-archive", str(table.root), "--stream", STREAM, "--into", INTO]
+    words += ["--url", link.url]
+    assert main([*words, "--to", "1001-0"]) == 0
+    assert capsys.readouterr().out.startswith("orders-replayed: 1,001 entries in ")
+    assert main([*words, "--rate", "1000000"]) == 0
+    assert "1,001 had been replayed before" in capsys.readouterr().out
+    assert main(words) == 0
+    assert capsys.readouterr().out == (
+        "orders-replayed: nothing was left to replay; 2,500 had been replayed before; "
+        "replayed up to 2500-0\n"
+    )
+    assert main([*words, "--keep-ids"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--speed", "fast"],
+        ["--speed", "10x", "--rate", "5"],
+        ["--rate", "0"],
+        ["--keep-ids", "--append"],
+    ],
+)
+def test_bad_arguments_are_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--from-archive", "p", "--stream", "s", "--into", "t", *words])
+    assert ended.value.code == 2
