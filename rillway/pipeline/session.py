@@ -149,16 +149,20 @@ class JvmNoise:
         self.lines: deque[str] = deque(maxlen=NOISE_LINES)
 
     @contextmanager
-    def redirected(self) -> Iterator[None]:
-        """Processes that are started meanwhile have a pipe to here for their standard error."""
+    def redirected(self) -> Iterator[threading.Thread]:
+        """Processes that are started meanwhile have a pipe to here for their standard error.
+
+        Gives the thread that reads it, which ends with the last of them.
+        """
         reading, writing = os.pipe()
         sys.stderr.flush()
         kept = os.dup(2)
         os.dup2(writing, 2)
         os.close(writing)
-        threading.Thread(target=self._listen, args=(reading,), daemon=True).start()
+        listener = threading.Thread(target=self._listen, args=(reading,), daemon=True)
+        listener.start()
         try:
-            yield
+            yield listener
         finally:
             os.dup2(kept, 2)
             os.close(kept)

@@ -65,16 +65,13 @@ def test_of_what_children_print_only_our_lines_are_shown(
 ) -> None:
     import io
     import subprocess
-    import threading
 
     shown = io.StringIO()
     monkeypatch.setattr(sys, "stderr", shown)
     noise = JvmNoise()
-    before = set(threading.enumerate())
-    with noise.redirected():
+    with noise.redirected() as listener:
         script = "echo WARN something >&2; echo 'rillway: s: 5 entries are lost' >&2"
         subprocess.run(["sh", "-c", script], check=True)
-    (listener,) = set(threading.enumerate()) - before
     listener.join(10)
     assert shown.getvalue() == "rillway: s: 5 entries are lost\n"
     assert list(noise.lines) == ["WARN something", "rillway: s: 5 entries are lost"]
