@@ -98,7 +98,12 @@ stop: ## stop the server that `make demo` left running
 
 .PHONY: test
 test: $(VENV)/.dev redis-server java ## run all tests, beside a real redis-server
-	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	@# loadgroup: what needs a Spark session runs in one process, so that there is one session.
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+.PHONY: cluster-test
+cluster-test: $(VENV)/.dev redis-server java ## the pipeline's jobs on a Spark cluster of two workers
+	@$(BIN)/python -m pytest -m cluster tests/rillway/pipeline $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.dev ## lint, formatting, types, layers

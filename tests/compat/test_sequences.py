@@ -23,7 +23,7 @@ from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 
-EXAMPLES = int(os.environ.get("RILLWAY_COMPAT_EXAMPLES", "500"))
+EXAMPLES = int(os.environ.get("RILLWAY_COMPAT_EXAMPLES", "300"))
 SEED = int(os.environ.get("RILLWAY_SEED", "0"))
 PROTOCOLS = (2, 3)
 RESET: list[Argv] = [[b"DISCARD"], [b"UNWATCH"]]

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from tests.support.servers import RunningServer
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever needs the session goes to one process of xdist: a JVM takes seconds to start."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(params=["rillway", "redis"])
 def link(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """A connection to a server that is empty; `link.url` is the server's."""

@@ -103,6 +103,7 @@ sys.exit(max(statuses))
 """
 
 
+@pytest.mark.cluster
 def test_the_jobs_run_on_a_cluster_of_two_workers(
     redis_server: RunningServer, tmp_path: Path
 ) -> None:
