@@ -48,7 +48,7 @@ from commands.registry import (
     Reply,
 )
 from commands.server.monitor import feed_monitors
-from commands.streams.add_run import find_run_end, xadd_run
+from commands.streams.add_run import xadd_run
 from commands.transactions.transaction import exec_refused
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -138,23 +138,20 @@ class Dispatcher:
             return False
         return not client.close_after_reply
 
-    def execute_run(self, client: Client, requests: list[Argv], position: int) -> int:
-        """Run requests from `position` on that are alike as a whole; how many. 0: `execute` one."""
+    def execute_run(self, client: Client, run: list[Argv]) -> bool:
+        """Run requests that are alike as a whole. False, and nothing done: `execute` each."""
         instance = self.instance
-        end = find_run_end(requests, position)
-        if end == position or client.gates or instance.gates or instance.monitors:
-            return 0
-        if not self._notable_us:
-            return 0  # the slow log wants to see each by itself
-        run = requests[position:end]
+        # A threshold of 0: the slow log wants to see each by itself.
+        if not run or client.gates or instance.gates or instance.monitors or not self._notable_us:
+            return False
         replies = xadd_run(client, run)
         if replies is None:
-            return 0
+            return False
         client.output += replies
         client.last_command = self._table[b"XADD"]
         client.last_interaction_ms = instance.now_ms
         self._account_run(client, client.last_command, run)
-        return len(run)
+        return True
 
     def _account_run(self, client: Client, command: Command, run: list[Argv]) -> None:
         """Statistics and slow log of a run: each of its requests took its share of the time."""

@@ -14,7 +14,7 @@ from commands.configuration import Configuration
 from commands.directive_kinds import OutputLimit
 from commands.pubsub.registry import is_subscribed
 from commands.registry import Argv
-from commands.streams.add_run import MIN_REQUESTS
+from commands.streams.add_run import MIN_REQUESTS, find_run_end
 from protocol import replies
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
@@ -90,11 +90,15 @@ class Session:
         room_bytes = self._output_room_bytes() if len(requests) > 1 else None
         counted = 0
         position, end = 0, len(requests)
+        single_until = 0  # those before are no run, or none that can be taken as a whole
         while position < end:
             argv = requests[position]
             taken = 0
-            if argv[0] == b"XADD" and end - position >= MIN_REQUESTS:
-                taken = self.dispatcher.execute_run(client, requests, position)
+            if argv[0] == b"XADD" and position >= single_until and end - position >= MIN_REQUESTS:
+                run_end = find_run_end(requests, position)
+                if self.dispatcher.execute_run(client, requests[position:run_end]):
+                    taken = run_end - position
+                single_until = run_end
             position += taken or 1
             if not taken and (not execute(client, argv) or client.closed):
                 self.backlog.extend(requests[position:])

@@ -83,7 +83,7 @@ def is_taken_at_once(client: InProcessClient) -> bool:
     """Whether a pipeline of plain XADDs to a stream that is there goes as a whole."""
     client.execute("XADD", "s", "*", "f", "v")
     requests = [list(request) for request in xadds(8)]
-    return client.server.dispatcher.execute_run(client.state, requests, 0) == 8
+    return client.server.dispatcher.execute_run(client.state, requests)
 
 
 def test_a_pipeline_is_taken_at_once() -> None:
