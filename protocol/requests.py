@@ -30,6 +30,8 @@ from dataclasses import dataclass, field
 
 import hiredis
 
+from protocol.request_runs import MIN_REQUESTS, Head, RequestRun, cut_run
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -93,6 +95,7 @@ class RequestReader:
         "_argv",
         "_bulk_bytes",
         "_count",
+        "_head",
         "_held",
         "_hiredis",
         "_taken_bytes",
@@ -118,6 +121,7 @@ class RequestReader:
         self._held = bytearray()
         self._bulk_bytes = -1
         self._hiredis = _new_hiredis_reader()
+        self._head: Head | None = None  # of the last run
 
     @property
     def buffered_bytes(self) -> int:
@@ -148,6 +152,26 @@ class RequestReader:
             else:
                 position = self._scan(data, position, requests)
         return requests
+
+    def take_run(self, data: bytes) -> tuple[RequestRun | None, bytes]:
+        """A run of requests at the start of these bytes, and what is still to be fed.
+
+        None, and all of the bytes, if they do not begin with a run that is worth taking.
+        """
+        if (
+            self.error is not None
+            or self.overflowed
+            or self._count
+            or self._held
+            or not self.authenticated
+            or len(data) > self.limits.harmless_bytes
+            or data.count(b"\r\n*", 0, _SINGLE_BYTES) < MIN_REQUESTS
+        ):
+            return None, data
+        if self._head is None or not data.startswith(self._head.data):
+            self._head = Head.of(data)
+        found = cut_run(data, self._head) if self._head is not None else None
+        return found if found is not None else (None, data)
 
     # -- the scanner -------------------------------------------------------------------------------
     # Each step takes (data, position) and returns the position behind what it took in. Where data

@@ -52,6 +52,7 @@ from commands.streams.add_run import xadd_run
 from commands.transactions.transaction import exec_refused
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.request_runs import RequestRun
 from storage.stream import Stream
 
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
@@ -138,7 +139,7 @@ class Dispatcher:
             return False
         return not client.close_after_reply
 
-    def execute_run(self, client: Client, run: list[Argv]) -> bool:
+    def execute_run(self, client: Client, run: RequestRun | list[Argv]) -> bool:
         """Run requests that are alike as a whole. False, and nothing done: `execute` each."""
         instance = self.instance
         # A threshold of 0: the slow log wants to see each by itself.
@@ -147,13 +148,15 @@ class Dispatcher:
         replies = xadd_run(client, run)
         if replies is None:
             return False
-        client.output += replies
+        client.output.append(replies)
         client.last_command = self._table[b"XADD"]
         client.last_interaction_ms = instance.now_ms
         self._account_run(client, client.last_command, run)
         return True
 
-    def _account_run(self, client: Client, command: Command, run: list[Argv]) -> None:
+    def _account_run(
+        self, client: Client, command: Command, run: RequestRun | list[Argv]
+    ) -> None:
         """Statistics and slow log of a run: each of its requests took its share of the time."""
         stats = self.instance.stats.of(command)
         count, end_ns = len(run), perf_counter_ns()

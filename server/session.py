@@ -14,8 +14,9 @@ from commands.configuration import Configuration
 from commands.directive_kinds import OutputLimit
 from commands.pubsub.registry import is_subscribed
 from commands.registry import Argv
-from commands.streams.add_run import MIN_REQUESTS, find_run_end
+from commands.streams.add_run import XADD, find_run_end
 from protocol import replies
+from protocol.request_runs import MIN_REQUESTS
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
 
@@ -72,7 +73,7 @@ class Session:
 
     def _read(self, data: bytes) -> None:
         if self.client.authenticated:
-            self._run(self.reader.feed(data))
+            self._read_runs(data)
             return
         # The limits change with AUTH, which may stand in front of more in the same bytes.
         for line in data.splitlines(keepends=True):
@@ -82,6 +83,18 @@ class Session:
                 self.reader.authenticated = self.client.authenticated
                 self._run(self.reader.feed(line))
         self.reader.authenticated = self.client.authenticated
+
+    def _read_runs(self, data: bytes) -> None:
+        """A run of requests that are alike, if these bytes begin with one; then the rest."""
+        run, rest = self.reader.take_run(data)
+        if run is not None:
+            if not self.dispatcher.execute_run(self.client, run):
+                self._run(run.requests())
+            if self.backlog or self.is_halted:
+                self.unread += rest
+                return
+        if rest:
+            self._run(self.reader.feed(rest))
 
     def _run(self, requests: list[Argv]) -> None:
         """Run requests until one halts the client."""
@@ -94,7 +107,7 @@ class Session:
         while position < end:
             argv = requests[position]
             taken = 0
-            if argv[0] == b"XADD" and position >= single_until and end - position >= MIN_REQUESTS:
+            if argv[0] in XADD and position >= single_until and end - position >= MIN_REQUESTS:
                 run_end = find_run_end(requests, position)
                 if self.dispatcher.execute_run(client, requests[position:run_end]):
                     taken = run_end - position

@@ -11,7 +11,8 @@ size of an old node has to be known (storage/listpack_size.py), and for snapshot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 
 import hiredis
 
@@ -41,21 +42,27 @@ def encode_id(entry_id: EntryID) -> bytes:
 _SEQ_TEXTS = [b"%d\r\n" % seq for seq in range(4096)]
 
 
-def encode_ids(first_id: EntryID, count: int) -> list[bytes]:
-    """`count` consecutive IDs of one millisecond as bulk strings, as encode_id() for each."""
+def id_texts(first_id: EntryID, count: int) -> Iterator[tuple[bytes, list[bytes]]]:
+    """`count` consecutive IDs of one millisecond as bulk strings, in two halves.
+
+    The first half is that of all IDs with as many digits; the second halves come in a list.
+    """
     ms_text, seq = b"%d-" % (first_id >> SEQ_BITS), first_id & MAX_SEQ
-    bulks: list[bytes] = []
-    while len(bulks) < count:
-        # Those with as many digits share everything in front of them.
+    last = seq + count
+    while seq < last:
         digits = len(b"%d" % seq)
-        end = min(seq + count - len(bulks), 10**digits)
+        end = min(last, 10**digits)
         head = ID_BULK_HEADERS[len(ms_text) + digits + 2] + ms_text
         if end <= len(_SEQ_TEXTS):
-            bulks += [head + text for text in _SEQ_TEXTS[seq:end]]
+            yield head, _SEQ_TEXTS[seq:end]
         else:
-            bulks += [b"%b%d\r\n" % (head, number) for number in range(seq, end)]
+            yield head, [b"%d\r\n" % number for number in range(seq, end)]
         seq = end
-    return bulks
+
+
+def encode_ids(first_id: EntryID, count: int) -> list[bytes]:
+    """`count` consecutive IDs of one millisecond as bulk strings, as encode_id() for each."""
+    return [head + text for head, texts in id_texts(first_id, count) for text in texts]
 
 
 class Shape:
@@ -104,20 +111,44 @@ class Shape:
         self, id_bulks: Sequence[bytes], values: Sequence[Sequence[bytes]]
     ) -> list[bytes]:
         """Many entries at once; `values` has a column for each name."""
-        columns: list[Iterable[bytes | int]] = [id_bulks]
-        for column in values:
-            columns += (map(len, column), column)
-        return list(map(self._template.__mod__, zip(*columns, strict=True)))
+        return _fill(self._template, [id_bulks], values)
 
     def encode_columns_with_texts(
         self, id_texts: Sequence[bytes], values: Sequence[Sequence[bytes]]
     ) -> list[bytes]:
         """As encode_columns(), from the texts of the IDs."""
-        template = self._template.replace(b"%b", b"$%d\r\n%b\r\n", 1)
-        columns: list[Iterable[bytes | int]] = []
-        for column in (id_texts, *values):
-            columns += (map(len, column), column)
-        return list(map(template.__mod__, zip(*columns, strict=True)))
+        return _fill(self._template.replace(b"%b", b"$%d\r\n%b\r\n", 1), [], [id_texts, *values])
+
+
+def _fill(
+    template: bytes, first: Sequence[Iterable[bytes]], texts: Iterable[Sequence[bytes]]
+) -> list[bytes]:
+    """The template for each row: the columns `first` as they are, then texts with their lengths."""
+    columns: list[Iterable[bytes | int]] = [*first]
+    for column in texts:
+        columns += (map(len, column), column)
+    return list(map(template.__mod__, zip(*columns, strict=True)))
+
+
+def encode_alike(
+    first_id: EntryID, fields: Sequence[bytes], last_bulks: Sequence[bytes]
+) -> tuple[list[bytes], bytes]:
+    """Entries whose fields are alike but for the last value, and their IDs as joined bulk strings.
+
+    The IDs are consecutive ones of one millisecond. `fields`: what the entries share, from the
+    first name to the last one. `last_bulks`: the last values, as bulk strings without the CRLF
+    behind them.
+    """
+    bulks = [b"$%d\r\n%b\r\n" % (len(word), word) for word in fields]
+    shared = b"".join([b"*%d\r\n" % (len(fields) + 1), *bulks])
+    entries: list[bytes] = []
+    id_bulks: list[bytes] = []
+    for head, texts in id_texts(first_id, len(last_bulks)):
+        values = last_bulks[len(entries) : len(entries) + len(texts)]
+        parts = repeat(_HEADER + head), texts, repeat(shared), values, repeat(b"\r\n")
+        entries += map(b"".join, zip(*parts))  # noqa: B905  (repeat() has no end)
+        id_bulks.append(head + head.join(texts))
+    return entries, b"".join(id_bulks)
 
 
 def decode_fields(entry: bytes) -> list[bytes]:

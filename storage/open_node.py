@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 
-from storage.entry import Shape
+from storage.entry import Shape, decode_payload
 from storage.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.listpack_size import entry_bytes, header_bytes
 
 # Redis's largest node, whatever the configuration says (reference 1.4).
 MAX_NODE_BYTES = 1 << 30
 
-# After so many entries their size is counted even if no limit is near, to let go of their fields.
+# After so many entries their size is counted even if no limit is near, so that it never takes long.
 MAX_UNCOUNTED = 128
 
 # For how the size of an entry is bounded, see OpenNode.__init__.
@@ -51,11 +52,11 @@ class OpenNode:
         self.deleted = 0
         self.lost_end: EntryID = key  # the greatest ID that was deleted
         self.shape = shape  # of the first entry, whose names Redis leaves out in later ones
-        # The size that Redis's listpack would have is only computed when it matters. The last
-        # entries, with their fields in _uncounted, are not yet in entries_bytes; _bound_bytes
-        # is at least the size of the whole node.
+        # The size that Redis's listpack would have is only computed when it matters: the last
+        # _uncounted entries are not yet in entries_bytes. _bound_bytes is at least the size of
+        # the whole node.
         self.entries_bytes = 0
-        self._uncounted: list[list[bytes]] = []
+        self._uncounted = 0
         self._bound_bytes = header_bytes(sys.maxsize, sys.maxsize, shape.names)
         # By how much at least an entry is longer here than there: by its framing and its names,
         # and by the text of its ID, for which Redis stores differences to the key. That of the
@@ -97,7 +98,7 @@ class OpenNode:
         max_entries: int,
         max_bytes: int,
     ) -> bool:
-        """Add an encoded entry with an ID above all others; False if Redis would not.
+        """Add an entry, encoded and as fields, with an ID above all others; False if it is full.
 
         `max_entries` and `max_bytes` are the limits of a node, as in Stream.append.
         """
@@ -111,19 +112,18 @@ class OpenNode:
             return False
         self.ids.append(entry_id)
         self.entries.append(entry)
-        self._uncounted.append(fields)
+        self._uncounted += 1
         if shape is self.shape and size < LONG_ENTRY_BYTES:
             size -= self._surplus_bytes
         self._bound_bytes += size
-        if len(self._uncounted) >= MAX_UNCOUNTED:
+        if self._uncounted >= MAX_UNCOUNTED:
             self.count_bytes()
         return True
 
     def extend(
         self,
-        ids: list[EntryID],
+        ids: Sequence[EntryID],
         entries: list[bytes],
-        fields: list[list[bytes]],
         start: int,
         shape: Shape,
         max_entries: int,
@@ -140,7 +140,7 @@ class OpenNode:
         room_bytes = max_bytes - self._bound_bytes
         # A guess by the first of them: most are about as long as the next.
         count = min(count, room_bytes // max(1, len(entries[start]) - surplus_bytes))
-        end = min(start + count, start + MAX_UNCOUNTED - len(self._uncounted), len(ids))
+        end = min(start + count, start + MAX_UNCOUNTED - self._uncounted, len(ids))
         if end <= start or ids[end - 1] >= self._near_end:
             return 0
         lengths = list(map(len, entries[start:end]))
@@ -152,9 +152,9 @@ class OpenNode:
             return 0
         self.ids += ids[start:end]
         self.entries += entries[start:end]
-        self._uncounted += fields[start:end]
+        self._uncounted += end - start
         self._bound_bytes += size
-        if len(self._uncounted) >= MAX_UNCOUNTED:
+        if self._uncounted >= MAX_UNCOUNTED:
             self.count_bytes()
         return end - start
 
@@ -167,10 +167,11 @@ class OpenNode:
         """Bring `entries_bytes` and the bound up to date."""
         names = self.shape.names
         if self._uncounted:
-            ids = self.ids[-len(self._uncounted) :]
-            for entry_id, fields in zip(ids, self._uncounted, strict=True):
+            ids, payload = self.ids[-self._uncounted :], b"".join(self.entries[-self._uncounted :])
+            all_fields = decode_payload(payload, self._uncounted)
+            for entry_id, fields in zip(ids, all_fields, strict=True):
                 self.entries_bytes += entry_bytes(self.key, names, entry_id, fields)
-            self._uncounted.clear()
+            self._uncounted = 0
         self._bound_bytes = self.entries_bytes + header_bytes(sys.maxsize, sys.maxsize, names)
 
     def listpack_bytes(self) -> int:
@@ -268,7 +269,7 @@ class OpenNode:
         twin.deleted = self.deleted
         twin.lost_end = self.lost_end
         twin.entries_bytes = self.entries_bytes
-        twin._uncounted = self._uncounted.copy()
+        twin._uncounted = self._uncounted
         twin._bound_bytes = self._bound_bytes
         return twin
 

@@ -16,10 +16,10 @@ may be appended: the caller has checked that an ID is above `last_id`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from storage.ack_journal import AckJournal
-from storage.entry import ID_BULK_HEADERS, Shape
+from storage.entry import ID_BULK_HEADERS, Shape, decode_fields
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.frozen_node import FrozenNode
 from storage.group import UNKNOWN, Group
@@ -95,17 +95,16 @@ class Stream:
 
     def extend(
         self,
-        ids: list[EntryID],
+        ids: Sequence[EntryID],
         entries: list[bytes],
-        fields: list[list[bytes]],
+        names: list[bytes],
         max_node_entries: int,
         max_node_bytes: int,
     ) -> None:
-        """As `append` for each of many entries that have the same names and are encoded already.
+        """As `append` for each of many encoded entries whose fields have these names.
 
         The lists belong together, the IDs ascend, and there is at least one.
         """
-        names = fields[0][::2]
         if names != self._shape.names:
             self._shape = Shape(names)
         limits = max_node_entries, max_node_bytes
@@ -114,9 +113,9 @@ class Stream:
             tail = self._tail
             more = 0
             if tail is not None:
-                more = tail.extend(ids, entries, fields, taken, self._shape, *limits)
+                more = tail.extend(ids, entries, taken, self._shape, *limits)
             if not more:
-                entry = ids[taken], entries[taken], fields[taken]
+                entry = ids[taken], entries[taken], decode_fields(entries[taken])
                 if tail is None or not tail.append(*entry, self._shape, *limits):
                     self._append_elsewhere(*entry, *limits)
                 more = 1

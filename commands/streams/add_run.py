@@ -1,8 +1,10 @@
-"""Runs of `XADD key * field value ...` that one client sent together, appended as a whole.
+"""Runs of `XADD key <* | id> field value ...` that one client sent together, taken as a whole.
 
 Producers send pipelines of the same request again and again. What such requests share is done once
-(finding the stream, choosing the first ID, telling those who wait), and their words are turned on
-their side, into columns that are checked and encoded one by one.
+(finding the stream, choosing the first ID, telling those who wait). Where all but the last value is
+the same, the reader has found that already (protocol/request_runs.py), and the last values are in
+the form in which they are kept; otherwise the words of the requests are turned on their side, into
+columns that are checked and encoded one by one.
 
 Guarantees: the same entries, IDs, replies and propagated requests as from one `xadd` after the
 other. Leaves out whatever is not plain: options, a stream that is not there yet, names that differ,
@@ -11,6 +13,8 @@ somebody who is told of every single change. These are for `xadd`.
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Sequence
 from itertools import islice
 
@@ -18,57 +22,60 @@ from commands.client import Client
 from commands.instance import Instance
 from commands.registry import Argv
 from commands.streams.add import MAX_ENTRY_BYTES, automatic_id
-from storage.entry import Shape, encode_ids
-from storage.entry_id import MAX_SEQ
+from protocol.request_runs import MIN_REQUESTS, RequestRun
+from storage.entry import Shape, encode_alike, encode_ids
+from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.stream import Stream
 
-# In shorter runs there is nothing to gain.
-MIN_REQUESTS = 4
+XADD = (b"XADD", b"xadd")
+
+# IDs in the only form in which they are propagated, small enough for 64 bits, a line for each.
+_PLAIN_IDS = re.compile(rb"(?:(?:0|[1-9][0-9]{0,18})-(?:0|[1-9][0-9]{0,18})\n)+")
 
 
-def find_run_end(requests: list[Argv], start: int) -> int:
-    """Where the requests end that may be a run from index `start` on; `start` if none may."""
+def find_run_end(requests: Sequence[Argv], start: int) -> int:
+    """Where XADDs of as many words end that begin at index `start`; `start` if they are no run."""
     words = len(requests[start])
     if words < 5 or not words & 1:
         return start
     end = start
     for argv in islice(requests, start, None):
-        if argv[0] != b"XADD" or len(argv) != words:
+        if argv[0] not in XADD or len(argv) != words:
             break
         end += 1
     return end if end - start >= MIN_REQUESTS else start
 
 
-def xadd_run(client: Client, requests: list[Argv]) -> list[bytes] | None:
+def is_uniform(column: Sequence[bytes]) -> bool:
+    """Whether all words of a column are the same."""
+    return column.count(column[0]) == len(column)
+
+
+def parse_ids(texts: Sequence[bytes], last_id: EntryID) -> list[EntryID] | None:
+    """The IDs, if all are whole, in their shortest form and each above the one before."""
+    lines = b"\n".join(texts) + b"\n"
+    # A text that holds a line end would be two IDs to the pattern.
+    if not _PLAIN_IDS.fullmatch(lines) or lines.count(b"\n") != len(texts):
+        return None
+    halves = lines.replace(b"-", b"\n").split()
+    # Many IDs are of the same millisecond.
+    starts = {ms: int(ms) << SEQ_BITS for ms in set(halves[::2])}
+    ids = [starts[ms] | int(seq) for ms, seq in zip(halves[::2], halves[1::2], strict=True)]
+    if ids[0] <= last_id or not all(map(operator.lt, ids, islice(ids, 1, None))):
+        return None
+    return ids
+
+
+# -- what a client sent --------------------------------------------------------------------------
+
+
+def xadd_run(client: Client, requests: RequestRun | Sequence[Argv]) -> bytes | None:
     """The replies to requests of the same number of words; None if nothing was done."""
-    instance, count = client.instance, len(requests)
-    if not _is_unobserved(instance):
+    if not _is_unobserved(client.instance):
         return None
-    _, keys, ids, *fields = zip(*requests, strict=True)
-    if ids[0] != b"*" or not all(map(_is_uniform, (ids, keys, *fields[::2]))):
-        return None
-    if sum(sum(map(len, column)) for column in fields) > MAX_ENTRY_BYTES:
-        return None  # one of them alone may be too large
-    key = keys[0]
-    stream = client.lookup_for_write(key)
-    if type(stream) is not Stream:
-        return None
-    first_id = automatic_id(stream, instance.now_ms)
-    if (first_id & MAX_SEQ) + count > MAX_SEQ:
-        return None  # the IDs would not all be of one millisecond
-    id_bulks = encode_ids(first_id, count)
-    stream.extend(
-        list(range(first_id, first_id + count)),
-        Shape([names[0] for names in fields[::2]]).encode_columns(id_bulks, fields[1::2]),
-        [argv[3:] for argv in requests],
-        instance.config.stream_node_max_entries,
-        instance.config.stream_node_max_bytes,
-    )
-    client.modified(key, count)
-    client.signal_key_as_ready(key)
-    if instance.sinks:
-        _propagate(client, requests, id_bulks)
-    return id_bulks
+    if isinstance(requests, RequestRun):
+        return _add_alike(client, requests)
+    return _add_columns(client, requests)
 
 
 def _is_unobserved(instance: Instance) -> bool:
@@ -78,12 +85,82 @@ def _is_unobserved(instance: Instance) -> bool:
     )
 
 
-def _is_uniform(column: Sequence[bytes]) -> bool:
-    """Whether all words of a column are the same."""
-    return column.count(column[0]) == len(column)
+def _add_alike(client: Client, run: RequestRun) -> bytes | None:
+    # Words of a run are short, so no entry can be too large.
+    words = run.words
+    # The last word is a value, so those before it are an even number.
+    if len(words) < 4 or len(words) & 1 or words[0] not in XADD or words[2] != b"*":
+        return None
+    stream = _find_stream(client, words[1])
+    if stream is None:
+        return None
+    ids = _next_ids(stream, len(run), client.instance.now_ms)
+    if ids is None:
+        return None
+    entries, replies = encode_alike(ids[0], words[3:], run.bulks)
+    _append(client, words[1], stream, ids, entries, words[3::2])
+    if client.instance.sinks:
+        _propagate(client, run.requests(), encode_ids(ids[0], len(ids)))
+    return replies
 
 
-def _propagate(client: Client, requests: list[Argv], id_bulks: list[bytes]) -> None:
+def _add_columns(client: Client, requests: Sequence[Argv]) -> bytes | None:
+    _, keys, id_words, *fields = zip(*requests, strict=True)
+    if not all(map(is_uniform, (keys, *fields[::2]))):
+        return None
+    if sum(sum(map(len, column)) for column in fields) > MAX_ENTRY_BYTES:
+        return None  # one of them alone may be too large
+    stream = _find_stream(client, keys[0])
+    if stream is None:
+        return None
+    ids: Sequence[EntryID] | None
+    if id_words[0] != b"*":
+        ids = parse_ids(id_words, stream.last_id)
+        id_bulks = [b"$%d\r\n%b\r\n" % (len(text), text) for text in id_words]
+    elif is_uniform(id_words):
+        ids = _next_ids(stream, len(keys), client.instance.now_ms)
+        id_bulks = encode_ids(ids[0], len(ids)) if ids is not None else []
+    else:
+        return None
+    if ids is None:
+        return None
+    names = [column[0] for column in fields[::2]]
+    entries = Shape(names).encode_columns(id_bulks, fields[1::2])
+    _append(client, keys[0], stream, ids, entries, names)
+    if client.instance.sinks:
+        _propagate(client, requests, id_bulks)
+    return b"".join(id_bulks)
+
+
+def _find_stream(client: Client, key: bytes) -> Stream | None:
+    stream = client.lookup_for_write(key)
+    return stream if type(stream) is Stream else None
+
+
+def _next_ids(stream: Stream, count: int, now_ms: int) -> range | None:
+    """As `automatic_id` for each of `count` entries, if they are all of one millisecond."""
+    first_id = automatic_id(stream, now_ms)
+    if (first_id & MAX_SEQ) + count > MAX_SEQ:
+        return None
+    return range(first_id, first_id + count)
+
+
+def _append(
+    client: Client,
+    key: bytes,
+    stream: Stream,
+    ids: Sequence[EntryID],
+    entries: list[bytes],
+    names: list[bytes],
+) -> None:
+    config = client.instance.config
+    limits = config.stream_node_max_entries, config.stream_node_max_bytes
+    stream.extend(ids, entries, names, *limits)
+    client.modified(key, len(entries))
+    client.signal_key_as_ready(key)
+
+
+def _propagate(client: Client, requests: Sequence[Argv], id_bulks: list[bytes]) -> None:
     """Each request is a unit of its own, as it would be alone."""
     for argv, bulk in zip(requests, id_bulks, strict=True):
         id_text = bulk[bulk.index(b"\n") + 1 : -2]

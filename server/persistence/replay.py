@@ -23,9 +23,10 @@ from collections.abc import Iterator
 from commands.client import Client
 from commands.instance import Instance
 from commands.registry import COMMANDS, WRITE, Argv, Command
+from commands.streams.add_run import find_run_end
 from protocol.errors import ReplyError
 from server.persistence.filling import no_database
-from server.persistence.xadd_runs import append_run, find_run_end
+from server.persistence.xadd_runs import append_run
 from storage.append_only.reader import Batch
 from storage.packed_node import DamagedNode
 from storage.values import as_int64

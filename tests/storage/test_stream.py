@@ -613,7 +613,7 @@ def test_many_entries_at_once_make_the_same_stream_as_one_after_the_other(
         fields = [[b"f%d" % start, b"x" * chance.choice([1, 9, 99])] for _ in ids]
         shape = Shape(fields[0][::2])
         entries = [shape.encode(encode_id(i), f) for i, f in zip(ids, fields, strict=True)]
-        together.extend(ids, entries, fields, max_entries, max_bytes)
+        together.extend(ids, entries, shape.names, max_entries, max_bytes)
         for entry_id, pair in zip(ids, fields, strict=True):
             one_by_one.append(entry_id, pair, max_entries, max_bytes)
     assert joined(together.range(MIN_ID, MAX_ID)) == joined(one_by_one.range(MIN_ID, MAX_ID))

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from commands.client import Client
 from commands.registry import COMMANDS, Argv
+from commands.streams.add_run import find_run_end
 from protocol.errors import ReplyError
 from server.inprocess import InProcessServer
 from server.persistence.replay import Replay
-from server.persistence.xadd_runs import append_run, find_run_end
+from server.persistence.xadd_runs import append_run
 from storage.append_only.reader import Batch
 from storage.digest import dataset_digest
 from storage.stream import Stream
