@@ -9,11 +9,13 @@ absence, fails transactions that watch it, and invalidates caches.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from commands import notifications
 from commands.blocking import BlockedClients
+from commands.chores import Chores
 from commands.client import Client
 from commands.configuration import Configuration
 from commands.idempotence import IdempotenceWatch
@@ -74,6 +76,7 @@ class Instance:
         self.persistence = PersistenceState(last_save_ms=now_ms)
         self.write_refusal: ReplyError | None = None
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
+        self.chores = Chores(self._report_chore)
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []
         self.propagated_units = 0  # how many actions the sinks were given
@@ -93,6 +96,10 @@ class Instance:
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client and let it go on."""
         self.dispatcher.unblock(client, reply)
+
+    def _report_chore(self, error: Exception) -> None:
+        text = "".join(traceback.format_exception(error))
+        self.host.log("warning", f"Work in the background failed: {text}")
 
     # -- gates ---------------------------------------------------------------------------------
 

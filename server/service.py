@@ -29,6 +29,7 @@ from commands.host import ProcessFacts
 from commands.instance import Instance
 from commands.version import REDIS_VERSION, RILLWAY_VERSION
 from server import clock
+from server.caretaker import Caretaker
 from server.config_file import rewrite_configuration
 from server.connection import Connection
 from server.cron import close_idle_clients, expire_keys, forget_idempotent_ids
@@ -68,6 +69,8 @@ class Service:
         self.dispatcher = Dispatcher(self.instance)
         self.cycle = Cycle(self.dispatcher, loop.call_soon, self._write)
         self.cycle.after.append(self._arm_timer)
+        self.caretaker = Caretaker(self.instance, loop.call_soon, loop.call_later)
+        self.cycle.after.append(self.caretaker.look)
         self.listeners: list[tuple[str, str, int]] = []
         self._servers: dict[tuple[str, int], asyncio.Server] = {}  # by (address, port)
         self._unix_server: asyncio.Server | None = None
@@ -217,6 +220,7 @@ class Service:
         finally:
             self._watch_signals()
         self.cycle.stop()
+        self.caretaker.stop()
         self._stopped.set()
         return True
 

@@ -144,8 +144,8 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "mem_aof_buffer", instance.persistence.buffer_bytes
     yield "mem_allocator", "pymalloc"
     yield "active_defrag_running", 0
-    yield "lazyfree_pending_objects", 0
-    yield "lazyfreed_objects", 0
+    yield "lazyfree_pending_objects", instance.chores.unfreed_objects
+    yield "lazyfreed_objects", instance.chores.freed_objects
 
 
 def _scripting_memory() -> Iterator[Field]:
@@ -349,6 +349,9 @@ def _processing(instance: Instance) -> Iterator[Field]:
     yield "eventloop_cycles", stats.cycles
     yield "eventloop_duration_sum", stats.cycles_us
     yield "eventloop_duration_cmd_sum", stats.commands_us
+    yield "chores_pending", len(instance.chores)
+    yield "chores_steps", instance.chores.steps
+    yield "chores_duration_sum", instance.chores.used_us
     cycles = stats.cycle_rate.per_second()
     yield "instantaneous_eventloop_cycles_per_sec", round(cycles)
     mean_us = stats.cycle_us_rate.per_second() / cycles if cycles else 0

@@ -1,0 +1,99 @@
+"""Chores: work that no client waits for, done in small steps when the server has time for it.
+
+A chore is an iterator that does a little, about half a millisecond's worth at most, each time that
+it is asked for the next item; the items mean nothing. Commands and requests run between any two
+steps, so a chore must find its way among whatever they change. It neither notifies nor propagates:
+nobody can tell, but by the memory that is used, whether it has run.
+
+    instance.chores.free(parts, objects=1)      give back the memory of what is gone already
+    instance.chores.tidy(steps)                 put what is there into a better form
+
+Whoever runs the server asks for `step` again and again (server/caretaker.py); the in-process
+server of the tests does so when it is told to.
+
+While a child saves, memory is shared with it, and to write to it has it copied. What is tidied can
+wait until then. What is freed cannot: there may be more and more of it.
+
+Leaves out: when there is time, and how much of it a chore may have.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+Chore: TypeAlias = Iterator[None]
+
+
+class Chores:
+    """What is still to be done for one instance, in turns."""
+
+    def __init__(self, report: Callable[[Exception], None]) -> None:
+        """`report` is told of a chore that has failed: it is a defect, and ends that chore only."""
+        self.steps = 0  # taken so far
+        self.used_us = 0  # the server's time; whoever runs the steps counts it
+        self.freed_objects = 0
+        self.failed = 0
+        self._report = report
+        self._freeing: deque[tuple[Chore, int]] = deque()  # with the number of objects
+        self._tidying: deque[Chore] = deque()
+
+    def __len__(self) -> int:
+        return len(self._freeing) + len(self._tidying)
+
+    @property
+    def unfreed_objects(self) -> int:
+        """How many values are gone for clients, while their memory is still to be given back."""
+        return sum(objects for _, objects in self._freeing)
+
+    def free(self, chore: Chore, objects: int = 1) -> None:
+        """Let `chore` give back the memory of so many values (keys, groups), by and by."""
+        self._freeing.append((chore, objects))
+
+    def tidy(self, chore: Chore) -> None:
+        """Let `chore` bring data into another form, when nobody else needs them as they are."""
+        self._tidying.append(chore)
+
+    def has_work(self, *, child_lives: bool = False) -> bool:
+        """Whether `step` would do anything."""
+        return bool(self._freeing or (self._tidying and not child_lives))
+
+    def step(self, *, child_lives: bool = False) -> bool:
+        """Do a little of the chore whose turn it is. False: there was nothing to do."""
+        if self._freeing:
+            chore, objects = self._freeing.popleft()
+            if self._advance(chore):
+                self._freeing.append((chore, objects))
+            else:
+                self.freed_objects += objects
+            return True
+        if self._tidying and not child_lives:
+            chore = self._tidying.popleft()
+            if self._advance(chore):
+                self._tidying.append(chore)
+            return True
+        return False
+
+    def _advance(self, chore: Chore) -> bool:
+        """Take a step; False if that was the last one."""
+        self.steps += 1
+        try:
+            next(chore)
+        except StopIteration:
+            return False
+        except Exception as error:
+            self.failed += 1
+            self._report(error)
+            return False
+        return True
+
+    def finish(self) -> None:
+        """Do everything now."""
+        while self.step():
+            pass
+
+    def clear(self) -> None:
+        """Forget everything, when the server ends: its memory goes as a whole."""
+        self._freeing.clear()
+        self._tidying.clear()

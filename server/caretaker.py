@@ -1,0 +1,84 @@
+"""Runs an instance's chores (commands/chores.py) between the loop's cycles.
+
+One turn takes steps until half a millisecond is used up. If no request came since the last turn,
+the next one follows as soon as the loop has polled again; else the clients have the loop to
+themselves for a while, so that chores take a fifth of a busy server's time at most. While a child
+saves, they take a fortieth: what is written to is copied then.
+
+The loop and the clock are handed in. Whoever knows that there may be something new calls `look`,
+the end of each cycle for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter_ns
+
+from commands.instance import Instance
+
+TURN_US = 500
+# How long the loop is left to the clients after a turn.
+BUSY_PAUSE_MS = 2
+SAVING_PAUSE_MS = 20
+
+Run = Callable[[], None]
+
+
+class Caretaker:
+    """Of one instance."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        call_soon: Callable[[Run], object],
+        call_later: Callable[[float, Run], object],
+        clock_us: Callable[[], int] = lambda: perf_counter_ns() // 1000,
+    ) -> None:
+        """`call_soon` and `call_later` (seconds) are the loop's."""
+        self._instance = instance
+        self._call_soon = call_soon
+        self._call_later = call_later
+        self._clock_us = clock_us
+        self._is_scheduled = False
+        self._is_stopped = False
+        self._seen_cycles = 0  # of the loop, at the last turn
+
+    def look(self) -> None:
+        """Have the chores done, if there are any."""
+        if self._instance.chores and not self._is_scheduled and not self._is_stopped:
+            self._schedule()
+
+    def stop(self) -> None:
+        """The server has ended: no chore runs any more."""
+        self._is_stopped = True
+        self._instance.chores.clear()
+
+    def _schedule(self) -> None:
+        self._is_scheduled = True
+        pause_ms = self._pause_ms()
+        if pause_ms:
+            self._call_later(pause_ms / 1000, self._take_turn)
+        else:
+            self._call_soon(self._take_turn)
+
+    def _pause_ms(self) -> int:
+        if self._child_lives:
+            return SAVING_PAUSE_MS
+        return BUSY_PAUSE_MS if self._instance.stats.cycles != self._seen_cycles else 0
+
+    @property
+    def _child_lives(self) -> bool:
+        state = self._instance.persistence
+        return state.save_in_progress or state.rewrite_in_progress
+
+    def _take_turn(self) -> None:
+        """Take steps for a while, and see to it that others follow."""
+        self._is_scheduled = False
+        chores, child_lives = self._instance.chores, self._child_lives
+        start_us = now_us = self._clock_us()
+        while now_us - start_us < TURN_US and chores.step(child_lives=child_lives):
+            now_us = self._clock_us()
+        chores.used_us += now_us - start_us
+        if chores.has_work(child_lives=child_lives) and not self._is_stopped:
+            self._schedule()
+        self._seen_cycles = self._instance.stats.cycles
