@@ -5,34 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.cases.case import Case, Figures, Session
+from benchmarks.cases.setting import Scale
+from benchmarks.contenders import Contender, end_shared
 from benchmarks.figures import Result
-from benchmarks.servers import Contender, ServerError
+from benchmarks.servers import ServerError
+
+SHOWN_BYTES = 200
 
 
 def compare(case: Case, contenders: Sequence[Contender], scale: Scale) -> list[Result]:
     """A result for each row. Raises what a server or a load raises."""
     results = {row.name: Result(row) for row in case.rows}
+    if not case.is_shared:
+        end_shared(contenders)
     with ExitStack() as stack:
         sessions = [
             (contender, stack.enter_context(case.open(contender, scale)))
             for contender in contenders
             if has_case(contender, case)
         ]
+        _check_replies([session for _, session in sessions])
         if case.has_warm_up:
-            for contender, measure in sessions:
-                _measured(contender, measure)
+            for contender, session in sessions:
+                _measured(contender, session)
         for _ in range(case.pairs(scale)):
-            for contender, measure in sessions:
-                for name, figure in _measured(contender, measure).items():
+            for contender, session in sessions:
+                for name, figure in _measured(contender, session).items():
                     result = results[name]
                     (result.ours if contender.is_ours else result.theirs).append(figure)
     return list(results.values())
 
 
-def _measured(contender: Contender, measure: Measurement) -> Figures:
+def _check_replies(sessions: Sequence[Session]) -> None:
+    """A server that answers something else may well be faster."""
+    replies = {session.reply or b"" for session in sessions}
+    if len(replies) > 1:
+        shown = " and ".join(repr(reply[:SHOWN_BYTES]) for reply in replies)
+        raise ServerError(f"the servers answer differently: {shown}")
+
+
+def _measured(contender: Contender, session: Session) -> Figures:
     try:
-        return measure()
+        return session.measure()
     except ServerError as error:
         raise ServerError(f"{contender.program.name}: {error}") from error
 

@@ -14,6 +14,10 @@ from enum import Enum
 FULL_CORE = 0.9
 # Others that use so much of the two cores disturb what is measured.
 DISTURBING = 0.15
+# Nothing is shown as better or worse than so many times.
+FARTHEST = 20.0
+# A server that is busy for so long after a measurement, as a share of it, has put work off.
+PUT_OFF = 0.05
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,8 @@ class Figure:
     """What one measurement of one server says.
 
     `server_busy`, `load_busy` and `others_busy` are shares of a core. `ceiling` is what the same
-    load reaches with a server that does nothing. `lines` are shown under the table.
+    load reaches with a server that does nothing. `later` is the processor time that the server
+    used when the load was over, as a share of the measurement. `lines` are shown under the table.
     """
 
     value: float
@@ -29,6 +34,7 @@ class Figure:
     load_busy: float | None = None
     others_busy: float | None = None
     ceiling: float | None = None
+    later: float | None = None
     lines: tuple[str, ...] = ()
 
 
@@ -103,9 +109,27 @@ class Result:
         return Spread.of(ratios) if ratios else None
 
     @property
+    def goodness(self) -> Spread | None:
+        """How many times as good Rillway is: the ratio, turned over where less is better."""
+        ratio = self.ratio
+        if ratio is None or not self.row.lower_is_better:
+            return ratio
+        turned = [1 / share if share else FARTHEST for share in (ratio.high, ratio.low)]
+        return Spread(1 / ratio.median if ratio.median else FARTHEST, *turned)
+
+    @property
     def ceiling(self) -> float | None:
+        """What the load reaches at least: with a server that does nothing, or with one of these."""
         known = [figure.ceiling for figure in self.ours if figure.ceiling is not None]
-        return statistics.median(known) if known else None
+        if not known:
+            return None
+        return max(statistics.median(known), self.our_value, self.their_value or 0.0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The limit, and `later` if one of the two has put work off."""
+        later = any(has_put_off(figures) for figures in (self.ours, self.theirs))
+        return tuple(note for note in (self.limit, "later" if later else "") if note)
 
     @property
     def limit(self) -> str:
@@ -131,13 +155,19 @@ def limit(figures: Sequence[Figure]) -> str:
     return "load" if statistics.median(load) >= FULL_CORE else "waiting"
 
 
+def has_put_off(figures: Sequence[Figure]) -> bool:
+    """Whether a server went on working when the load was over."""
+    later = [figure.later for figure in figures if figure.later is not None]
+    return bool(later) and statistics.median(later) >= PUT_OFF
+
+
 def growth(result: Result, results: Mapping[str, Result], ours: bool = True) -> Spread | None:
     """The figures of each turn as a share of those in the row's base, for one of the servers."""
     base = results.get(result.row.base or "")
     if base is None:
         return None
     mine, first = (result.ours, base.ours) if ours else (result.theirs, base.theirs)
-    shares = [now.value / then.value for now, then in zip(mine, first, strict=True) if then.value]
+    shares = [now.value / then.value for now, then in zip(mine, first, strict=False) if then.value]
     return Spread.of(shares) if shares else None
 
 

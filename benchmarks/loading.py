@@ -1,13 +1,12 @@
 """How fast the data comes back at a start: Rillway beside redis-server, on the same files.
 
-redis-server makes the files from `redis-benchmark XADD s * f __rand_int__`: small entries, one
-stream. Then both are started on copies of them, in turn, and say in their log how long they loaded.
+redis-server makes the files. Then both are started on copies of them, in turn, and say in their log
+how long they loaded; that is compared with the time until they were ready, and how much they hold
+with what the server held that made the files.
 
-    PYTHONPATH=. python benchmarks/loading.py [--entries 1000000] [--runs 5]
+    PYTHONPATH=. python benchmarks/loading.py [--runs 5] [--only NAME]
 
 The goals, as a share of Redis's rate: a half from the append-only file, a third from a snapshot.
-An append-only file with a base is the snapshot of the first half of the entries, and requests for
-the second.
 """
 
 from __future__ import annotations
@@ -21,95 +20,48 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import hiredis
 
 ROOT = Path(__file__).resolve().parents[1]
 LOADED = re.compile(rb"DB loaded from (?:append only file|disk): ([0-9.]+) seconds")
 READY = b"Ready to accept connections"
+# What a start takes besides loading, at most: more, and the log's figure is not to be believed.
+START_SECONDS = 3.0
 
-APPEND_ONLY = ["--appendonly", "yes", "--save", "", "--auto-aof-rewrite-percentage", "0"]
-SNAPSHOT = ["--appendonly", "no", "--save", ""]
-# What is loaded: (its name, directory, directives of the server that loads it, goal).
-CASES = [
-    ("append-only file", "requests", APPEND_ONLY, 1 / 2),
-    ("snapshot", "snapshot", SNAPSHOT, 1 / 3),
-    ("append-only file with a base", "mixed", APPEND_ONLY, 1 / 2),
-]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--entries", type=int, default=1_000_000)
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="rillway-loading-") as directory:
-        make_files(Path(directory), options.entries)
-        for name, files, directives, goal in CASES:
-            compare(name, Path(directory) / files, directives, goal, options)
-
-
-def compare(
-    name: str, files: Path, directives: list[str], goal: float, options: argparse.Namespace
-) -> None:
-    """Load the same files with both, in turn."""
-    rillway = [sys.executable, "-m", "rillway", "serve"]
-    ours, theirs = [], []
-    for _ in range(options.runs):
-        theirs.append(seconds_to_load(["redis-server"], files, directives))
-        ours.append(seconds_to_load(rillway, files, directives))
-    mine, redis = statistics.median(ours), statistics.median(theirs)
-    print(
-        f"{name}: Rillway {mine:.3f} s ({options.entries / mine:,.0f} entries/s), Redis"
-        f" {redis:.3f} s ({options.entries / redis:,.0f} entries/s): {redis / mine:.2f} of Redis's"
-        f" rate (goal {goal:.2f}; medians of {options.runs}, Rillway's from {min(ours):.3f} to"
-        f" {max(ours):.3f}, Redis's from {min(theirs):.3f} to {max(theirs):.3f})"
-    )
-
-
-def seconds_to_load(server: list[str], files: Path, directives: list[str]) -> float:
-    """Start a server on a copy of the files; how long it loaded, as its log says."""
-    with tempfile.TemporaryDirectory(prefix="rillway-loading-") as directory:
-        copy = Path(directory) / "data"
-        shutil.copytree(files, copy)
-        with Server(server, copy, directives) as started:
-            found = LOADED.search(started.log)
-            assert found is not None, started.log.decode()
-            return float(found[1])
-
-
-def make_files(directory: Path, entries: int) -> None:
-    """The directories that CASES name, filled by redis-server."""
-    for name, preamble in (("requests", "no"), ("mixed", "yes")):
-        (directory / name).mkdir()
-        directives = [*APPEND_ONLY, "--aof-use-rdb-preamble", preamble]
-        with Server(["redis-server"], directory / name, directives) as server:
-            if name == "mixed":
-                server.add_entries(entries // 2)
-                server.call("BGREWRITEAOF")
-                while b"aof_rewrite_in_progress:1" in server.call("INFO", "persistence"):
-                    time.sleep(0.1)
-                server.add_entries(entries - entries // 2)
-                continue
-            server.add_entries(entries)
-            server.call("SAVE")
-    (directory / "snapshot").mkdir()
-    (directory / "requests" / "dump.rdb").rename(directory / "snapshot" / "dump.rdb")
+APPEND_ONLY = ("--appendonly", "yes", "--save", "", "--auto-aof-rewrite-percentage", "0")
+ONLY_REQUESTS = (*APPEND_ONLY, "--aof-use-rdb-preamble", "no")
+SNAPSHOT = ("--appendonly", "no", "--save", "")
+ENTRIES = 1_000_000
+GROUP_ENTRIES = 200_000
+READ_COUNT = 10
+BATCH = 100
+HELD = "held"  # the name of the file that tells what the server held that made the others
 
 
 class Server:
     """A server on a free port in `directory`, from its start until it is ready."""
 
-    def __init__(self, command: list[str], directory: Path, directives: list[str]) -> None:
+    def __init__(self, command: list[str], directory: Path, directives: tuple[str, ...]) -> None:
         self.port = free_port()
         self.log = b""
+        self.ready_seconds = 0.0
+        self._started = time.monotonic()
         arguments = ["--port", str(self.port), "--dir", str(directory), *directives]
-        self._process = subprocess.Popen([*command, *arguments], cwd=ROOT, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            [*command, *arguments], cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
+        )
 
     def __enter__(self) -> Server:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.log += line
             if READY in line:
+                self.ready_seconds = time.monotonic() - self._started
                 return self
         self._process.wait()
         raise RuntimeError(self.log.decode())
@@ -123,17 +75,166 @@ class Server:
         command = ["redis-cli", "-p", str(self.port), *words]
         return subprocess.run(command, check=True, capture_output=True).stdout
 
-    def add_entries(self, count: int) -> None:
-        """XADD so often."""
+    def benchmark(self, count: int, *words: str) -> None:
+        """A command so often, with a number that is drawn each time."""
         command = ["redis-benchmark", "-p", str(self.port), "-n", str(count), "-r", "1000000"]
-        command += ["-P", "100", "-q", "XADD", "s", "*", "f", "__rand_int__"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*command, "-P", "100", "-q", *words], check=True, stdout=subprocess.DEVNULL)
+
+    def add_entries(self, count: int) -> None:
+        """XADD so often, to the stream `s`."""
+        self.benchmark(count, "XADD", "s", "*", "f", "__rand_int__")
+
+    def held(self) -> bytes:
+        """How much there is."""
+        return self.call("DBSIZE") + self.call("XLEN", "s")
+
+
+# -- the files -------------------------------------------------------------------------------------
+
+
+def _add(server: Server) -> None:
+    server.add_entries(ENTRIES)
+
+
+def _add_and_save(server: Server) -> None:
+    server.add_entries(ENTRIES)
+    server.call("SAVE")
+
+
+def _add_around_a_rewrite(server: Server) -> None:
+    """A base that is the snapshot of the first half of the entries, requests for the second."""
+    server.add_entries(ENTRIES // 2)
+    server.call("BGREWRITEAOF")
+    while b"aof_rewrite_in_progress:1" in server.call("INFO", "persistence"):
+        time.sleep(0.1)
+    server.add_entries(ENTRIES // 2)
+
+
+def _set(server: Server) -> None:
+    server.benchmark(ENTRIES, "SET", "key:__rand_int__", "value:__rand_int__")
+
+
+def _consume(server: Server) -> None:
+    """Entries, each delivered to one of ten consumers, and acknowledged with those beside it."""
+    server.add_entries(GROUP_ENTRIES)
+    server.call("XGROUP", "CREATE", "s", "g", "0")
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        for reads in _groups_of(range(GROUP_ENTRIES // READ_COUNT), BATCH):
+            replies = _ask(connection, [_read(f"c{number % 10}") for number in reads])
+            entries = [[entry for entry, _ in streams[0][1]] for streams in replies]
+            _ask(connection, [_pack("XACK", "s", "g", *ids) for ids in entries])
+
+
+def _read(consumer: str) -> bytes:
+    return _pack("XREADGROUP", "GROUP", "g", consumer, "COUNT", READ_COUNT, "STREAMS", "s", ">")
+
+
+def _pack(*words: str | int | bytes) -> bytes:
+    packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]
+    return packed
+
+
+def _ask(connection: socket.socket, requests: list[bytes]) -> list[Any]:
+    """The replies to some requests that leave in one write."""
+    connection.sendall(b"".join(requests))
+    reader = hiredis.Reader()
+    replies: list[Any] = []
+    while len(replies) < len(requests):
+        reader.feed(connection.recv(1 << 16))
+        while (reply := reader.gets()) is not False:
+            replies.append(reply)
+    return replies
+
+
+def _groups_of(numbers: range, size: int) -> Iterator[range]:
+    for start in range(0, len(numbers), size):
+        yield numbers[start : start + size]
+
+
+@dataclass(frozen=True)
+class Files:
+    """What redis-server leaves of some work, and the directives with which it is loaded."""
+
+    name: str
+    work: Callable[[Server], None]
+    count: int
+    unit: str
+    goal: float | None
+    directives: tuple[str, ...]
+    made_with: tuple[str, ...]
+
+    def make(self, directory: Path) -> None:
+        """Let redis-server fill a directory."""
+        with Server(["redis-server"], directory, self.made_with) as server:
+            self.work(server)
+            (directory / HELD).write_bytes(server.held())
+
+
+ALL_FILES = [
+    Files("requests", _add, ENTRIES, "entries/s", 1 / 2, APPEND_ONLY, ONLY_REQUESTS),
+    Files("snapshot", _add_and_save, ENTRIES, "entries/s", 1 / 3, SNAPSHOT, SNAPSHOT),
+    Files("mixed", _add_around_a_rewrite, ENTRIES, "entries/s", 1 / 2, APPEND_ONLY, APPEND_ONLY),
+    Files("strings", _set, ENTRIES, "requests/s", None, APPEND_ONLY, ONLY_REQUESTS),
+    Files("group", _consume, GROUP_ENTRIES, "entries/s", None, APPEND_ONLY, ONLY_REQUESTS),
+]
+
+
+def seconds_to_load(server: list[str], folder: Path, files: Files) -> float:
+    """Start a server on a copy of the files; how long it loaded, as its log says.
+
+    Raises RuntimeError if it holds something else than it should, or took longer than it says.
+    """
+    with tempfile.TemporaryDirectory(prefix="rillway-loading-") as directory:
+        copy = Path(directory) / "data"
+        shutil.copytree(folder, copy)
+        with Server(server, copy, files.directives) as started:
+            found = LOADED.search(started.log)
+            if found is None:
+                raise RuntimeError(started.log.decode())
+            seconds = float(found[1])
+            if not seconds <= started.ready_seconds <= seconds + START_SECONDS:
+                raise RuntimeError(f"ready after {started.ready_seconds} s, loaded in {seconds} s")
+            if started.held() != (folder / HELD).read_bytes():
+                raise RuntimeError(f"{server[0]} did not load all of {files.name}")
+            return seconds
 
 
 def free_port() -> int:
     """A port that nobody listens on at present."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
+
+
+# -- as a program ----------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", choices=[files.name for files in ALL_FILES])
+    options = parser.parse_args()
+    for files in ALL_FILES:
+        if options.only in (None, files.name):
+            with tempfile.TemporaryDirectory(prefix="rillway-loading-") as directory:
+                files.make(Path(directory))
+                compare(files, Path(directory), options.runs)
+
+
+def compare(files: Files, folder: Path, runs: int) -> None:
+    """Load the same files with both, in turn."""
+    rillway = [sys.executable, "-m", "rillway", "serve"]
+    ours, theirs = [], []
+    for _ in range(runs):
+        theirs.append(seconds_to_load(["redis-server"], folder, files))
+        ours.append(seconds_to_load(rillway, folder, files))
+    mine, redis = statistics.median(ours), statistics.median(theirs)
+    goal = f"goal {files.goal:.2f}; " if files.goal else ""
+    print(
+        f"{files.name}: Rillway {mine:.3f} s ({files.count / mine:,.0f} {files.unit}), Redis"
+        f" {redis:.3f} s ({files.count / redis:,.0f}): {redis / mine:.2f} of Redis's rate"
+        f" ({goal}medians of {runs}, Rillway's from {min(ours):.3f} to {max(ours):.3f}, Redis's"
+        f" from {min(theirs):.3f} to {max(theirs):.3f})"
+    )
 
 
 if __name__ == "__main__":

@@ -1,44 +1,40 @@
-"""What is shown and written: lines while it runs, JSON, and the page benchmarks/RESULTS.md."""
+"""What is shown and written: lines while it runs, and the page benchmarks/RESULTS.md."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 
-from benchmarks.figures import (
-    Figure,
-    Measure,
-    Result,
-    Spread,
-    Target,
-    growth,
-    is_met,
-    limit,
-)
+from benchmarks.figures import Figure, Measure, Result, Spread, Target, growth, is_met
+from benchmarks.record import Record
 
 NOTES = {
     "others": "other programs used the two cores as well, so the figure says little",
-    "load": "the load was the bottleneck, for one of the two at least",
+    "load": "the load's core was full and a server's was not, so that server could do more",
     "waiting": "neither core was full: round trips",
+    "later": "a server went on working when the load was over, for 5 % of the time or more",
 }
-HEADINGS = ("case", "unit", "Rillway", "Redis", "ratio", "spread", "target", "note")
-
-
-@dataclass
-class Report:
-    """One run: the machine, the servers, the settings, and the results so far."""
-
-    machine: dict[str, str]
-    servers: tuple[str, str]
-    settings: dict[str, object]
-    results: dict[str, Result] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    def add(self, results: Sequence[Result]) -> None:
-        for result in results:
-            self.results[result.row.name] = result
+# The families, in words.
+TITLES = {
+    "xadd": "XADD",
+    "xrange": "XRANGE",
+    "xrevrange": "XREVRANGE",
+    "xread": "XREAD, polling",
+    "fan-out": "XREAD BLOCK: readers that wait",
+    "group": "XREADGROUP and XACK",
+    "pending": "Pending entries: looked at and claimed",
+    "ping": "PING",
+    "set": "SET",
+    "get": "GET",
+    "everysec": "With appendonly yes, appendfsync everysec",
+    "always": "With appendonly yes, appendfsync always",
+    "memory": "Memory",
+    "start": "Start",
+    "load": "Loading files at a start",
+    "latency": "The seeds' latency test",
+    "stall": "What others feel while one command works",
+    "growth": "Growth",
+}
+HEADINGS = ("case", "Rillway", "Redis", "ratio", "spread", "target", "load's ceiling", "note")
 
 
 # -- numbers as text -------------------------------------------------------------------------------
@@ -55,32 +51,54 @@ def spread_text(spread: Spread) -> str:
     return f"{spread.low:.2f} to {spread.high:.2f}"
 
 
-def target_text(target: Target, result: Result, results: Mapping[str, Result]) -> str:
-    """A bound, and whether it is kept."""
+def bound_text(target: Target, result: Result) -> str:
+    """What is to be reached."""
     sign = "<=" if result.row.lower_is_better else ">="
-    what = {
+    return {
         Measure.RATIO: f"{sign} {target.bound:.2f}",
         Measure.VALUE: f"{sign} {number_text(target.bound)} {result.row.unit.split()[0]}",
-        Measure.GROWTH: f"{sign} {target.bound:.2f} of the small stream's",
+        Measure.GROWTH: f"{sign} {target.bound:.2f} of {result.row.base}",
     }[target.measure]
+
+
+def verdict(target: Target, result: Result, results: Mapping[str, Result]) -> str:
+    """Whether it is reached; empty where there is nothing to compare with."""
     met = is_met(target, result, results)
-    return what if met is None else f"{what}: {'met' if met else 'MISSED'}"
+    return "" if met is None else "met" if met else "MISSED"
+
+
+def target_text(target: Target, result: Result, results: Mapping[str, Result]) -> str:
+    """A bound, and whether it is kept."""
+    met = verdict(target, result, results)
+    return bound_text(target, result) + (f": {met}" if met else "")
+
+
+def reached_text(target: Target, result: Result, results: Mapping[str, Result]) -> str:
+    """What there is of what was to be reached."""
+    if target.measure is Measure.VALUE:
+        return f"{number_text(result.our_value)} {result.row.unit.split()[0]}"
+    spread = result.ratio if target.measure is Measure.RATIO else growth(result, results)
+    return f"{spread.median:.3f}" if spread else ""
 
 
 def cells(result: Result, results: Mapping[str, Result]) -> tuple[str, ...]:
     """One line of the table, as HEADINGS name its columns."""
-    ratio = result.ratio
-    theirs = result.their_value
+    ratio, theirs, ceiling = result.ratio, result.their_value, result.ceiling
     return (
         result.row.name,
-        result.row.unit + (" (less is better)" if result.row.lower_is_better else ""),
         number_text(result.our_value),
         "none" if theirs is None else number_text(theirs),
         f"{ratio.median:.2f}" if ratio else "",
         spread_text(ratio) if ratio else "",
         "; ".join(target_text(target, result, results) for target in result.row.targets),
-        result.limit,
+        number_text(ceiling) if ceiling else "",
+        ", ".join(result.notes),
     )
+
+
+def unit_text(result: Result) -> str:
+    """The unit, and which way is better where that is down."""
+    return result.row.unit + (" (less is better)" if result.row.lower_is_better else "")
 
 
 # -- while it runs ---------------------------------------------------------------------------------
@@ -88,8 +106,8 @@ def cells(result: Result, results: Mapping[str, Result]) -> tuple[str, ...]:
 
 def console_lines(result: Result, results: Mapping[str, Result]) -> Iterator[str]:
     """One row, and below it what belongs to it."""
-    name, unit, ours, theirs, ratio, spread, target, note = cells(result, results)
-    parts = [f"{name:<38} {ours:>12} {theirs:>12} {unit}"]
+    name, ours, theirs, ratio, spread, target, _, note = cells(result, results)
+    parts = [f"{name:<38} {ours:>12} {theirs:>12} {unit_text(result)}"]
     parts += [f"ratio {ratio} ({spread})"] if ratio else []
     parts += [text for text in (target, f"[{note}]" if note else "") if text]
     yield "  ".join(parts)
@@ -109,76 +127,85 @@ def median_lines(figures: Sequence[Figure]) -> tuple[str, ...]:
     return sorted(figures, key=lambda figure: figure.value)[len(figures) // 2].lines
 
 
-# -- files -----------------------------------------------------------------------------------------
+# -- the page --------------------------------------------------------------------------------------
 
 
-def as_json(report: Report) -> dict[str, object]:
-    """All there is, every figure of every pair included."""
-    return {
-        "machine": report.machine,
-        "servers": report.servers,
-        "settings": report.settings,
-        "seconds": round(report.seconds, 1),
-        "failures": report.failures,
-        "results": [_result_json(result, report.results) for result in report.results.values()],
-    }
-
-
-def _result_json(result: Result, results: Mapping[str, Result]) -> dict[str, object]:
-    ratio, grown = result.ratio, growth(result, results)
-    their_growth = growth(result, results, ours=False) if result.theirs else None
-    return {
-        "case": result.row.name,
-        "unit": result.row.unit,
-        "lower_is_better": result.row.lower_is_better,
-        "rillway": result.our_value,
-        "redis": result.their_value,
-        "ratio": asdict(ratio) if ratio else None,
-        "growth": asdict(grown) if grown else None,
-        "redis_growth": asdict(their_growth) if their_growth else None,
-        "targets": [
-            {
-                "measure": target.measure.value,
-                "bound": target.bound,
-                "is_met": is_met(target, result, results),
-            }
-            for target in result.row.targets
-        ],
-        "limits": {"rillway": limit(result.ours), "redis": limit(result.theirs)},
-        "ceiling": result.ceiling,
-        "pairs": {
-            "rillway": [asdict(figure) for figure in result.ours],
-            "redis": [asdict(figure) for figure in result.theirs],
-        },
-    }
-
-
-def markdown(report: Report) -> str:
-    """The page of a full run."""
-    ours, theirs = report.servers
+def markdown(record: Record, picture: str | None = None) -> str:
+    """The page of a run. `picture` is the name of a file beside it."""
+    ours, theirs = record.servers
     parts = [
         "# Results",
-        f"{ours} beside {theirs}, measured by `make bench`; docs/benchmarks.md says how. This page"
-        " is written by a full run. Each ratio is Rillway's figure as a share of Redis's, the"
-        " median of the pairs; the spread is their smallest and largest.",
-        _table(("", ""), list((report.machine | _texts(report.settings)).items())),
-        "In the notes, " + "; ".join(f"`{note}`: {text}" for note, text in NOTES.items()) + ".",
+        f"{ours} beside {theirs}, measured and written by `make bench`; [docs/benchmarks.md]"
+        "(../docs/benchmarks.md) says how, and what bounds the figures. Each ratio is Rillway's"
+        " figure as a share of Redis's: the median of the pairs, and as the spread the smallest"
+        " and the largest of them.",
+        *_about(record),
+        "## Targets",
+        _targets(record),
     ]
-    by_section = itertools.groupby(report.results.values(), key=lambda result: result.row.section)
-    for section, results in by_section:
-        parts += [f"## {section}", *_section(list(results), report.results)]
-    if report.failures:
-        failed = [f"- `{case}`: {text}" for case, text in report.failures.items()]
+    if picture:
+        parts += [f"![The ratio of every case, with its spread]({picture})"]
+    for section, results in sections(record.results).items():
+        parts += [f"## {TITLES.get(section, section)}", *_section(results, record.results)]
+    if record.failures:
+        failed = [f"- `{case}`: {text}" for case, text in record.failures.items()]
         parts += ["## Not measured", "\n".join(failed)]
     return "\n\n".join(parts) + "\n"
 
 
+def sections(results: Mapping[str, Result]) -> dict[str, list[Result]]:
+    """The rows of each family, which need not have been measured one after the other."""
+    found: dict[str, list[Result]] = {}
+    for result in results.values():
+        found.setdefault(result.row.section, []).append(result)
+    return found
+
+
+def _about(record: Record) -> Iterator[str]:
+    """Machine, settings, when and how it was run, and what the notes mean."""
+    known = record.machine | {name: str(value) for name, value in record.settings.items()}
+    yield table(("", ""), list(known.items()))
+    if len(record.goes) > 1:
+        yield f"The run was made in {len(record.goes)} goes, each going on where the last ended:"
+    headings = ("begun", "minutes", "cases", "load before", "load after", "commit", "command")
+    lines = []
+    for go in record.goes:
+        took = [f"{go.seconds / 60:.1f}", str(go.cases), go.load_before, go.load_after]
+        lines.append([go.began, *took, go.source, f"`{go.command}`"])
+    yield table(headings, lines)
+    yield "In the notes, " + "; ".join(f"`{note}`: {text}" for note, text in NOTES.items()) + "."
+
+
+def _targets(record: Record) -> str:
+    """All rows that are to reach something."""
+    lines = [
+        (
+            result.row.name,
+            bound_text(target, result),
+            reached_text(target, result, record.results),
+            verdict(target, result, record.results),
+        )
+        for result in record.results.values()
+        for target in result.row.targets
+    ]
+    met = sum(line[-1] == "met" for line in lines)
+    missed = sum(line[-1] == "MISSED" for line in lines)
+    headings = ("case", "target", "reached", "")
+    return f"{met} met, {missed} missed.\n\n" + table(headings, lines)
+
+
 def _section(results: list[Result], all_results: Mapping[str, Result]) -> Iterator[str]:
-    yield _table(HEADINGS, [cells(result, all_results) for result in results])
+    by_unit: dict[str, list[Result]] = {}
+    for result in results:
+        by_unit.setdefault(unit_text(result), []).append(result)
+    for unit, some in by_unit.items():
+        yield f"In {unit}:"
+        yield _short_table(HEADINGS, [cells(result, all_results) for result in some])
     grown = [line for result in results if (line := _growth_cells(result, all_results))]
     if grown:
-        headings = ("case", "Rillway's own growth", "spread", "Redis's own growth", "spread")
-        yield _table(headings, grown)
+        yield "As a share of the rate in the smallest state, measured in the same turn:"
+        headings = ("case", "Rillway", "spread", "Redis", "spread")
+        yield table(headings, grown)
     for result in results:
         for server, figures in (("Rillway", result.ours), ("Redis", result.theirs)):
             lines = median_lines(figures)
@@ -195,10 +222,13 @@ def _growth_cells(result: Result, results: Mapping[str, Result]) -> tuple[str, .
     return (result.row.name, f"{ours.median:.2f}", spread_text(ours), *other)
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _short_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table without the columns in which nothing stands."""
+    used = [index for index in range(len(headings)) if any(row[index] for row in rows)]
+    return table([headings[i] for i in used], [[row[i] for i in used] for row in rows])
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows as Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _texts(settings: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value) for name, value in settings.items()}

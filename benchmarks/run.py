@@ -1,37 +1,45 @@
 """Rillway beside redis-server, on this machine, in one run. docs/benchmarks.md tells the method.
 
-    make bench                                  all cases; some forty minutes
-    make bench ARGS="--quick"                   the most telling ones, smaller; some three minutes
+    make bench                                  all cases; some half an hour
+    make bench ARGS="--quick"                   the most telling ones, smaller; some two minutes
     make bench ARGS="--quick --only xadd"       cases whose names begin with xadd
+    make bench ARGS="--resume FILE"             measure what is missing in the figures of a run
+    make bench ARGS="--report FILE"             measure nothing: write the page of these figures
     make bench ARGS="--list"
 
-A full run writes benchmarks/RESULTS.md and benchmarks/results.png; every run can write --json FILE,
-and the picture beside it.
+The figures are written as they come: to --json FILE, or --resume FILE; by a full run that is given
+neither, to benchmarks/figures.json. Whenever all cases of a full run are measured,
+benchmarks/RESULTS.md, benchmarks/results.png and the figures in docs/benchmarks.md follow.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
+import shlex
+import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from benchmarks import machine, plot, report
-from benchmarks.cases.case import FULL, QUICK, Case, Scale
-from benchmarks.cases.catalogue import UnknownCase, chosen
+from benchmarks import machine, plot, record, report, summary
+from benchmarks.cases.case import Case
+from benchmarks.cases.catalogue import CASES, UnknownCase, chosen
+from benchmarks.cases.setting import FULL, QUICK, Scale
 from benchmarks.comparison import compare
-from benchmarks.report import Report
-from benchmarks.servers import Contender, ServerError, redis_program, rillway_program
+from benchmarks.contenders import Contender, end_shared, ending_shared
+from benchmarks.record import Go, Record, UnfitRecord
+from benchmarks.servers import ServerError, redis_program, rillway_program
 
 FOLDER = Path(__file__).resolve().parent
 FULL_PAIRS = 5
 # Both servers, four states of each, thousands of clients.
 OPEN_FILES = 10_000
+INTERRUPTED = 130
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -49,7 +57,10 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--pairs", type=_positive, help="turns of A B (5; with --quick, 3)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure")
+    files = parser.add_mutually_exclusive_group()
+    files.add_argument("--json", type=Path, metavar="FILE", help="write every figure, anew")
+    files.add_argument("--resume", type=Path, metavar="FILE", help="measure what is missing there")
+    files.add_argument("--report", type=Path, metavar="FILE", help="write the page of figures")
     parser.add_argument(
         "--against", default="redis-server", metavar="PATH", help="another redis-server"
     )
@@ -68,71 +79,150 @@ def scale_of(options: argparse.Namespace) -> Scale:
     return scale if options.pairs is None else replace(scale, pairs=options.pairs)
 
 
-def is_complete(options: argparse.Namespace) -> bool:
-    """Whether the run is one for RESULTS.md."""
-    return not options.quick and not options.only and scale_of(options).pairs >= FULL_PAIRS
+def figures_file(options: argparse.Namespace) -> Path | None:
+    """Where the figures go."""
+    given: Path | None = options.json or options.resume
+    is_full = not options.quick and not options.only and scale_of(options).pairs >= FULL_PAIRS
+    return given or (FOLDER / "figures.json" if is_full else None)
+
+
+def is_complete(made: Record) -> bool:
+    """Whether these are figures for RESULTS.md: all cases, full amounts, five pairs or more."""
+    wanted = asdict(FULL) | {"pairs": made.settings["pairs"]}
+    is_full = all(made.settings[name] == value for name, value in wanted.items())
+    return is_full and made.settings["pairs"] >= FULL_PAIRS and all(map(made.has, CASES))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 if a case could not be measured, 2 if it is unknown or there is no Redis."""
+    """Exit status 1 if a case could not be measured, 2 for options that lead nowhere."""
     options = options_of(arguments)
     try:
+        if options.report:
+            return _write_page(record.read(options.report, CASES), options.report)
         cases = chosen(options.only, options.quick)
         if options.list:
             print("\n".join(case.name for case in cases))
             return 0
-        redis = redis_program(options.against)
-    except (UnknownCase, ServerError) as error:
+        return _run(cases, options, shlex.join(sys.argv[1:] if arguments is None else arguments))
+    except (UnknownCase, UnfitRecord, ServerError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
-    scale = scale_of(options)
+
+
+def _run(cases: Sequence[Case], options: argparse.Namespace, arguments: str) -> int:
+    """Measure what is asked for. Raises ServerError (no Redis) and UnfitRecord."""
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
-    rillway = rillway_program()
-    contenders = [Contender(rillway, cores, True), Contender(redis, cores, False)]
-    settings = {"pinned": f"servers to core {cores.server}, load to core {cores.load}"}
-    if not cores.are_apart:
-        settings["pinned"] += ": ONE CORE FOR BOTH, the figures say little"
-    made = Report(machine.description(), (rillway.title, redis.title), settings | asdict(scale))
-    print("\n".join(f"{name}: {value}" for name, value in (made.machine | settings).items()))
-    print(f"{' beside '.join(made.servers)}, {scale.pairs} pairs")
+    contenders = [
+        Contender(rillway_program(), cores, is_ours=True),
+        Contender(redis_program(options.against), cores, is_ours=False),
+    ]
+    scale = scale_of(options)
+    made = _record(contenders, scale, options.resume)
+    made.goes.append(Go.starting("make bench" + (f" ARGS={arguments!r}" if arguments else "")))
+    print("\n".join(f"{name}: {value}" for name, value in made.machine.items()))
+    print(f"{' beside '.join(made.servers)}, {scale.pairs} pairs, {made.settings['pinned']}")
     _allow_open_files()
-    with machine.pinned({cores.load}):
-        _measure(cases, contenders, scale, made)
-    _write(made, options)
+    path = figures_file(options)
+    status = measure([case for case in cases if not made.has(case)], contenders, scale, made, path)
+    if path and is_complete(made):
+        _write_page(made, path)
+    elif path:
+        print(f"wrote {path}")
+    return status
+
+
+def _record(contenders: Sequence[Contender], scale: Scale, resumed: Path | None) -> Record:
+    """An empty record of this machine and these servers, or one that was begun here."""
+    ours, theirs = (contender.program.title for contender in contenders)
+    cores = contenders[0].cores
+    pinned = f"servers to core {cores.server}, load to core {cores.load}"
+    if not cores.are_apart:
+        pinned += ": ONE CORE FOR BOTH, the figures say little"
+    made = Record(machine.description(), (ours, theirs), {"pinned": pinned} | asdict(scale))
+    if resumed is None:
+        return made
+    begun = record.read(resumed, CASES)
+    made.check_fits(begun)
+    return begun
+
+
+def measure(
+    cases: Sequence[Case],
+    contenders: Sequence[Contender],
+    scale: Scale,
+    made: Record,
+    path: Path | None,
+) -> int:
+    """All cases; the exit status. One that fails is noted, and the others go on.
+
+    After each, all that is known is in the file: what ends the run loses one case.
+    """
+    started = time.monotonic()
+    place = machine.pinned({contenders[0].cores.load})
+    try:
+        with _interruptible(), place, ending_shared(contenders):
+            for case in cases:
+                lines = _take(case, contenders, scale, made)
+                made.goes[-1].note(time.monotonic() - started)
+                if path:
+                    record.write(made, path)
+                print("\n".join(lines), flush=True)  # what is shown is in the file
+    except KeyboardInterrupt:
+        print("interrupted" + (f"; go on with --resume {path}" if path else ""), flush=True)
+        return INTERRUPTED
+    go = made.goes[-1]
+    print(f"{go.cases} cases in {go.seconds / 60:.1f} minutes; load now {go.load_after}")
     return 1 if made.failures else 0
 
 
-def _measure(
-    cases: Sequence[Case], contenders: Sequence[Contender], scale: Scale, made: Report
-) -> None:
-    """All cases; one that fails is noted, and the others go on."""
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt within. Once: the next must not disturb the end
+    of the servers."""
+
+    def interrupt(*_: object) -> None:
+        for kind in before:
+            signal.signal(kind, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    for kind in before:
+        signal.signal(kind, interrupt)
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _take(case: Case, contenders: Sequence[Contender], scale: Scale, made: Record) -> list[str]:
+    """Measure a case; what to show of it."""
     started = time.monotonic()
-    for case in cases:
-        try:
-            results = compare(case, contenders, scale)
-        except Exception as error:
-            made.failures[case.name] = f"{type(error).__name__}: {error}"
-            print(f"{case.name}: FAILED: {made.failures[case.name]}", flush=True)
-            continue
-        made.add(results)
-        for result in results:
-            print("\n".join(report.console_lines(result, made.results)), flush=True)
-    made.seconds = time.monotonic() - started
-    made.machine["load at the end"] = machine.load_average()
-    print(f"took {made.seconds / 60:.1f} minutes; load now {made.machine['load at the end']}")
+    try:
+        results = compare(case, contenders, scale)
+    except Exception as error:
+        made.failures[case.name] = f"{type(error).__name__}: {error}"
+        end_shared(contenders)  # whatever state they are in
+        return [f"{case.name}: FAILED: {made.failures[case.name]}"]
+    made.failures.pop(case.name, None)
+    made.add(results)
+    made.sort(CASES)
+    made.goes[-1].cases += 1
+    made.case_seconds[case.name] = round(time.monotonic() - started, 1)
+    return [line for result in results for line in report.console_lines(result, made.results)]
 
 
-def _write(made: Report, options: argparse.Namespace) -> None:
-    picture = FOLDER / "results.png"
-    if options.json:
-        options.json.write_text(json.dumps(report.as_json(made), indent=1) + "\n")
-        picture = options.json.with_suffix(".png")
-    if is_complete(options):
-        (FOLDER / "RESULTS.md").write_text(report.markdown(made))
-    elif not options.json:
-        return
-    if plot.draw(list(made.results.values()), picture, " beside ".join(made.servers)):
-        print(f"wrote {picture}")
+def _write_page(made: Record, figures: Path) -> int:
+    """RESULTS.md and docs/benchmarks.md of a whole run; of any other a page beside its figures."""
+    page, picture = FOLDER / "RESULTS.md", FOLDER / "results.png"
+    if not is_complete(made):
+        page, picture = figures.with_suffix(".md"), figures.with_suffix(".png")
+    is_drawn = plot.draw(made.results, picture, " beside ".join(made.servers))
+    page.write_text(report.markdown(made, picture.name if is_drawn else None))
+    if is_complete(made):
+        summary.put_in(made)
+    print(f"wrote {page}" + (f" and {picture}" if is_drawn else ""))
+    return 0
 
 
 def _allow_open_files() -> None:

@@ -20,15 +20,16 @@ import hiredis
 
 import rillway
 from benchmarks.loading import free_port
-from benchmarks.machine import Cores, cpu_seconds, pinned, resident_bytes
+from benchmarks.machine import cpu_seconds, pinned, resident_bytes
 
 ROOT = Path(__file__).resolve().parents[1]
 READY_SECONDS = 20.0
 REPLY_SECONDS = 600.0
 SETTLE_SECONDS = 20.0
-SETTLE_STEP_SECONDS = 0.1
+SETTLE_STEP_SECONDS = 0.03
 # A server that does nothing still looks at its clients some ten times a second.
 IDLE_BUSY = 0.15
+POLL_SECONDS = 0.001
 COMMON_DIRECTIVES = ["--bind", "127.0.0.1", "--save", "", "--maxclients", "10000"]
 VERSION = re.compile(r"v=(\d+)\.(\d+)\.(\d+)")
 PING = b"*1\r\n$4\r\nPING\r\n"
@@ -78,20 +79,6 @@ def redis_program(path: str) -> Program:
     return Program("Redis", (path,), tuple(map(int, found.groups())))
 
 
-@dataclass(frozen=True)
-class Contender:
-    """A program and the cores on which it is measured."""
-
-    program: Program
-    cores: Cores
-    is_ours: bool
-
-    def start(self, *directives: str, alone: bool = True) -> Server:
-        """A server that answers. `alone` keeps it, and children that save, on one core."""
-        core_set = {self.cores.server} if alone else {self.cores.server, self.cores.load}
-        return Server(self.program, core_set, directives)
-
-
 class Server:
     """A running server, with a connection to ask it. Ends with the `with` block."""
 
@@ -103,7 +90,10 @@ class Server:
         place = ["--port", str(self.port), "--dir", self._folder.name]
         command = [*program.command, *place, *COMMON_DIRECTIVES, *directives]
         with pinned(cores), self._log.open("wb") as log:
-            self._process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+            # In a session of its own: Ctrl-C is for the run, which ends its servers in order.
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
+            )
         self.pid = self._process.pid
         try:
             self._connection = self._first_connection()
@@ -115,6 +105,10 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Close the connection, kill the process, remove its files."""
         self._connection.close()
         self.stop()
 
@@ -143,6 +137,12 @@ class Server:
         lines = text.decode().split("\r\n")
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
+    def check_errors(self) -> None:
+        """Raises ServerError if any request was ever refused: redis-benchmark counts such, too."""
+        refused = self.info("stats")["total_error_replies"]
+        if refused != "0":
+            raise ServerError(f"{self.program.name} refused {refused} requests")
+
     def raw_reply(self, request: bytes) -> bytes:
         """The reply to a packed request as it came. Raises ServerError if it is an error."""
         self._connection.sendall(request + PING)
@@ -167,7 +167,7 @@ class Server:
         """Wait for a condition; after the given time, go on without it."""
         deadline = time.monotonic() + seconds
         while not holds() and time.monotonic() < deadline:
-            time.sleep(SETTLE_STEP_SECONDS / 2)
+            time.sleep(SETTLE_STEP_SECONDS / 3)
 
     def resident_bytes(self) -> int:
         """Memory in use once the server has come to rest and given back what it need not keep."""
@@ -186,13 +186,13 @@ class Server:
             try:
                 connection = connect(self.port)
             except OSError:
-                time.sleep(0.005)
+                time.sleep(POLL_SECONDS)
                 continue
             connection.sendall(PING)
             if connection.recv(64) == PONG:
                 return connection
             connection.close()
-            time.sleep(0.005)
+            time.sleep(POLL_SECONDS)
         raise ServerError(f"{self.program.name} did not start:\n{self._printed()}")
 
     def _printed(self) -> str:

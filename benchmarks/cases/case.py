@@ -10,30 +10,25 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from benchmarks.cases.setting import Scale
+from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Row
-from benchmarks.servers import Contender
 
 Figures = Mapping[str, Figure]
-Measurement = Callable[[], Figures]
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How much is measured. Entry counts are multiples of 1,000."""
+class Session:
+    """A server that is ready to be measured.
 
-    seconds: float  # of one measurement of a rate
-    pairs: int
-    small: int  # entries of the small streams, or pending ones
-    entries: int  # of the streams that cases read
-    large: int  # of the largest stream
-    unacknowledged: int  # messages, in the second latency test
-    latency_seconds: float
+    reply: what it answers to the case's requests, where that must be the same for both servers.
+    """
+
+    measure: Callable[[], Figures]
+    reply: bytes | None = None
 
 
-FULL = Scale(0.5, 5, 10_000, 1_000_000, 10_000_000, 3_000_000, 5.0)
-QUICK = Scale(0.25, 3, 10_000, 100_000, 300_000, 300_000, 2.0)
-
-SessionOpener = Callable[[Contender, Scale], AbstractContextManager[Measurement]]
+SessionOpener = Callable[[Contender, Scale], AbstractContextManager[Session]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +38,7 @@ class Case:
     is_quick: `--quick` measures it even if it is not asked for by name.
     most_pairs: for what takes long and varies little.
     since: the version of Redis that has such a thing first.
+    is_shared: its server may be the one that the case before had, and may stay for the next one.
     """
 
     name: str
@@ -52,6 +48,7 @@ class Case:
     has_warm_up: bool = True
     most_pairs: int | None = None
     since: tuple[int, ...] = ()
+    is_shared: bool = False
 
     def pairs(self, scale: Scale) -> int:
         return scale.pairs if self.most_pairs is None else min(self.most_pairs, scale.pairs)

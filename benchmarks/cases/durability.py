@@ -1,66 +1,92 @@
-"""What it costs to keep every write on disk: `appendonly yes`, with each policy."""
+"""What it costs to keep every write on disk: `appendonly yes`, with each policy.
+
+A server serves both policies, one after the other: what fills it is written before.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
-from benchmarks.cases import groups
-from benchmarks.cases.case import Case, Scale
+from benchmarks.cases import adding, groups, reading
+from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
+from benchmarks.cases.setting import Scale, Setting
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.servers import Server
 
 POLICIES = ("everysec", "always")
-ADDS = ((1, 1), (1, 50), (1, 500), (16, 50), (64, 50), (256, 50))
+ADDS = (
+    *(("small", 1, 1), ("small", 1, 50), ("small", 1, 500)),
+    *(("small", 16, 50), ("small", 64, 50), ("small", 256, 50)),
+    *(("1KiB", 1, 50), ("1KiB", 64, 50), ("maxlen", 1, 50), ("maxlen", 64, 50)),
+)
+QUICK = "everysec/xadd-small-p64-c50"
 
 
-def _directives(policy: str) -> tuple[str, ...]:
+def _kept(setting: Setting) -> Setting:
+    """The same, with an append-only file."""
     # A rewrite would begin in the middle of a measurement, for one server and not for the other.
-    return (
-        *("--appendonly", "yes", "--appendfsync", policy),
-        *("--auto-aof-rewrite-percentage", "0"),
-    )
+    directives = ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
+    return Setting(f"{setting.name}, kept", (*setting.directives, *directives), setting.prepare)
 
 
-def _add(pipeline: int, clients: int, _: Scale) -> Load:
-    return RedisBenchmark(("XADD", "s", "*", "f", "__rand_int__"), clients, pipeline)
+EMPTY = _kept(Setting("empty"))
+STREAM = _kept(reading.STREAM)
+GROUP = _kept(groups.GROUP)
+PENDING = {size: _kept(setting) for size, setting in groups.PENDING.items()}
 
 
 def _set(_: Scale) -> Load:
     return RedisBenchmark(("SET", "key:__rand_int__", "value"), 50, 16, 10_000)
 
 
-def _cases(policy: str) -> list[Case]:
-    directives = _directives(policy)
-    return [
-        *(
-            rate(
-                f"{policy}/xadd-p{pipeline}-c{clients}",
-                partial(_add, pipeline, clients),
-                directives=directives,
-                flush=True,
-                is_quick=(policy, pipeline, clients) == ("everysec", 64, 50),
-            )
-            for pipeline, clients in ADDS
-        ),
-        rate(f"{policy}/set-p16-c50", _set, directives=directives),
-        *(
-            rate(
-                f"{policy}/group-count-{count}-consumers-10",
-                partial(groups.consuming, count, 10),
-                prepare=groups.fill_group,
-                directives=directives,
-                unit="entries/s",
-            )
-            for count in (10, 100)
-        ),
-        rate(
-            f"{policy}/xautoclaim-10k",
-            partial(groups.on_pending, "xautoclaim", "10k"),
-            prepare=partial(groups.fill_pending, "10k"),
-            directives=directives,
-        ),
-    ]
+def _use_policy(policy: str, server: Server) -> None:
+    server.call("CONFIG", "SET", "appendfsync", policy)
 
 
-CASES: list[Case] = [case for policy in POLICIES for case in _cases(policy)]
+def _cases(setting: Setting, name: str, load: Any, **settings: Any) -> Iterator[Case]:
+    """One case under each policy."""
+    for policy in POLICIES:
+        yield rate(
+            f"{policy}/{name}",
+            load,
+            setting=setting,
+            before=partial(_use_policy, policy),
+            is_quick=f"{policy}/{name}" == QUICK,
+            **settings,
+        )
+
+
+def _adds() -> Iterator[Case]:
+    for variant, pipeline, clients in ADDS:
+        name = f"xadd-{variant}-p{pipeline}-c{clients}"
+        load = partial(adding.load, variant, clients, pipeline)
+        yield from _cases(EMPTY, name, load, flush=True)
+    yield from _cases(EMPTY, "set-p16-c50", _set, flush=True)
+    fan_out = partial(reading.fan_out, 100, reading.BATCH)
+    yield from _cases(EMPTY, "fan-out-100-readers", fan_out, flush=True, unit="entries/s")
+
+
+def _reads() -> Iterator[Case]:
+    """One is enough to show that reading costs what it costs without a file."""
+    load = partial(reading.read, "xrange", 100)
+    yield from _cases(STREAM, "xrange-count-100", load, same_replies=True)
+
+
+def _groups() -> Iterator[Case]:
+    for count in groups.COUNTS:
+        load = partial(groups.consuming, count, 10)
+        yield from _cases(GROUP, f"group-count-{count}-consumers-10", load, unit="entries/s")
+
+
+def _claims() -> Iterator[Case]:
+    for size, setting in PENDING.items():
+        for command in ("xautoclaim", "xreadgroup-claim"):
+            load = partial(groups.on_pending, command, size)
+            yield from _cases(setting, f"{command}-{size}", load, since=groups.since(command))
+
+
+CASES: list[Case] = [*_adds(), *_reads(), *_groups(), *_claims()]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.cases.case import Case, Scale
+from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
+from benchmarks.cases.setting import Scale, Setting
 from benchmarks.load.consuming import Consuming
 from benchmarks.load.entries import deliver, fill
 from benchmarks.load.load import Load
@@ -17,6 +18,8 @@ COUNTS = (1, 10, 100)
 CONSUMERS = (1, 10, 100)
 TARGET = (100, 10)
 CLAIM_VERSION = (8, 4)
+# A million pending entries are to cost a request no more than ten thousand.
+FLAT = 0.9
 
 PENDING_COMMANDS: dict[str, tuple[str, ...]] = {
     "xpending": ("XPENDING", "s", "g"),
@@ -34,11 +37,11 @@ SIZES: dict[str, Callable[[Scale], int]] = {
 
 
 def consuming(count: int, consumers: int, scale: Scale) -> Load:
-    """Read and acknowledge, over and over, the stream that `fill_group` made."""
+    """Read and acknowledge, over and over, the stream of the setting GROUP."""
     return Consuming(b"s", b"g", count, consumers, scale.entries)
 
 
-def fill_group(server: Server, scale: Scale) -> None:
+def _fill_group(server: Server, scale: Scale) -> None:
     """A stream and a group that has read nothing yet."""
     fill(server, b"s", scale.entries)
     server.call("XGROUP", "CREATE", "s", "g", "0")
@@ -49,18 +52,28 @@ def on_pending(command: str, size: str, scale: Scale) -> Load:
     return RedisBenchmark(PENDING_COMMANDS[command], 50, 1, SIZES[size](scale))
 
 
-def fill_pending(size: str, server: Server, scale: Scale) -> None:
+def since(command: str) -> tuple[int, ...]:
+    """The version of Redis that first has one of the commands on pending entries."""
+    return CLAIM_VERSION if command == "xreadgroup-claim" else ()
+
+
+def _fill_pending(size: str, server: Server, scale: Scale) -> None:
     """A stream whose entries are all pending, for ten consumers."""
     count = SIZES[size](scale)
     fill(server, b"s", count)
     deliver(server, b"s", b"g", count)
 
 
+GROUP = Setting("a group", prepare=_fill_group)
+PENDING = {size: Setting(f"{size} pending", prepare=partial(_fill_pending, size)) for size in SIZES}
+
+
 def _consuming_case(count: int, consumers: int) -> Case:
     return rate(
         f"group/count-{count}-consumers-{consumers}",
         partial(consuming, count, consumers),
-        prepare=fill_group,
+        setting=GROUP,
+        same_replies=True,
         unit="entries/s",
         # The target names no number of consumers; it is to hold for each of them.
         at_least=1.0 if count == 100 else None,
@@ -72,13 +85,15 @@ def _pending_case(command: str, size: str) -> Case:
     return rate(
         f"pending/{command}-{size}",
         partial(on_pending, command, size),
-        prepare=partial(fill_pending, size),
+        setting=PENDING[size],
+        same_replies=command in ("xpending", "xautoclaim"),
+        growth=(f"pending/{command}-10k", FLAT) if size == "1M" else None,
         is_quick=(command, size) == ("xautoclaim", "10k"),
-        since=CLAIM_VERSION if command == "xreadgroup-claim" else (),
+        since=since(command),
     )
 
 
 CASES: list[Case] = [
     *(_consuming_case(count, consumers) for count in COUNTS for consumers in CONSUMERS),
-    *(_pending_case(command, size) for command in PENDING_COMMANDS for size in SIZES),
+    *(_pending_case(command, size) for size in SIZES for command in PENDING_COMMANDS),
 ]

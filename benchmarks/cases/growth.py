@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.cases.case import Case, Figures, Session
 from benchmarks.cases.reading import reading
+from benchmarks.cases.setting import Scale
+from benchmarks.contenders import Contender
 from benchmarks.figures import Measure, Row, Target
 from benchmarks.load.consuming import Consuming
 from benchmarks.load.entries import deliver, fill
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark
-from benchmarks.servers import Contender, Server
+from benchmarks.servers import Server
 
 FLAT = 0.9
 # The last entries of the stream, which the group reads over and over.
@@ -66,7 +68,7 @@ LOADS = tuple(_loads(10 * LAP))
 
 
 @contextmanager
-def _session(contender: Contender, scale: Scale) -> Iterator[Measurement]:
+def _session(contender: Contender, scale: Scale) -> Iterator[Session]:
     with ExitStack() as stack:
         servers: dict[str, Server] = {}
         loads: dict[str, dict[str, Load]] = {}
@@ -88,7 +90,7 @@ def _session(contender: Contender, scale: Scale) -> Iterator[Measurement]:
                     figures[_row_name(name, state)] = figure
             return figures
 
-        yield measure
+        yield Session(measure)
 
 
 def _row_name(load: str, state: State) -> str:

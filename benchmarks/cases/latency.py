@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.cases.case import Case, Figures, Session
+from benchmarks.cases.setting import Scale
+from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target, percentile
 from benchmarks.load.delaying import delays
 from benchmarks.load.entries import deliver, fill
-from benchmarks.servers import Contender, Server
+from benchmarks.servers import Server
 from rillway.demo.report import latency_lines
 from rillway.demo.tally import Tally
 
@@ -23,7 +25,7 @@ SEEDS_MS = 2.0
 
 
 @contextmanager
-def _latency(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+def _latency(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     with contender.start() as server:
         _prepare(server, scale.unacknowledged if name == "unacknowledged" else 0)
 
@@ -45,7 +47,7 @@ def _latency(name: str, contender: Contender, scale: Scale) -> Iterator[Measurem
                 f"latency/{name}-p99.9": Figure(percentile(run.delays_ms, 0.999), *run.busy),
             }
 
-        yield measure
+        yield Session(measure)
 
 
 def _prepare(server: Server, unacknowledged: int) -> None:

@@ -10,14 +10,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.cases.case import Case, Figures, Session
+from benchmarks.cases.setting import Scale
+from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target
-from benchmarks.load.entries import KIB, SMALL, WIDE, Shape, acknowledge, deliver, fill
-from benchmarks.servers import PING, PONG, Contender, Server, connect, pack
+from benchmarks.load.entries import KIB, MIXED, SMALL, WIDE, Shape, acknowledge, deliver, fill
+from benchmarks.servers import PING, PONG, Server, connect, pack
 
 CONNECTIONS = 1_000
+# Filling takes long, and the figures of one server hardly differ from each other.
+PAIRS = 3
 # The larger entries are fewer, so that they need no more memory in all.
-SHAPES = {"small": (SMALL, 1), "1KiB": (KIB, 5), "20-fields": (WIDE, 5)}
+SHAPES = {"small": (SMALL, 1), "1KiB": (KIB, 5), "20-fields": (WIDE, 5), "mixed": (MIXED, 5)}
 WAIT = pack("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
 
 
@@ -34,7 +38,7 @@ class _Growth:
 
 
 @contextmanager
-def _entries(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+def _entries(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     shape, divisor = SHAPES[name]
     count = scale.entries // divisor
 
@@ -42,7 +46,7 @@ def _entries(name: str, contender: Contender, scale: Scale) -> Iterator[Measurem
         with contender.start() as server:
             return _grown_by_entries(server, name, shape, count)
 
-    yield measure
+    yield Session(measure)
 
 
 def _grown_by_entries(server: Server, name: str, shape: Shape, count: int) -> Figures:
@@ -59,7 +63,7 @@ def _grown_by_entries(server: Server, name: str, shape: Shape, count: int) -> Fi
 
 
 @contextmanager
-def _automatic(contender: Contender, scale: Scale) -> Iterator[Measurement]:
+def _automatic(contender: Contender, scale: Scale) -> Iterator[Session]:
     """Small entries with IDs of the server's making, many in one millisecond."""
 
     def measure() -> Figures:
@@ -68,11 +72,11 @@ def _automatic(contender: Contender, scale: Scale) -> Iterator[Measurement]:
             fill(server, b"s", scale.entries, SMALL, first=None)
             return {"memory/small-entry-of-own-id": entry.figure()}
 
-    yield measure
+    yield Session(measure)
 
 
 @contextmanager
-def _clients(name: str, contender: Contender, _: Scale) -> Iterator[Measurement]:
+def _clients(name: str, contender: Contender, _: Scale) -> Iterator[Session]:
     """Connections that sent a PING, and perhaps wait for entries since."""
 
     def measure() -> Figures:
@@ -85,7 +89,7 @@ def _clients(name: str, contender: Contender, _: Scale) -> Iterator[Measurement]
                     connection.sendall(WAIT)
             return {f"memory/{name}": growth.figure()}
 
-    yield measure
+    yield Session(measure)
 
 
 def _ping(connection: socket.socket) -> None:
@@ -110,6 +114,7 @@ def _entries_case(name: str) -> Case:
         partial(_entries, name),
         is_quick=name == "small",
         has_warm_up=False,
+        most_pairs=PAIRS,
     )
 
 
@@ -120,6 +125,7 @@ CASES: list[Case] = [
         (_row("small-entry-of-own-id", 0.7),),
         _automatic,
         has_warm_up=False,
+        most_pairs=PAIRS,
     ),
     *(
         Case(
@@ -128,6 +134,7 @@ CASES: list[Case] = [
             partial(_clients, name),
             is_quick=name == "idle-connection",
             has_warm_up=False,
+            most_pairs=PAIRS,
         )
         for name in ("idle-connection", "blocked-client")
     ),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from benchmarks.cases.case import Case, Scale
+from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
+from benchmarks.cases.setting import Scale, Setting
 from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.servers import Server
 
 COMMANDS = {
     "ping": ("PING",),
@@ -19,6 +21,15 @@ SETTINGS = [(1, 1), (1, 50), (1, 500), (16, 50), (64, 50), (256, 50)]
 QUICK = {("ping", 1, 50), ("set", 64, 50), ("get", 64, 50)}
 
 
+def _set_all(server: Server, _: Scale) -> None:
+    """The keys as redis-benchmark writes them, so that every GET finds one."""
+    pairs = [(f"key:{number:012}", "value") for number in range(KEYS)]
+    server.call("MSET", *(word for pair in pairs for word in pair))
+
+
+STRINGS = Setting("strings", prepare=_set_all)
+
+
 def _load(argv: tuple[str, ...], clients: int, pipeline: int, _: Scale) -> RedisBenchmark:
     return RedisBenchmark(argv, clients, pipeline, numbers=KEYS)
 
@@ -27,6 +38,8 @@ CASES: list[Case] = [
     rate(
         f"{command}/p{pipeline}-c{clients}",
         partial(_load, argv, clients, pipeline),
+        setting=STRINGS,
+        same_replies=True,
         is_quick=(command, pipeline, clients) in QUICK,
     )
     for command, argv in COMMANDS.items()

@@ -6,65 +6,84 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.cases.case import Case, Figures, Session
+from benchmarks.cases.setting import EMPTY, Scale, Setting
+from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target
 from benchmarks.load.load import Load
 from benchmarks.load.replier import Replier
-from benchmarks.machine import Cores
-from benchmarks.servers import Contender, Server
+from benchmarks.machine import Cores, cpu_seconds
+from benchmarks.servers import Server
 
 LoadMaker = Callable[[Scale], Load]
-Preparation = Callable[[Server, Scale], None]
+# How long the load's own ceiling is measured, as a share of what a measurement takes.
+CEILING_SHARE = 0.5
 
 
 def rate(
     name: str,
     load: LoadMaker,
     *,
-    prepare: Preparation | None = None,
-    directives: tuple[str, ...] = (),
+    setting: Setting = EMPTY,
+    before: Callable[[Server], None] | None = None,
     flush: bool = False,
+    same_replies: bool = False,
     at_least: float | None = None,
+    growth: tuple[str, float] | None = None,
     is_quick: bool = False,
     unit: str = "requests/s",
     since: tuple[int, ...] = (),
 ) -> Case:
     """A case of one row.
 
+    before: done to the setting's server for this case.
     flush: empty the server after each measurement, for loads that add.
+    same_replies: both servers must answer the same bytes.
     at_least: the ratio to reach.
+    growth: the row with which this one is compared, and the share of its rate to reach.
     """
-    targets = (Target(Measure.RATIO, at_least),) if at_least is not None else ()
-    row = Row(name, unit, targets=targets)
+    targets = [Target(Measure.RATIO, at_least)] if at_least is not None else []
+    targets += [Target(Measure.GROWTH, growth[1])] if growth else []
+    row = Row(name, unit, targets=tuple(targets), base=growth[0] if growth else None)
 
     @contextmanager
-    def session(contender: Contender, scale: Scale) -> Iterator[Measurement]:
-        with contender.start(*directives) as server:
-            if prepare:
-                prepare(server, scale)
-            made = load(scale)
-            made.learn(server)
-            ceiling = _ceiling(made, contender.cores, scale) if contender.is_ours else None
+    def session(contender: Contender, scale: Scale) -> Iterator[Session]:
+        server = contender.shared(setting, scale)
+        if before:
+            before(server)
+        made = load(scale)
+        made.learn(server)
+        if flush:
+            server.flush()
+        ceiling = _ceiling(made, contender.cores, scale) if contender.is_ours else None
 
-            def measure() -> Figures:
-                server.settle()
-                figure = made.run(server, scale.seconds)
-                if flush:
-                    server.flush()
-                return {name: replace(figure, ceiling=ceiling)}
-
+        def measure() -> Figures:
+            server.settle()
+            figure = made.run(server, scale.seconds)
+            later = _later(server) / scale.seconds
+            server.check_errors()
             if flush:
                 server.flush()
-            yield measure
+            return {name: replace(figure, ceiling=ceiling, later=later)}
 
-    return Case(name, (row,), session, is_quick=is_quick, since=since)
+        yield Session(measure, made.reply if same_replies else None)
+
+    return Case(name, (row,), session, is_quick=is_quick, since=since, is_shared=True)
+
+
+def _later(server: Server) -> float:
+    """Processor time in seconds that a server uses until it has come to rest."""
+    before = cpu_seconds(server.pid)
+    server.settle()
+    return cpu_seconds(server.pid) - before
 
 
 def _ceiling(load: Load, cores: Cores, scale: Scale) -> float | None:
     """What the load reaches where the server does nothing; None where nothing could answer it."""
-    if load.exchange is None:
+    script = load.script()
+    if script is None:
         return None
-    with Replier(load.exchange, cores.server) as replier:
-        load.run(replier, scale.seconds / 2)
-        figure: Figure = load.run(replier, scale.seconds / 2)
+    with Replier(script, cores.server) as replier:
+        load.run(replier, scale.seconds * CEILING_SHARE / 2)
+        figure: Figure = load.run(replier, scale.seconds * CEILING_SHARE)
     return figure.value

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from functools import partial
 
-from benchmarks.cases.case import Case, Scale
+from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
+from benchmarks.cases.setting import Scale, Setting
 from benchmarks.load.cycling import Cycling
-from benchmarks.load.entries import entry_id, fill
+from benchmarks.load.entries import MIXED, entry_id, fill
 from benchmarks.load.fanning import Fanning
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark
@@ -17,16 +18,26 @@ from benchmarks.servers import Server
 COUNTS = (1, 10, 100, 1000)
 # redis-benchmark parses every reply; from here on that is slower than the server that makes them.
 COUNTS_BY_BYTES = 100
-PLACES = 32
+# So many that what a server keeps at hand of those read last does not decide.
+PLACES = 1_000
+# Mixed entries are five times as long as small ones.
+MIXED_DIVISOR = 5
 READERS = (1, 10, 100, 1000)
 BATCH = 100
 TARGETS = {("xrange", 1000): 5.0}
 QUICK = {("xrange", 10), ("xrange", 1000), ("xread", 100)}
 
 
-def fill_stream(server: Server, scale: Scale) -> None:
-    """The stream that these cases read."""
+def _fill_stream(server: Server, scale: Scale) -> None:
     fill(server, b"s", scale.entries)
+
+
+def _fill_mixed(server: Server, scale: Scale) -> None:
+    fill(server, b"s", scale.entries // MIXED_DIVISOR, MIXED)
+
+
+STREAM = Setting("a stream", prepare=_fill_stream)
+MIXED_STREAM = Setting("mixed entries", prepare=_fill_mixed)
 
 
 def reading(command: str, count: int, entries: int) -> Load:
@@ -47,22 +58,28 @@ def read_words(command: str, place: str, count: int) -> tuple[str, ...]:
     return (command.upper(), "s", place, end, "COUNT", str(count))
 
 
-def _read(command: str, count: int, scale: Scale) -> Load:
+def read(command: str, count: int, scale: Scale) -> Load:
+    """Reads of the stream that the setting STREAM has."""
     return reading(command, count, scale.entries)
+
+
+def _read_mixed(command: str, count: int, scale: Scale) -> Load:
+    return reading(command, count, scale.entries // MIXED_DIVISOR)
 
 
 def _poll_in_vain(_: Scale) -> Load:
     return RedisBenchmark(("XREAD", "COUNT", "100", "STREAMS", "s", "9000000000000-0"), 50, 1)
 
 
-def _fan_out(readers: int, batch: int, _: Scale) -> Load:
+def fan_out(readers: int, batch: int, _: Scale) -> Load:
+    """Readers that wait for the entries of an empty stream."""
     return Fanning(readers, batch)
 
 
 def _fan_out_case(readers: int, batch: int) -> Case:
     return rate(
         f"fan-out/{readers}-readers" if batch == BATCH else f"fan-out/{readers}-readers-one-by-one",
-        partial(_fan_out, readers, batch),
+        partial(fan_out, readers, batch),
         flush=True,
         unit="entries/s",
         at_least=2.0 if (readers, batch) == (100, BATCH) else None,
@@ -74,15 +91,26 @@ CASES: list[Case] = [
     *(
         rate(
             f"{command}/count-{count}",
-            partial(_read, command, count),
-            prepare=fill_stream,
+            partial(read, command, count),
+            setting=STREAM,
+            same_replies=True,
             at_least=TARGETS.get((command, count)),
             is_quick=(command, count) in QUICK,
         )
         for command in ("xrange", "xrevrange", "xread")
         for count in COUNTS
     ),
-    rate("xread/nothing-new", _poll_in_vain, prepare=fill_stream),
+    rate("xread/nothing-new", _poll_in_vain, setting=STREAM, same_replies=True),
+    *(
+        rate(
+            f"{command}/mixed-count-{count}",
+            partial(_read_mixed, command, count),
+            setting=MIXED_STREAM,
+            same_replies=True,
+        )
+        for command in ("xrange", "xrevrange")
+        for count in (10, 1000)
+    ),
     *(_fan_out_case(readers, BATCH) for readers in READERS),
     *(_fan_out_case(readers, 1) for readers in (1, 100)),
 ]

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.cases.case import Case, Figures, Session
+from benchmarks.cases.setting import Scale, Setting
+from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target, percentile
 from benchmarks.load.entries import fill
 from benchmarks.load.probing import delays_during
-from benchmarks.servers import PING, PONG, Contender, Server, ServerError, connect, pack
+from benchmarks.servers import PING, PONG, Server, ServerError, connect, pack
 
 AT_MOST_MS = 10.0
 SAVE_SECONDS = 300.0
@@ -29,22 +31,22 @@ SAVING: dict[str, tuple[str, ...]] = {"bgsave": ("BGSAVE",), "bgrewriteaof": ("B
 
 
 @contextmanager
-def _destructive(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+def _destructive(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     """Ten million entries are made for each measurement, and taken away in it."""
     with contender.start(alone=False) as server:
 
         def measure() -> Figures:
-            fill(server, b"s", scale.large)
+            _fill_large(server, scale)
             server.settle()
             figures = _felt(name, server, partial(_send, server.port, DESTRUCTIVE[name]))
             server.flush()
             return figures
 
-        yield measure
+        yield Session(measure)
 
 
 @contextmanager
-def _reading(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+def _reading(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     """A million entries, or a million keys, and all of them in one reply."""
     with contender.start(alone=False) as server:
         if name == "keys":
@@ -56,25 +58,35 @@ def _reading(name: str, contender: Contender, scale: Scale) -> Iterator[Measurem
             server.settle()
             return _felt(name, server, partial(_send, server.port, READING[name]))
 
-        yield measure
+        yield Session(measure)
+
+
+def _fill_large(server: Server, scale: Scale) -> None:
+    fill(server, b"s", scale.large)
+
+
+SAVED = Setting(
+    "saved",
+    ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"),
+    _fill_large,
+    is_alone=False,
+)
 
 
 @contextmanager
-def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Measurement]:
+def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     """A child saves ten million entries; the measurement ends when it is done."""
-    directives = ("--appendonly", "yes") if name == "bgrewriteaof" else ()
-    with contender.start(*directives, alone=False) as server:
-        fill(server, b"s", scale.large)
+    server = contender.shared(SAVED, scale)
 
-        def save() -> None:
-            server.call(*SAVING[name])
-            server.wait_until(lambda: not _is_saving(server), SAVE_SECONDS)
+    def save() -> None:
+        server.call(*SAVING[name])
+        server.wait_until(lambda: not _is_saving(server), SAVE_SECONDS)
 
-        def measure() -> Figures:
-            server.settle()
-            return _felt(name, server, save)
+    def measure() -> Figures:
+        server.settle()
+        return _felt(name, server, save)
 
-        yield measure
+    yield Session(measure)
 
 
 def _felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
@@ -130,5 +142,5 @@ def _case(name: str, opener: Callable[..., object], **settings: object) -> Case:
 CASES: list[Case] = [
     *(_case(name, _destructive, most_pairs=2, is_quick=name == "flushall") for name in DESTRUCTIVE),
     *(_case(name, _reading) for name in READING),
-    *(_case(name, _saving, most_pairs=3) for name in SAVING),
+    *(_case(name, _saving, most_pairs=2, is_shared=True) for name in SAVING),
 ]

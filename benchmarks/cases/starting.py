@@ -10,18 +10,17 @@ from functools import cache, partial
 from pathlib import Path
 
 from benchmarks import loading
-from benchmarks.cases.case import Case, Figures, Measurement, Scale
+from benchmarks.cases.case import Case, Figures, Session
+from benchmarks.cases.setting import Scale
+from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target
 from benchmarks.machine import pinned
-from benchmarks.servers import Contender
 
 START_MS = 250
-# Logs tell whole milliseconds, so this is not made smaller for a quick run.
-LOADED_ENTRIES = 1_000_000
 
 
 @contextmanager
-def _start(contender: Contender, _: Scale) -> Iterator[Measurement]:
+def _start(contender: Contender, _: Scale) -> Iterator[Session]:
     """From starting the process to its first PONG."""
 
     def measure() -> Figures:
@@ -29,54 +28,50 @@ def _start(contender: Contender, _: Scale) -> Iterator[Measurement]:
         with contender.start():
             return {"start/first-pong": Figure((time.perf_counter() - started) * 1000)}
 
-    yield measure
+    yield Session(measure)
 
 
 @contextmanager
-def _load(
-    files: str, directives: list[str], contender: Contender, _: Scale
-) -> Iterator[Measurement]:
-    """Files that redis-server made; the time is what the server's log says."""
-    folder = Path(_made_files().name)
+def _load(files: loading.Files, contender: Contender, _: Scale) -> Iterator[Session]:
+    """Files that redis-server made. The time is what the server's log says, which is checked."""
+    folder = _made(files)
 
     def measure() -> Figures:
         with pinned({contender.cores.server}):
-            command = list(contender.program.command)
-            seconds = loading.seconds_to_load(command, folder / files, directives)
-        return {f"load/{files}": Figure(LOADED_ENTRIES / seconds)}
+            seconds = loading.seconds_to_load(list(contender.program.command), folder, files)
+        return {f"load/{files.name}": Figure(files.count / seconds)}
 
-    yield measure
+    yield Session(measure)
 
 
 @cache
-def _made_files() -> tempfile.TemporaryDirectory[str]:
-    """The files that all of these cases load; they go when this process ends."""
-    folder = tempfile.TemporaryDirectory(prefix="rillway-bench-")
-    loading.make_files(Path(folder.name), LOADED_ENTRIES)
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Where the files are that these cases load. It goes when this process ends."""
+    return tempfile.TemporaryDirectory(prefix="rillway-bench-")
+
+
+@cache
+def _made(files: loading.Files) -> Path:
+    folder = Path(_folder().name) / files.name
+    folder.mkdir()
+    files.make(folder)
     return folder
 
+
+def _loading_case(files: loading.Files) -> Case:
+    targets = (Target(Measure.RATIO, files.goal),) if files.goal else ()
+    row = Row(f"load/{files.name}", files.unit, targets=targets)
+    return Case(row.name, (row,), partial(_load, files), has_warm_up=False)
+
+
+_START_TARGET = Target(Measure.VALUE, START_MS)
 
 CASES: list[Case] = [
     Case(
         "start/first-pong",
-        (
-            Row(
-                "start/first-pong",
-                "ms",
-                lower_is_better=True,
-                targets=(Target(Measure.VALUE, START_MS),),
-            ),
-        ),
+        (Row("start/first-pong", "ms", lower_is_better=True, targets=(_START_TARGET,)),),
         _start,
         is_quick=True,
     ),
-    *(
-        Case(
-            f"load/{files}",
-            (Row(f"load/{files}", "entries/s", targets=(Target(Measure.RATIO, goal),)),),
-            partial(_load, files, directives),
-            has_warm_up=False,
-        )
-        for _, files, directives, goal in loading.CASES
-    ),
+    *map(_loading_case, loading.ALL_FILES),
 ]

@@ -12,11 +12,12 @@ import time
 
 from benchmarks.figures import Figure
 from benchmarks.load.entries import FIRST_MS, entry_id
-from benchmarks.load.load import Address
+from benchmarks.load.load import Address, ReplyByLength, Script
 from benchmarks.load.processes import in_own_process
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, connect, pack
 
+OK = b"+OK\r\n"
 NOTHING = b"*-1\r\n"
 ID_DIGITS = 13
 RECEIVE_BYTES = 1 << 18
@@ -27,8 +28,6 @@ class Consuming:
 
     Once all have been read and acknowledged, the group is set back to the first of them.
     """
-
-    exchange = None
 
     def __init__(
         self, key: bytes, group: bytes, count: int, consumers: int, entries: int, first: int = 0
@@ -43,21 +42,31 @@ class Consuming:
         ]
         self._key, self._group = key, group
         self._count, self._entries, self._first = count, entries, first
+        self.reply = b""
         self._reply_bytes = 0
         self._id_offset = 0
 
     def learn(self, server: Server) -> None:
         """Read once, and acknowledge nothing. Raises ServerError if the reply is none of ours."""
         server.raw_reply(self._set_back)
-        reply = server.raw_reply(self._reads[0])
-        self._reply_bytes = len(reply)
-        self._id_offset = reply.index(entry_id(self._first))
+        self.reply = server.raw_reply(self._reads[0])
+        self._reply_bytes = len(self.reply)
+        self._id_offset = self.reply.index(entry_id(self._first))
         acknowledged = server.raw_reply(self._acks()[0])
-        if acknowledged != b":%d\r\n" % self._count:
+        if acknowledged != self._acknowledged:
             raise ServerError(f"XACK answered {acknowledged!r}")
+
+    def script(self) -> Script:
+        acknowledged = {len(self._acks()[0]): self._acknowledged}
+        delivered = {len(read): self.reply for read in self._reads}
+        return ReplyByLength(acknowledged | delivered | {len(self._set_back): OK})
 
     def run(self, at: Address, seconds: float) -> Figure:
         return in_own_process(lambda: self._run(at, seconds))
+
+    @property
+    def _acknowledged(self) -> bytes:
+        return b":%d\r\n" % self._count
 
     def _acks(self) -> list[bytes]:
         """One XACK for each COUNT entries, packed."""
@@ -80,7 +89,7 @@ class Consuming:
             end = time.perf_counter() + seconds
             while time.perf_counter() < end:
                 control.sendall(self._set_back)
-                if control.recv(64) != b"+OK\r\n":
+                if control.recv(64) != OK:
                     raise ServerError("the group could not be set back")
                 blocks += self._round(by_number, poll, acks, end)
         return Figure(blocks * self._count / watch.seconds, *watch.shares)
@@ -90,7 +99,7 @@ class Consuming:
     ) -> int:
         """All entries once, or less if the time is over; how often COUNT were acknowledged."""
         reply_bytes, id_offset = self._reply_bytes, self._id_offset
-        acknowledged = b":%d\r\n" % self._count
+        acknowledged = self._acknowledged
         first_ms = FIRST_MS + self._first
         blocks = 0
         reading = len(consumers)

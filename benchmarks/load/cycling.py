@@ -1,11 +1,13 @@
 """Requests that were packed beforehand, sent in turn by some clients, each after its reply.
 
-Replies are counted by their bytes, which all have the same number: so a reply of a thousand entries
-costs the load no more than the copying. One of each is parsed before, and looked at.
+Replies are counted by their bytes, whose number is known: so a reply of a thousand entries costs
+the load no more than the copying. Each request is sent once before, and what all replies are is
+compared between the servers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import select
 import socket
@@ -13,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.figures import Figure
-from benchmarks.load.load import Address, Exchange
+from benchmarks.load.load import Address, SameReply, Script
 from benchmarks.load.processes import in_own_process
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, Word, connect, pack
@@ -22,38 +24,49 @@ RECEIVE_BYTES = 1 << 20
 
 
 class Cycling:
-    """So many clients that send these requests, all of which get replies of one length."""
+    """So many clients that send these requests, which always get the same replies."""
 
     def __init__(self, requests: Sequence[Sequence[Word]], clients: int) -> None:
-        self.exchange: Exchange | None = None
+        self.reply = b""
+        self._reply_bytes: list[int] = []
         self._requests = [pack(*request) for request in requests]
         self._clients = clients
 
     def learn(self, server: Server) -> None:
-        """Send each request once. Raises ServerError if replies are errors or of two lengths."""
-        replies = [server.raw_reply(request) for request in self._requests]
-        if len({len(reply) for reply in replies}) != 1:
-            raise ServerError("the replies do not all have the same length")
-        self.exchange = Exchange(len(self._requests[0]), replies[0])
+        """Send each request once. Raises ServerError if it is refused."""
+        digest = hashlib.sha256()
+        self._reply_bytes.clear()
+        for request in self._requests:
+            reply = server.raw_reply(request)
+            digest.update(reply)
+            self._reply_bytes.append(len(reply))
+        self.reply = digest.digest()
+
+    def script(self) -> Script | None:
+        """Zeros, as nobody looks at them; None if not all requests and replies have one length."""
+        sizes = set(zip(map(len, self._requests), self._reply_bytes, strict=True))
+        if len(sizes) > 1:
+            return None
+        ((request_bytes, reply_bytes),) = sizes
+        return SameReply(request_bytes, bytes(reply_bytes))
 
     def run(self, at: Address, seconds: float) -> Figure:
         return in_own_process(lambda: self._run(at, seconds))
 
     def _run(self, at: Address, seconds: float) -> Figure:
-        assert self.exchange is not None, "learn first"
-        reply_bytes = len(self.exchange.reply)
+        assert self._reply_bytes, "learn first"
         clients = {client.fileno(): client for client in self._connections(at)}
-        missing = dict.fromkeys(clients, reply_bytes)
-        requests = itertools.cycle(self._requests)
+        turns = itertools.cycle(zip(self._requests, self._reply_bytes, strict=True))
+        missing: dict[int, int] = {}
         buffer = bytearray(RECEIVE_BYTES)
         poll = select.epoll()
-        for number in clients:
-            poll.register(number, select.EPOLLIN)
         count = 0
         with Stopwatch(at.pid) as watch:
             end = time.perf_counter() + seconds
-            for client in clients.values():
-                client.sendall(next(requests))
+            for number, client in clients.items():
+                poll.register(number, select.EPOLLIN)
+                request, missing[number] = next(turns)
+                client.sendall(request)
             while time.perf_counter() < end:
                 for number, _ in poll.poll():
                     client = clients[number]
@@ -63,8 +76,8 @@ class Cycling:
                     missing[number] -= received
                     if missing[number] == 0:
                         count += 1
-                        missing[number] = reply_bytes
-                        client.sendall(next(requests))
+                        request, missing[number] = next(turns)
+                        client.sendall(request)
         return Figure(count / watch.seconds, *watch.shares)
 
     def _connections(self, at: Address) -> list[socket.socket]:

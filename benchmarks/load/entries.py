@@ -42,12 +42,8 @@ class Shape:
         return [self._body(chance) for _ in range(self.pool)]
 
     def _body(self, chance: random.Random) -> bytes:
-        pairs = []
-        for number in range(self.fields):
-            name = b"f" if self.fields == 1 else b"field-%02d" % number
-            value = self._value(chance)
-            pairs.append(b"$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(name), name, len(value), value))
-        return b"".join(pairs)
+        names = [b"f"] if self.fields == 1 else [b"field-%02d" % n for n in range(self.fields)]
+        return _packed([(name, self._value(chance)) for name in names])
 
     def _value(self, chance: random.Random) -> bytes:
         if self.value_bytes > 32:
@@ -55,9 +51,35 @@ class Shape:
         return b"%0*d" % (self.value_bytes, chance.randrange(10**self.value_bytes))
 
 
+class Mixed(Shape):
+    """Events such as programs send, of all lengths: a kind, a user, an amount, a token that nothing
+    compresses much, now and then a remark."""
+
+    def _body(self, chance: random.Random) -> bytes:
+        remark = chance.choices(_WORDS, k=chance.choice([0, 0, 0, 0, 0, 3, 9]))
+        pairs = [
+            (b"event", chance.choice([b"order", b"payment", b"refund", b"login", b"page-view"])),
+            (b"user", b"%d" % chance.randrange(10 ** chance.randrange(1, 8))),
+            (b"amount", b"%d.%02d" % (chance.randrange(5000), chance.randrange(100))),
+            (b"token", chance.randbytes(chance.randrange(6, 18)).hex().encode()),
+            (b"remark", b" ".join(remark)),
+        ]
+        return _packed(pairs)
+
+
+_WORDS = b"the order was sent late and came back to us because nobody was at home again".split()
+
+
+def _packed(pairs: list[tuple[bytes, bytes]]) -> bytes:
+    """Names and values as they stand in a request."""
+    words = [word for pair in pairs for word in pair]
+    return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
+
+
 SMALL = Shape("small", fields=1, value_bytes=12, pool=50_000)
 KIB = Shape("1 KiB", fields=1, value_bytes=1024, pool=2_000)
 WIDE = Shape("20 fields", fields=20, value_bytes=12, pool=2_000)
+MIXED = Mixed("mixed", fields=5, value_bytes=0, pool=20_000)
 
 
 def entry_id(number: int) -> bytes:
@@ -65,17 +87,26 @@ def entry_id(number: int) -> bytes:
     return b"%d-0" % (FIRST_MS + number)
 
 
+def adding(key: bytes, shape: Shape) -> bytes:
+    """What stands in front of an entry's body, where the server makes the ID."""
+    return _head(key, shape) + b"$1\r\n*\r\n"
+
+
+def _head(key: bytes, shape: Shape) -> bytes:
+    return b"*%d\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n" % (3 + 2 * shape.fields, len(key), key)
+
+
 def requests(key: bytes, count: int, shape: Shape, first: int | None = 0) -> Iterator[bytes]:
     """XADD of `count` entries, packed, some hundred in each piece.
 
     With `first` None, the server makes the IDs: several entries get the same millisecond.
     """
-    head = b"*%d\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n" % (3 + 2 * shape.fields, len(key), key)
+    head = _head(key, shape)
     bodies = itertools.cycle(shape.bodies)
     for start in range(0, count, BATCH):
         pieces = itertools.islice(bodies, min(BATCH, count - start))
         if first is None:
-            yield b"".join([b"%b$1\r\n*\r\n%b" % (head, body) for body in pieces])
+            yield b"".join([adding(key, shape) + body for body in pieces])
             continue
         numbers = itertools.count(FIRST_MS + first + start)
         yield b"".join(

@@ -7,13 +7,16 @@ were follows from the length of what came, for all entries have the same length.
 
 from __future__ import annotations
 
+import itertools
 import select
 import socket
 import time
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from benchmarks.figures import Figure
 from benchmarks.load.entries import SMALL, entry_id, requests
-from benchmarks.load.load import Address
+from benchmarks.load.load import Address, Script
 from benchmarks.load.processes import in_own_process
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, connect, pack
@@ -23,10 +26,14 @@ RECEIVE_BYTES = 1 << 18
 HEAD = b"*1\r\n*2\r\n$1\r\ns\r\n*"
 
 
+# Packed before, so that packing is not measured. Should there be more rounds, those pack theirs.
+ROUNDS_AHEAD = 4_000
+
+
 class Fanning:
     """So many readers; so many entries in each batch. The stream `s` must be empty at first."""
 
-    exchange = None
+    reply = b""
 
     def __init__(self, readers: int, batch: int) -> None:
         self._readers = readers
@@ -34,10 +41,21 @@ class Fanning:
         body = SMALL.bodies[0]
         self._entry_bytes = len(b"*2\r\n$15\r\n%b\r\n*2\r\n" % entry_id(0)) + len(body)
 
+    @property
+    def _ids_bytes(self) -> int:
+        """What XADD answers to a batch."""
+        return self._batch * len(b"$15\r\n\r\n" + entry_id(0))
+
     def learn(self, server: Server) -> None:
         """Nothing: the length of an entry is known, and each reply is looked at."""
 
+    def script(self) -> Script:
+        reply = HEAD + b"%d\r\n" % self._batch + bytes(self._entry_bytes * self._batch)
+        waits = {len(self._wait_after(entries)) for entries in (0, 1)}
+        return _Spreading(waits, len(_packed(self._batch)[0]), reply, bytes(self._ids_bytes))
+
     def run(self, at: Address, seconds: float) -> Figure:
+        _packed(self._batch)  # in this process, for all those that follow
         return in_own_process(lambda: self._run(at, seconds))
 
     def _run(self, at: Address, seconds: float) -> Figure:
@@ -49,14 +67,14 @@ class Fanning:
             poll.register(reader.connection, select.EPOLLIN)
             reader.ask(self._wait_after(0))
         wanted = 0
+        batches = _batches(self._batch)
         with Stopwatch(at.pid) as watch:
             end = time.perf_counter() + seconds
             while time.perf_counter() < end:
-                (batch,) = requests(b"s", self._batch, SMALL, first=wanted)
                 wanted += self._batch
-                producer.sendall(batch)
+                producer.sendall(next(batches))
                 self._receive_all(by_number, poll, wanted)
-                _skip(producer, self._batch * len(b"$15\r\n\r\n" + entry_id(0)))
+                _skip(producer, self._ids_bytes)
         delivered = wanted * self._readers
         return Figure(delivered / watch.seconds, *watch.shares)
 
@@ -106,6 +124,55 @@ class _Reader:
         if not chunk or self._missing < 0:
             raise ServerError("a reply of another length than expected")
         return self._missing == 0
+
+
+class _Spreading:
+    """A script: each reader gets each batch in the same bytes; its producer gets the IDs."""
+
+    def __init__(self, wait_bytes: set[int], batch_bytes: int, reply: bytes, ids: bytes) -> None:
+        self._wait_bytes = wait_bytes
+        self._batch_bytes = batch_bytes
+        self._reply = reply
+        self._ids = ids
+        self._batches = 0
+        self._received: dict[int, int] = {}
+        self._seen: dict[int, int] = {}  # batches that each client got
+        self._waiting: set[int] = set()
+
+    def join(self, client: int) -> None:
+        self._received[client] = 0
+        self._seen[client] = self._batches
+        self._waiting.discard(client)
+
+    def answers(self, client: int, size: int) -> Iterable[tuple[int, bytes]]:
+        size += self._received[client]
+        self._received[client] = size
+        if size in self._wait_bytes:
+            self._received[client] = 0
+            self._waiting.add(client)
+        elif size == self._batch_bytes:
+            self._received[client] = 0
+            self._batches += 1
+            yield client, self._ids
+        # A reader may come to wait when the next batch is here already.
+        for reader in [one for one in self._waiting if self._seen[one] < self._batches]:
+            self._waiting.remove(reader)
+            self._seen[reader] += 1
+            yield reader, self._reply
+
+
+@lru_cache(maxsize=1)
+def _packed(batch: int) -> list[bytes]:
+    """The first batches, packed."""
+    starts = range(0, ROUNDS_AHEAD * batch, batch)
+    return [piece for start in starts for piece in requests(b"s", batch, SMALL, first=start)]
+
+
+def _batches(batch: int) -> Iterator[bytes]:
+    """All batches: first those that were packed before."""
+    yield from _packed(batch)
+    for number in itertools.count(ROUNDS_AHEAD):
+        yield from requests(b"s", batch, SMALL, first=number * batch)
 
 
 def _skip(connection: socket.socket, size: int) -> None:

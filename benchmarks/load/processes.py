@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -22,6 +23,9 @@ def in_own_process(work: Callable[[], Result]) -> Result:
         result, error = receiving.recv()
     except EOFError:
         raise RuntimeError("the process that makes the load ended") from None
+    except BaseException:  # Ctrl-C: nobody waits for the load any more
+        process.kill()
+        raise
     finally:
         receiving.close()
         process.join()
@@ -31,6 +35,8 @@ def in_own_process(work: Callable[[], Result]) -> Result:
 
 
 def _run(work: Callable[[], object], sending: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends when the run ends it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()  # a pause of this process would be taken for one of the server
     try:
         sending.send((work(), None))

@@ -10,7 +10,7 @@ import io
 import subprocess
 
 from benchmarks.figures import Figure
-from benchmarks.load.load import Address, Exchange
+from benchmarks.load.load import Address, SameReply, Script
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, pack
 
@@ -27,7 +27,7 @@ class RedisBenchmark:
     def __init__(
         self, argv: tuple[str, ...], clients: int, pipeline: int, numbers: int = 1_000_000
     ) -> None:
-        self.exchange: Exchange | None = None
+        self.reply = b""
         self._argv = argv
         self._clients = clients
         self._pipeline = pipeline
@@ -36,9 +36,10 @@ class RedisBenchmark:
 
     def learn(self, server: Server) -> None:
         """Ask once: what the reply is like. Raises ServerError if it is an error."""
-        words = [word.replace("__rand_int__", DIGITS) for word in self._argv]
-        request = pack(*words)
-        self.exchange = Exchange(len(request), server.raw_reply(request))
+        self.reply = server.raw_reply(self._request())
+
+    def script(self) -> Script:
+        return SameReply(len(self._request()), self.reply)
 
     def run(self, at: Address, seconds: float) -> Figure:
         if at.port not in self._rates:
@@ -47,6 +48,10 @@ class RedisBenchmark:
             rate = self._run(at.port, self._rates[at.port] * seconds)
         self._rates[at.port] = rate
         return Figure(rate, *watch.shares)
+
+    def _request(self) -> bytes:
+        """One request, packed."""
+        return pack(*(word.replace("__rand_int__", DIGITS) for word in self._argv))
 
     def _run(self, port: int, requests: float) -> float:
         at_once = self._clients * self._pipeline

@@ -1,4 +1,4 @@
-"""A server that does nothing: it answers every request with the same bytes.
+"""A server that does nothing: it receives requests, parses none, and answers as a script says.
 
 What a load reaches with it is the load's ceiling, or rather a bound from below: for many clients
 without a pipeline, a loop in Python that receives and sends is itself no faster than Redis.
@@ -12,25 +12,25 @@ import signal
 import socket
 from types import TracebackType
 
-from benchmarks.load.load import Exchange
+from benchmarks.load.load import Script
 from benchmarks.machine import pinned
 
 RECEIVE_BYTES = 1 << 18
 # redis-benchmark asks for two directives first, and takes an error for an answer.
-CONFIG = b"\r\n$6\r\nCONFIG\r\n"
+CONFIG = b"*3\r\n$6\r\nCONFIG\r\n"
 
 
 class Replier:
     """The process that answers, for the time of a `with` block."""
 
-    def __init__(self, exchange: Exchange, core: int) -> None:
+    def __init__(self, script: Script, core: int) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.port = int(self._listener.getsockname()[1])
         with pinned({core}):
             self.pid = os.fork()
         if self.pid == 0:
             try:
-                _answer(self._listener, exchange)
+                _answer(self._listener, script)
             finally:
                 os._exit(1)
 
@@ -48,11 +48,10 @@ class Replier:
         os.waitpid(self.pid, 0)
 
 
-def _answer(listener: socket.socket, exchange: Exchange) -> None:
+def _answer(listener: socket.socket, script: Script) -> None:
     poll = select.epoll()
     poll.register(listener, select.EPOLLIN)
     clients: dict[int, socket.socket] = {}
-    unanswered: dict[int, int] = {}
     buffer = bytearray(RECEIVE_BYTES)
     while True:
         for number, _ in poll.poll():
@@ -60,8 +59,8 @@ def _answer(listener: socket.socket, exchange: Exchange) -> None:
                 client, _ = listener.accept()
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 clients[client.fileno()] = client
-                unanswered[client.fileno()] = 0
                 poll.register(client, select.EPOLLIN)
+                script.join(client.fileno())
                 continue
             client = clients[number]
             try:
@@ -71,10 +70,8 @@ def _answer(listener: socket.socket, exchange: Exchange) -> None:
             if size == 0:
                 poll.unregister(client)
                 clients.pop(number).close()
-            elif CONFIG in buffer[:size]:
+            elif buffer.startswith(CONFIG):
                 client.sendall(b"-ERR no directives\r\n" * 2)
             else:
-                count, unanswered[number] = divmod(
-                    unanswered[number] + size, exchange.request_bytes
-                )
-                client.sendall(exchange.reply * count)
+                for receiver, reply in script.answers(number, size):
+                    clients[receiver].sendall(reply)

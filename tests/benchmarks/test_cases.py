@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
 
-from benchmarks.cases.case import FULL, QUICK
+from benchmarks.cases.case import Case
 from benchmarks.cases.catalogue import CASES, UnknownCase, chosen
+from benchmarks.cases.setting import FULL, QUICK, Scale, Setting
 from benchmarks.comparison import has_case
+from benchmarks.contenders import Contender
 from benchmarks.figures import Measure
 from benchmarks.machine import Cores
-from benchmarks.servers import Contender, Program
+from benchmarks.report import TITLES
+from benchmarks.servers import Program, Server
 
+REDIS = Program("Redis", ("redis-server",), (7, 0, 15))
 ROWS = {row.name: row for case in CASES for row in case.rows}
 
 
@@ -30,6 +35,61 @@ def test_every_base_of_growth_is_a_row() -> None:
 
 def test_every_row_is_named_after_a_section_and_a_case() -> None:
     assert all(re.fullmatch(r"[a-z-]+/[A-Za-z0-9.-]+", name) for name in ROWS)
+
+
+def test_every_family_has_a_title() -> None:
+    assert {row.section for row in ROWS.values()} == set(TITLES)
+
+
+def _each(form: str, **choices: tuple[object, ...]) -> list[str]:
+    """A name for each combination."""
+    names = [form]
+    for word, values in choices.items():
+        names = [name.replace(f"<{word}>", str(value)) for name in names for value in values]
+    return names
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *_each(
+            "xadd/<of>-p<p>-c<c>",
+            of=("small", "1KiB", "maxlen"),
+            p=(1, 16, 64, 256),
+            c=(1, 50, 500),
+        ),
+        *_each("<read>/count-<n>", read=("xrange", "xrevrange", "xread"), n=(1, 10, 100, 1000)),
+        *_each("fan-out/<n>-readers", n=(1, 10, 100, 1000)),
+        *_each("group/count-<n>-consumers-<m>", n=(1, 10, 100), m=(1, 10, 100)),
+        *_each(
+            "pending/<of>-<n>",
+            of=("xpending", "xpending-range", "xautoclaim", "xreadgroup-claim"),
+            n=("10k", "1M"),
+        ),
+        *_each(
+            "<policy>/<of>",
+            policy=("everysec", "always"),
+            of=(
+                *("xadd-small-p1-c1", "xadd-small-p64-c50", "xadd-1KiB-p64-c50"),
+                *("xadd-maxlen-p64-c50", "fan-out-100-readers", "xrange-count-100"),
+                *("group-count-1-consumers-10", "group-count-100-consumers-10"),
+                *("xautoclaim-1M", "xreadgroup-claim-1M"),
+            ),
+        ),
+        *_each("<command>/p<p>-c50", command=("ping", "set", "get"), p=(1, 64)),
+        *_each(
+            "memory/<of>-entry<when>",
+            of=("small", "1KiB", "20-fields"),
+            when=("", "-pending", "-acknowledged"),
+        ),
+        *("memory/idle-connection", "memory/blocked-client", "start/first-pong"),
+        *("load/requests", "load/snapshot", "latency/seeds-p99.9"),
+        *_each("latency/<of>-within-1ms", of=("seeds", "unacknowledged")),
+        *_each("growth/xadd-p64-c50-at-<n>", n=("10k", "1M", "10M", "1M-pending")),
+    ],
+)
+def test_what_users_ask_about_is_measured(name: str) -> None:
+    assert name in ROWS
 
 
 @pytest.mark.parametrize(
@@ -91,3 +151,24 @@ def test_a_case_that_takes_long_has_fewer_pairs() -> None:
     (flush,) = chosen(["stall/flushall"], is_quick=False)
     (ping,) = chosen(["ping/p1-c50"], is_quick=False)
     assert (flush.pairs(FULL), ping.pairs(FULL), ping.pairs(QUICK)) == (2, 5, 3)
+
+
+class _Asked(Contender):
+    """Tells which setting a case asks for, and starts nothing."""
+
+    def shared(self, setting: Setting, scale: Scale) -> Server:
+        raise LookupError(setting)
+
+
+def _setting_of(case: Case) -> Setting:
+    with pytest.raises(LookupError) as raised, case.open(_Asked(REDIS, Cores(0, 1), True), QUICK):
+        pass
+    (setting,) = raised.value.args
+    assert isinstance(setting, Setting)
+    return setting
+
+
+def test_what_takes_long_to_prepare_is_prepared_once() -> None:
+    settings = [_setting_of(case) for case in CASES if case.is_shared]
+    prepared = [setting for setting, _ in itertools.groupby(settings) if setting.prepare]
+    assert len({setting.name for setting in prepared}) == len(prepared) > 5

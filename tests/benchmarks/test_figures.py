@@ -42,6 +42,21 @@ def test_without_figures_of_redis_there_is_no_ratio() -> None:
     assert measured.their_value is None
 
 
+def test_the_ratio_is_turned_over_where_less_is_better() -> None:
+    less = result([1, 2], [4, 4], lower_is_better=True)
+    assert less.goodness == Spread(median=1 / 0.375, low=2.0, high=4.0)
+    more = result([1, 2], [4, 4])
+    assert more.goodness == more.ratio
+    assert result([1], []).goodness is None
+    assert result([0], [1], lower_is_better=True).goodness == Spread(20, 20, 20)
+
+
+def test_work_that_is_put_off_is_noted() -> None:
+    ours = [Figure(1.0, later=later) for later in (0.0, 0.2, 0.3)]
+    assert Result(Row("case"), ours, [Figure(1.0, later=0.0)]).notes == ("later",)
+    assert Result(Row("case"), ours[:1], [Figure(1.0)]).notes == ()
+
+
 def test_a_figure_of_zero_makes_no_pair() -> None:
     assert result([1, 4], [0, 2]).ratio == Spread(2, 2, 2)
 
@@ -110,9 +125,11 @@ def test_the_worse_limit_of_the_two_servers_is_shown() -> None:
     assert measured.limit == "load"
 
 
-def test_the_ceiling_is_known_from_the_figures_that_have_one() -> None:
-    assert Result(Row("case"), [Figure(1), Figure(1, ceiling=7)]).ceiling == 7
-    assert Result(Row("case"), [Figure(1)]).ceiling is None
+def test_the_ceiling_is_the_most_that_the_load_has_reached() -> None:
+    assert Result(Row("case"), [Figure(1), Figure(1, ceiling=7)], [Figure(5)]).ceiling == 7
+    assert Result(Row("case"), [Figure(1, ceiling=7)], [Figure(9)]).ceiling == 9
+    assert Result(Row("case"), [Figure(8, ceiling=7)]).ceiling == 8
+    assert Result(Row("case"), [Figure(1)], [Figure(5)]).ceiling is None
 
 
 @pytest.mark.parametrize(

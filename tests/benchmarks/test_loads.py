@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from benchmarks import machine
+from benchmarks.cases.setting import QUICK, Setting
+from benchmarks.contenders import Contender
 from benchmarks.load.consuming import Consuming
 from benchmarks.load.cycling import Cycling
 from benchmarks.load.delaying import delays
-from benchmarks.load.entries import acknowledge, deliver, entry_id, fill
+from benchmarks.load.entries import KIB, MIXED, SMALL, Shape, acknowledge, deliver, entry_id, fill
 from benchmarks.load.fanning import Fanning
+from benchmarks.load.load import Load
+from benchmarks.load.pipelining import Pipelining
 from benchmarks.load.probing import delays_during
+from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.load.replier import Replier
-from benchmarks.servers import Contender, Server, ServerError, rillway_program
+from benchmarks.servers import Server, ServerError, connect, rillway_program
 
 pytestmark = pytest.mark.integration
 
@@ -58,7 +64,8 @@ def test_consumers_acknowledge_all_that_they_read(server: Server) -> None:
 
 
 def test_readers_get_every_entry(server: Server) -> None:
-    figure = Fanning(readers=5, batch=20).run(server, SECONDS)
+    load = Fanning(readers=5, batch=20)
+    figure = load.run(server, SECONDS)
     added = server.call("XLEN", "s")
     assert isinstance(added, int)
     assert added > 0
@@ -66,22 +73,94 @@ def test_readers_get_every_entry(server: Server) -> None:
     assert figure.value > 0
 
 
-def test_prepared_requests_cycle_and_have_a_ceiling(server: Server) -> None:
-    fill(server, b"s", ENTRIES)
-    load = Cycling([("XRANGE", "s", entry_id(place), "+", "COUNT", 7) for place in (3, 90)], 2)
+@pytest.mark.parametrize("shape", [SMALL, KIB, MIXED])
+def test_packed_entries_are_all_added(server: Server, shape: Shape) -> None:
+    load = Pipelining(shape, clients=3, pipeline=10)
     load.learn(server)
-    assert load.run(server, SECONDS).value > 0
-    assert load.exchange is not None
-    assert load.exchange.reply.startswith(b"*7\r\n")
-    with Replier(load.exchange, core=min(os.sched_getaffinity(0))) as replier:
-        assert load.run(replier, SECONDS).value > 0
+    server.flush()
+    figure = load.run(server, SECONDS)
+    added = server.call("XLEN", "s")
+    assert isinstance(added, int)
+    assert added > 0
+    assert added % 10 == 0
+    assert figure.value > 0
+    entries = server.call("XRANGE", "s", "-", "+", "COUNT", 2)
+    assert isinstance(entries, list)
+    assert entries[0][1] != entries[1][1]
 
 
-def test_replies_of_two_lengths_are_refused(server: Server) -> None:
+def ranges(*counts: int) -> Cycling:
+    return Cycling([("XRANGE", "s", entry_id(3), "+", "COUNT", count) for count in counts], 2)
+
+
+LOADS: dict[str, Load] = {
+    "requests in turn": ranges(7, 7),
+    "consumers": Consuming(b"s", b"g", count=10, consumers=12, entries=ENTRIES),
+    "readers": Fanning(readers=5, batch=20),
+    "packed": Pipelining(SMALL, clients=3, pipeline=10),
+    "redis-benchmark": RedisBenchmark(("XLEN", "s"), clients=3, pipeline=4),
+}
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_a_load_has_a_ceiling(server: Server, name: str) -> None:
+    load = LOADS[name]
     fill(server, b"s", ENTRIES)
-    load = Cycling([("XRANGE", "s", "-", "+", "COUNT", count) for count in (1, 2)], 1)
-    with pytest.raises(ServerError, match="same length"):
-        load.learn(server)
+    server.call("XGROUP", "CREATE", "s", "g", "0")
+    load.learn(server)
+    script = load.script()
+    assert script is not None
+    with Replier(script, core=min(os.sched_getaffinity(0))) as replier:
+        for _ in range(2):  # clients that come later find no trace of those before
+            assert load.run(replier, SECONDS).value > 0
+
+
+def test_replies_may_have_several_lengths(server: Server) -> None:
+    fill(server, b"s", ENTRIES)
+    load = ranges(1, 2, 3)
+    load.learn(server)
+    assert load.script() is None
+    assert load.run(server, SECONDS).value > 0
+
+
+def test_replies_that_change_are_noticed(server: Server) -> None:
+    fill(server, b"s", ENTRIES)
+    load = ranges(2)
+    load.learn(server)
+    learnt = load.reply
+    server.flush()
+    fill(server, b"s", ENTRIES, MIXED)
+    with pytest.raises(ServerError, match="unlike those before"):
+        load.run(server, 1.0)
+    load.learn(server)
+    assert load.reply != learnt
+
+
+def test_a_refused_request_is_noticed(server: Server) -> None:
+    server.check_errors()
+    with pytest.raises(ServerError, match="WRONGTYPE"):
+        server.call("SET", "text", "t") and server.call("XLEN", "text")
+    with pytest.raises(ServerError, match="refused 1"):
+        server.check_errors()
+    server.call("CONFIG", "RESETSTAT")
+
+
+def test_cases_of_one_setting_share_a_server(server: Server) -> None:
+    cores = machine.choose_cores(list(os.sched_getaffinity(0)))
+    contender = Contender(rillway_program(), cores, is_ours=True)
+    filled = Setting("filled", prepare=lambda server, scale: fill(server, b"s", scale.small))
+    scale = replace(QUICK, small=1_000)
+    try:
+        first = contender.shared(filled, scale)
+        assert first.call("XLEN", "s") == 1_000
+        assert contender.shared(filled, scale) is first
+        other = contender.shared(Setting("empty"), scale)
+        assert other is not first
+        assert other.call("XLEN", "s") == 0
+        with pytest.raises(OSError, match="refused"):
+            connect(first.port)
+    finally:
+        contender.end_shared()
 
 
 def test_every_message_is_measured_once(server: Server) -> None:

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks import machine, run
+from benchmarks import machine, record, run
+from benchmarks.cases.case import Case, Session
+from benchmarks.cases.catalogue import CASES
 from benchmarks.cases.latency import seeds_lines
+from benchmarks.cases.setting import FULL, QUICK, Scale
+from benchmarks.contenders import Contender
+from benchmarks.figures import Figure, Result, Row
+from benchmarks.record import Record
+from benchmarks.servers import Program, ServerError
 
 
 def test_a_quick_run_has_three_pairs_and_a_full_one_five() -> None:
@@ -18,25 +32,69 @@ def test_a_quick_run_has_three_pairs_and_a_full_one_five() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complete"),
+    ("arguments", "file"),
     [
-        ([], True),
-        (["--pairs", "9"], True),
-        (["--json", "x.json"], True),
-        (["--pairs", "4"], False),
-        (["--quick"], False),
-        (["--only", "xadd"], False),
+        ([], run.FOLDER / "figures.json"),
+        (["--pairs", "9"], run.FOLDER / "figures.json"),
+        (["--json", "x.json"], Path("x.json")),
+        (["--quick", "--resume", "x.json"], Path("x.json")),
+        (["--pairs", "4"], None),
+        (["--quick"], None),
+        (["--only", "xadd"], None),
     ],
 )
-def test_results_are_written_by_a_full_run_only(arguments: list[str], complete: bool) -> None:
-    assert run.is_complete(run.options_of(arguments)) is complete
+def test_a_full_run_writes_its_figures_if_it_is_not_told_where(
+    arguments: list[str], file: Path | None
+) -> None:
+    assert run.figures_file(run.options_of(arguments)) == file
+
+
+def full_record(pairs: int = 5) -> Record:
+    """All cases, measured."""
+    made = Record({}, ("Rillway 1", "Redis 7"), {"pinned": ""} | asdict(replace(FULL, pairs=pairs)))
+    for case in CASES:
+        made.add([Result(row, [Figure(2.0)], [Figure(1.0)]) for row in case.rows])
+    return made
+
+
+def test_results_are_those_of_all_cases_in_full() -> None:
+    assert run.is_complete(full_record())
+    assert run.is_complete(full_record(pairs=7))
+    assert not run.is_complete(full_record(pairs=4))
+    one_less = full_record()
+    del one_less.results["ping/p1-c50"]
+    assert not run.is_complete(one_less)
+    quick = full_record()
+    quick.settings |= asdict(QUICK)
+    assert not run.is_complete(quick)
+
+
+def test_a_page_is_written_of_whatever_figures_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = tmp_path / "some.json"
+    some = full_record()
+    del some.results["ping/p1-c50"]
+    record.write(some, figures)
+    assert run.main(["--report", str(figures)]) == 0
+    page = (tmp_path / "some.md").read_text()
+    assert "ping/p16-c50" in page
+    assert "| ping/p1-c50 |" not in page
+    assert "some.md" in capsys.readouterr().out
+
+
+def test_no_page_is_made_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.main(["--report", str(tmp_path / "none.json")]) == 2
+    assert "none.json" in capsys.readouterr().err
 
 
 def test_only_may_be_repeated() -> None:
     assert run.options_of(["--only", "xadd", "--only", "ping"]).only == ["xadd", "ping"]
 
 
-@pytest.mark.parametrize("arguments", [["--pairs", "0"], ["--pairs", "x"], ["--fast"]])
+@pytest.mark.parametrize(
+    "arguments", [["--pairs", "0"], ["--pairs", "x"], ["--fast"], ["--json", "a", "--resume", "b"]]
+)
 def test_bad_options_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         run.options_of(arguments)
@@ -91,5 +149,78 @@ def test_a_small_run_measures_both_servers_and_writes_all_figures(
     assert [result["case"] for result in results] == ["xadd/small-p16-c50", "start/first-pong"]
     assert all(result["rillway"] > 0 and result["redis"] > 0 for result in results)
     assert results[0]["ceiling"] > 0
+    assert all(figure["later"] < 0.5 for figure in results[0]["pairs"]["redis"])
     assert "xadd/small-p16-c50" in capsys.readouterr().out
     assert (page.read_bytes() if page.exists() else None) == before
+
+
+def started_run(path: Path, *cases: str) -> subprocess.Popen[str]:
+    """A run of some cases in a process of its own."""
+    command = [sys.executable, "benchmarks/run.py", "--quick", "--pairs", "1", "--json", str(path)]
+    command += [word for case in cases for word in ("--only", case)]
+    environment = os.environ | {"PYTHONPATH": "."}
+    return subprocess.Popen(
+        command, cwd=record.ROOT, env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+def children_of(pid: int) -> set[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return {int(child) for child in listed.split()}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_keeps_what_it_had_and_goes_on(
+    tmp_path: Path, kind: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "figures.json"
+    cases = ("xadd/small-p16-c50", "start/first-pong", "ping/p1-c50")
+    process = started_run(written, *cases)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("xadd/small-p16-c50 "):
+            break
+    children = children_of(process.pid)
+    process.send_signal(kind)
+    assert process.wait(timeout=20) == run.INTERRUPTED
+    process.stdout.close()
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    begun = json.loads(written.read_text())
+    assert [result["case"] for result in begun["results"]] == ["xadd/small-p16-c50"]
+
+    arguments = ["--quick", "--pairs", "1", "--resume", str(written)]
+    assert run.main([*arguments, *(word for case in cases for word in ("--only", case))]) == 0
+    shown = capsys.readouterr().out
+    assert "start/first-pong" in shown
+    assert "xadd/small-p16-c50" not in shown
+    whole = json.loads(written.read_text())
+    assert {result["case"] for result in whole["results"]} == set(cases)
+    assert whole["results"][0] == begun["results"][0]
+    assert [go["cases"] for go in whole["goes"]] == [1, 2]
+
+
+def test_a_case_that_fails_is_noted_and_the_others_go_on(tmp_path: Path) -> None:
+    @contextmanager
+    def broken(_contender: Contender, _scale: Scale) -> Iterator[Session]:
+        raise ServerError("it is gone")
+        yield
+
+    @contextmanager
+    def whole(contender: Contender, _scale: Scale) -> Iterator[Session]:
+        yield Session(lambda: {"ping/p1-c50": Figure(6.0 if contender.is_ours else 3.0)})
+
+    cases = [
+        Case("xadd/broken", (Row("xadd/broken"),), broken),
+        Case("ping/p1-c50", (Row("ping/p1-c50"),), whole),
+    ]
+    cores = machine.choose_cores(list(os.sched_getaffinity(0)))
+    program = Program("any", ("any",), (1,))
+    contenders = [Contender(program, cores, True), Contender(program, cores, False)]
+    made = Record({}, ("Rillway 1", "Redis 7"), {})
+    made.goes.append(record.Go("make bench", "", "", ""))
+    path = tmp_path / "figures.json"
+    assert run.measure(cases, contenders, QUICK, made, path) == 1
+    assert made.failures == {"xadd/broken": "ServerError: it is gone"}
+    (result,) = json.loads(path.read_text())["results"]
+    assert (result["case"], result["ratio"]["median"]) == ("ping/p1-c50", 2.0)

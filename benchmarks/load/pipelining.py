@@ -1,0 +1,102 @@
+"""XADD of entries that were packed beforehand: so many clients, so many requests in each write.
+
+redis-benchmark sends the same bytes again and again, but for the digits of a number; here each
+value is its own. Sending costs little more than the copying, so this is also the quicker load
+where values are large or pipelines long. Replies are counted by the `$` with which each begins,
+for there is none in an ID.
+"""
+
+from __future__ import annotations
+
+import itertools
+import select
+import time
+from functools import cached_property
+
+from benchmarks.figures import Figure
+from benchmarks.load.entries import Shape, adding
+from benchmarks.load.load import Address, SameReply, Script
+from benchmarks.load.processes import in_own_process
+from benchmarks.machine import Stopwatch
+from benchmarks.servers import Server, ServerError, connect
+
+RECEIVE_BYTES = 1 << 18
+WAIT_SECONDS = 20.0
+# So many different writes at least, and as many entries as the shape has.
+LEAST_WRITES = 16
+
+
+class Pipelining:
+    """Entries of a shape for the stream `s`; the server makes the IDs."""
+
+    def __init__(self, shape: Shape, clients: int, pipeline: int) -> None:
+        self.reply = b""
+        self._shape = shape
+        self._clients = clients
+        self._pipeline = pipeline
+
+    def learn(self, server: Server) -> None:
+        """Add one entry. Raises ServerError if it is refused."""
+        self.reply = server.raw_reply(self._request)
+
+    def script(self) -> Script | None:
+        """None if the requests have several lengths."""
+        if len(set(map(len, self._shape.bodies))) > 1:
+            return None
+        return SameReply(len(self._request), self.reply)
+
+    def run(self, at: Address, seconds: float) -> Figure:
+        assert self._writes  # packed in this process, for all those that follow
+        return in_own_process(lambda: self._run(at, seconds))
+
+    @property
+    def _request(self) -> bytes:
+        return adding(b"s", self._shape) + self._shape.bodies[0]
+
+    @cached_property
+    def _writes(self) -> list[bytes]:
+        count = max(LEAST_WRITES, self._shape.pool // self._pipeline) * self._pipeline
+        bodies = itertools.islice(itertools.cycle(self._shape.bodies), count)
+        entries = [adding(b"s", self._shape) + body for body in bodies]
+        starts = range(0, count, self._pipeline)
+        return [b"".join(entries[start : start + self._pipeline]) for start in starts]
+
+    def _run(self, at: Address, seconds: float) -> Figure:
+        clients = {client.fileno(): client for client in map(connect, [at.port] * self._clients)}
+        missing = dict.fromkeys(clients, self._pipeline)
+        writes = itertools.cycle(self._writes)
+        poll = select.epoll()
+        for number in clients:
+            poll.register(number, select.EPOLLIN)
+        sent = 0
+        with Stopwatch(at.pid) as watch:
+            end = time.perf_counter() + seconds
+            for client in clients.values():
+                client.sendall(next(writes))
+                sent += 1
+            busy = len(clients)
+            while busy:  # what was sent is waited for: nothing is left for the server to do later
+                for number, _ in _poll(poll):
+                    client = clients[number]
+                    missing[number] -= _replies(client.recv(RECEIVE_BYTES))
+                    if missing[number] == 0 and time.perf_counter() < end:
+                        missing[number] = self._pipeline
+                        client.sendall(next(writes))
+                        sent += 1
+                    elif missing[number] == 0:
+                        busy -= 1
+        return Figure(sent * self._pipeline / watch.seconds, *watch.shares)
+
+
+def _poll(poll: select.epoll) -> list[tuple[int, int]]:
+    ready = poll.poll(WAIT_SECONDS)
+    if not ready:
+        raise ServerError("no reply comes")
+    return ready
+
+
+def _replies(chunk: bytes) -> int:
+    """How many replies begin in what came. Raises ServerError if one is an error."""
+    if not chunk or chunk.startswith(b"-") or b"\n-" in chunk:
+        raise ServerError(f"an unexpected reply: {chunk[:80]!r}")
+    return chunk.count(b"$")

@@ -1,0 +1,71 @@
+"""The figures in the documentation: what they say, and that they are those of RESULTS.md."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import record, report, run, summary
+from benchmarks.cases.catalogue import CASES
+from benchmarks.figures import Figure, Result, Row
+from tests.benchmarks.samples import small_record
+
+FIGURES = run.FOLDER / "figures.json"
+
+
+def sample() -> record.Record:
+    made = small_record()
+    made.machine["cores"] = "2"
+    made.add(
+        [
+            Result(Row("xadd/small-p1-c50"), [Figure(90.0)], [Figure(100.0)]),
+            Result(Row("xrange/count-1000"), [Figure(500.0)], [Figure(100.0)]),
+            Result(
+                Row("memory/small-entry", "bytes", lower_is_better=True),
+                [Figure(102.0)],
+                [Figure(100.0)],
+            ),
+        ]
+    )
+    return made
+
+
+def test_who_is_ahead_is_bold_and_nobody_if_it_is_close() -> None:
+    shown = summary.figures(sample())
+    assert "| XADD, 50 clients; requests/s | 90.0 | **100** | 0.90 |" in shown
+    assert "| XRANGE COUNT 1000; requests/s | **500** | 100 | 5.00 |" in shown
+    assert "| memory for a small entry; bytes (less is better) | 102 | 100 | 1.02 |" in shown
+
+
+def test_families_tell_in_how_many_cases_who_is_ahead() -> None:
+    shown = summary.figures(sample())
+    assert "| XADD | 2 | 1 | 1 | 0.90 | 1.05 | 1.20 |" in shown
+    assert "| Memory | 1 | 0 | 0 | 0.98 | 0.98 | 0.98 |" in shown
+
+
+def test_figures_take_the_place_of_those_before() -> None:
+    page = f"text\n\n{summary.BEGIN}\n\nformer\n\n{summary.END}\n\nmore\n"
+    once = summary.with_figures(page, sample())
+    assert once.startswith("text\n\n")
+    assert once.endswith("\n\nmore\n")
+    assert "former" not in once
+    assert summary.with_figures(once, sample()) == once
+
+
+def test_a_page_without_the_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="up to here"):
+        summary.with_figures(f"text {summary.BEGIN}", sample())
+
+
+def test_the_documentation_has_the_marks_and_every_headline_is_a_case() -> None:
+    assert summary.with_figures(summary.PAGE.read_text(), sample())
+    rows = {row.name for case in CASES for row in case.rows}
+    assert set(summary.HEADLINES) <= rows
+
+
+@pytest.mark.skipif(not FIGURES.exists(), reason="no full run was kept")
+def test_both_pages_are_what_the_figures_say() -> None:
+    """After a change of them: make bench ARGS="--report benchmarks/figures.json"."""
+    made = record.read(FIGURES, CASES)
+    assert (run.FOLDER / "RESULTS.md").read_text() == report.markdown(made, "results.png")
+    page = summary.PAGE.read_text()
+    assert summary.with_figures(page, made) == page
