@@ -6,6 +6,9 @@ before the loop polls again, or before a command runs that might take the data a
 waiter's retry (server/dispatch.py). A waiter that still finds nothing goes to the tail of each of
 its keys and keeps its deadline.
 
+Readers that tail one stream all ask the same: they share one `Block`, and what it finds is made
+once for all of them.
+
 Pure bookkeeping: no clock and no socket. Source: reference 1.14, seeds "How serving blocked
 consumers work".
 """
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from commands.client import Client
+    from commands.long_reply import LongReply
 
 WatchedKey: TypeAlias = "tuple[int, bytes]"  # (database index, key)
 
@@ -28,27 +32,30 @@ WatchedKey: TypeAlias = "tuple[int, bytes]"  # (database index, key)
 class Block:
     """A handler's decision to wait.
 
-    `retry` runs the command again, from scratch but with `$` already resolved; it answers, raises
-    a ReplyError, or decides to block again. `on_missing_key`: also wake when a key vanishes or
-    holds another type (XREADGROUP). `wake_ms`: also run it again at that Unix time, because time
-    alone may bring something (XREADGROUP with CLAIM). `timeout_reply` is what the client gets at
-    the deadline or from CLIENT UNBLOCK ... TIMEOUT.
+    `retry` runs the command again, from scratch but with `$` already resolved; it answers, raises a
+    ReplyError, decides anew how to wait, or returns None to wait on as before. `is_common`: it
+    changes nothing, and whoever sends the same request in the same RESP version may wait with the
+    same Block: they all get the same answer (XREAD behind given IDs). `on_missing_key`: also wake
+    when a key vanishes or holds another type (XREADGROUP). `wake_ms`: also run it again at that
+    Unix time, because time alone may bring something (XREADGROUP with CLAIM). `timeout_reply` is
+    what the client gets at the deadline or from CLIENT UNBLOCK ... TIMEOUT.
     """
 
     keys: list[bytes]
     timeout_ms: int  # 0: for ever
-    retry: Callable[[Client], bytes | Block]
+    retry: Callable[[Client], bytes | Block | LongReply | None]
     timeout_reply: bytes
     on_missing_key: bool = False
     wake_ms: int | None = None
+    is_common: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A blocked client's state."""
+    """A blocked client's state; that of all who wait without a deadline with a common Block."""
 
     block: Block
-    watched: list[WatchedKey]
+    watched: tuple[WatchedKey, ...]
     deadline_ms: int  # 0: none
     argv: list[bytes]  # the request, for the slow log
 
@@ -111,15 +118,42 @@ class BlockedClients:
     def block(self, client: Client, block: Block, deadline_ms: int, argv: list[bytes]) -> None:
         """Queue `client` on all of the keys. `deadline_ms` 0: wait for ever."""
         assert client.waiting is None
-        watched = list(dict.fromkeys((client.db.index, key) for key in block.keys))
-        waiting = Waiting(block, watched, deadline_ms, argv)
+        waiting = None
+        if block.is_common and not deadline_ms:
+            waiting = self._common_waiting(client, block)
+        if waiting is None:
+            index = client.db.index
+            watched = tuple(dict.fromkeys([(index, key) for key in block.keys]))
+            waiting = Waiting(block, watched, deadline_ms, argv)
         client.waiting = waiting
         self.clients[client] = None
-        for key in watched:
-            self.waiters.setdefault(key, {})[client] = None
+        for key in waiting.watched:
+            queue = self.waiters.get(key)
+            if queue is None:
+                queue = self.waiters[key] = {}
+            queue[client] = None
         if deadline_ms:
             self._deadlines.set(deadline_ms, client, waiting, len(self.clients))
-        self._set_wake(client, block)
+        if block.wake_ms is not None:
+            self._set_wake(client, block)
+
+    def _common_waiting(self, client: Client, block: Block) -> Waiting | None:
+        """The state of the last client in the queue, if that waits with the same Block."""
+        queue = self.waiters.get((client.db.index, block.keys[0]))
+        waiting = next(reversed(queue)).waiting if queue else None
+        return waiting if waiting is not None and waiting.block is block else None
+
+    def common_block(self, client: Client, key: bytes, argv: list[bytes]) -> Block | None:
+        """The common Block of the last client in the queue of `key`, if that asked the same."""
+        queue = self.waiters.get((client.db.index, key))
+        if queue is None:
+            return None
+        other = next(reversed(queue))
+        waiting = other.waiting
+        assert waiting is not None
+        if not waiting.block.is_common or waiting.argv != argv or other.resp != client.resp:
+            return None
+        return waiting.block
 
     def unblock(self, client: Client) -> None:
         """Take `client` out of every queue; nothing if it does not wait."""
@@ -146,12 +180,15 @@ class BlockedClients:
     def wait_on(self, client: Client, block: Block) -> None:
         """Wait again, in the same place of every queue: it was only time that woke it."""
         assert client.waiting is not None
-        client.waiting.block = block
-        self._set_wake(client, block)
+        if block is not client.waiting.block:
+            assert not client.waiting.block.is_common
+            client.waiting.block = block
+        if block.wake_ms is not None:
+            self._set_wake(client, block)
 
     def _set_wake(self, client: Client, block: Block) -> None:
-        if block.wake_ms is not None:
-            self._wakes.set(block.wake_ms, client, block, len(self.clients))
+        assert block.wake_ms is not None
+        self._wakes.set(block.wake_ms, client, block, len(self.clients))
 
     # -- which keys are ready ------------------------------------------------------------------
 
@@ -182,8 +219,10 @@ class BlockedClients:
 
     def next_alarm_ms(self) -> int | None:
         """The earliest time at which a client is to be woken or has waited long enough."""
-        times = (self._deadlines.next_ms(), self._wakes.next_ms())
-        return min((when_ms for when_ms in times if when_ms is not None), default=None)
+        deadline_ms, wake_ms = self._deadlines.next_ms(), self._wakes.next_ms()
+        if deadline_ms is None or wake_ms is None:
+            return wake_ms if deadline_ms is None else deadline_ms
+        return min(deadline_ms, wake_ms)
 
     def take_expired(self, now_ms: int) -> list[Client]:
         """The clients whose deadline has come, earliest first; they still wait."""

@@ -5,8 +5,8 @@ it is asked for the next item; the items mean nothing. Commands and requests run
 steps, so a chore must find its way among whatever they change. It neither notifies nor propagates:
 nobody can tell, but by the memory that is used, whether it has run.
 
-    instance.chores.free(parts, objects=1)      give back the memory of what is gone already
-    instance.chores.tidy(steps)                 put what is there into a better form
+    instance.chores.discard(waste)      give back the memory of what is gone (storage/waste.py)
+    instance.chores.tidy(steps)         put what is there into a better form
 
 Whoever runs the server asks for `step` again and again (server/caretaker.py); the in-process
 server of the tests does so when it is told to.
@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
+
+from storage.waste import Waste
 
 Chore: TypeAlias = Iterator[None]
 
@@ -50,6 +52,11 @@ class Chores:
     def free(self, chore: Chore, objects: int = 1) -> None:
         """Let `chore` give back the memory of so many values (keys, groups), by and by."""
         self._freeing.append((chore, objects))
+
+    def discard(self, waste: Waste, objects: int = 1) -> None:
+        """Free what so many values were made of: by and by if it is large, else right away."""
+        if waste.is_large:
+            self.free(waste.free(), objects)
 
     def tidy(self, chore: Chore) -> None:
         """Let `chore` bring data into another form, when nobody else needs them as they are."""

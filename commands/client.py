@@ -7,7 +7,7 @@ file, scripts and tests use clients without any connection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from protocol import errors
 from protocol.errors import ReplyError
@@ -17,6 +17,7 @@ from storage.values import StringValue, Value
 if TYPE_CHECKING:
     from commands.blocking import Waiting
     from commands.instance import Instance
+    from commands.long_reply import LongReply
     from commands.registry import Argv, Command
     from commands.tracking import TrackingState
     from storage.keyspace import Database
@@ -37,7 +38,8 @@ class Client:
         "address", "authenticated", "channels", "close_after_reply",
         "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd",
         "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
-        "library_version", "local_address", "monitoring", "name", "no_evict", "no_touch",
+        "library_version", "local_address", "long_reply", "monitoring", "name", "no_evict",
+        "no_touch",
         "output", "patterns", "propagated", "queue", "query_buffer_bytes", "queued_bytes",
         "replays", "reply_mode", "resp", "shard_channels", "tracking", "transport",
         "unix_socket", "user", "waiting", "watched", "write_offset",
@@ -55,7 +57,7 @@ class Client:
         self.local_address = b""
         self.fd = -1
         self.unix_socket = False
-        self.transport: object = None  # the server's own; commands do not look at it
+        self.transport: Any = None  # the server's own; commands do not look at it
         self.created_ms = instance.now_ms
         self.last_interaction_ms = instance.now_ms
         self.query_buffer_bytes = 0
@@ -88,6 +90,7 @@ class Client:
         self.tracking: TrackingState | None = None
         # blocking
         self.waiting: Waiting | None = None
+        self.long_reply: LongReply | None = None  # is being sent in pieces
         # propagation of the command that runs: None until the handler says something itself
         self.propagated: list[Argv] | None = None
         self.write_offset = 0  # Instance.propagated_units after its last write
@@ -209,6 +212,9 @@ class Client:
     def send(self, data: bytes) -> None:
         """Bytes that answer no request of this client's own: messages, pushes, served waits."""
         if self.closed:
+            return
+        if self.long_reply is not None:
+            self.long_reply.behind.append(data)
             return
         self.output.append(data)
         self.instance.host.wake(self)

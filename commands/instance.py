@@ -10,7 +10,6 @@ absence, fails transactions that watch it, and invalidates caches.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from commands import notifications
@@ -22,6 +21,7 @@ from commands.idempotence import IdempotenceWatch
 from commands.latency import LatencyMonitor
 from commands.persistence import PersistenceState
 from commands.pubsub.registry import PubSub
+from commands.sinks import Sink
 from commands.slowlog import SlowLog
 from commands.stats import Stats
 from commands.tracking import TrackingTable
@@ -40,7 +40,6 @@ GATE_LOADING = 1 << 1  # the data is being read from disk
 GATE_WRITES_REFUSED = 1 << 2  # what cannot be made durable is not accepted
 
 # A sink of propagated requests: (database index, requests of one action, in order).
-Sink = Callable[[int, "list[Argv]"], None]
 
 
 class Instance:
@@ -53,7 +52,10 @@ class Instance:
         self.started_ms = now_ms
         self.run_id = host.random_hex(40)
         self.replication_id = host.random_hex(40)
-        self.databases = [Database(index) for index in range(config.databases)]
+        self.chores = Chores(self._report_chore)
+        free = self.chores.free
+        self.databases = [Database(index, free) for index in range(config.databases)]
+
         # clients
         self.clients: dict[int, Client] = {}
         self.next_client_id = 1
@@ -76,7 +78,6 @@ class Instance:
         self.persistence = PersistenceState(last_save_ms=now_ms)
         self.write_refusal: ReplyError | None = None
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
-        self.chores = Chores(self._report_chore)
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []
         self.propagated_units = 0  # how many actions the sinks were given
@@ -134,6 +135,9 @@ class Instance:
         """The connection is gone: no queue, subscription or table knows it any more."""
         client.closed = True
         client.output.clear()
+        if client.long_reply is not None:
+            client.long_reply.end()
+            client.long_reply = None
         self.clients.pop(client.id, None)
         self.monitors.pop(client, None)
         self.blocked.unblock(client)
@@ -226,4 +230,10 @@ class Instance:
         """Hand propagated requests of one action to every sink."""
         self.propagated_units += 1
         for sink in self.sinks:
-            sink(db_index, requests)
+            sink.append(db_index, requests)
+
+    def emit_encoded(self, db_index: int, wire: bytes, units: int) -> None:
+        """Hand on `units` actions of one request each, one behind the other in RESP."""
+        self.propagated_units += units
+        for sink in self.sinks:
+            sink.take(db_index, wire)

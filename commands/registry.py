@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from commands.blocking import Block
     from commands.client import Client
+    from commands.long_reply import LongReply
 
 Argv: TypeAlias = list[bytes]
-Reply: TypeAlias = "bytes | Block | None"  # None: the handler sent what there was to send
+# None: the handler sent what there was to send.
+Reply: TypeAlias = "bytes | Block | LongReply | None"
 Handler: TypeAlias = "Callable[[Client, Argv], Reply]"
 
 # -- flags, in the order in which COMMAND INFO prints them; MAY_REPLICATE is not shown ------------

@@ -92,20 +92,21 @@ class Head:
 
 
 def cut_run(data: bytes, head: Head) -> tuple[RequestRun, bytes] | None:
-    """The requests with this head at the start of `data`, and the bytes behind them.
+    """The requests with this head, with which `data` begins, and the bytes behind them.
 
     None if there are too few of them, or if other requests or malformed ones stand in between.
     """
-    first, *bulks = (_CRLF + data).split(_CRLF + head.data)
-    if first or len(bulks) <= MIN_REQUESTS:
+    bulks = data.split(_CRLF + head.data)
+    if len(bulks) < MIN_REQUESTS + 1:
         return None
-    rest = b""
-    last = bulks.pop()
-    if last.endswith(_CRLF) and _are_bulks([last[:-2]]):
-        bulks.append(last[:-2])
-    else:
-        rest = head.data + last
-    return (RequestRun(head.words, bulks), rest) if _are_bulks(bulks) else None
+    bulks[0] = bulks[0][len(head.data) :]
+    last = bulks[-1]
+    if last.endswith(_CRLF):
+        bulks[-1] = last[:-2]
+        if _are_bulks(bulks):
+            return RequestRun(head.words, bulks), b""
+    del bulks[-1]
+    return (RequestRun(head.words, bulks), head.data + last) if _are_bulks(bulks) else None
 
 
 def _are_bulks(texts: list[bytes]) -> bool:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 
 import hiredis
 
-from protocol.request_runs import MIN_REQUESTS, Head, RequestRun, cut_run
+from protocol.request_runs import MAX_WORD_BYTES, MIN_REQUESTS, Head, RequestRun, cut_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,18 @@ _DOLLAR = ord("$")
 
 # One request of up to this many bytes is read by `_split_single`. Beyond, hiredis is faster.
 _SINGLE_BYTES = 2048
+# Requests of a run may be so long that these bytes hold just enough of them.
+_RUN_SAMPLE_BYTES = 2 * MIN_REQUESTS * MAX_WORD_BYTES
 # hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch
 # the reader is replaced, so that ten thousand idle connections do not hold a buffer each.
 _KEPT_BUFFER_BYTES = 4096
 
 _BULK_HEADERS = tuple(b"$%d" % length for length in range(_SINGLE_BYTES))
 _BULK_LENGTHS = {header: length for length, header in enumerate(_BULK_HEADERS)}
-_ARRAY_COUNTS = {b"*%d" % count: count for count in range(1, _SINGLE_BYTES // 6)}
+# By the number of arguments; a request has at least one.
+_ARRAY_HEADERS = (b"", *(b"*%d" % count for count in range(1, _SINGLE_BYTES // 6)))
+_ARRAY_COUNTS = {header: count for count, header in enumerate(_ARRAY_HEADERS) if count}
+_MAX_DIGIT = 9
 
 
 class RequestReader:
@@ -153,6 +158,19 @@ class RequestReader:
                 position = self._scan(data, position, requests)
         return requests
 
+    def take_single(self, data: bytes) -> list[bytes] | None:
+        """The request that these bytes are; None if they are to be fed, or taken as a run."""
+        if (
+            len(data) > _SINGLE_BYTES
+            or self._count
+            or self._held
+            or self.error is not None
+            or not self.authenticated
+            or len(data) > self.limits.harmless_bytes
+        ):
+            return None
+        return _split_single(data)
+
     def take_run(self, data: bytes) -> tuple[RequestRun | None, bytes]:
         """A run of requests at the start of these bytes, and what is still to be fed.
 
@@ -165,12 +183,14 @@ class RequestReader:
             or self._held
             or not self.authenticated
             or len(data) > self.limits.harmless_bytes
-            or data.count(b"\r\n*", 0, _SINGLE_BYTES) < MIN_REQUESTS
         ):
             return None, data
-        if self._head is None or not data.startswith(self._head.data):
-            self._head = Head.of(data)
-        found = cut_run(data, self._head) if self._head is not None else None
+        head = self._head
+        if head is None or not data.startswith(head.data):
+            if data.count(b"\r\n*", 0, _RUN_SAMPLE_BYTES) < MIN_REQUESTS:
+                return None, data
+            head = self._head = Head.of(data)
+        found = cut_run(data, head) if head is not None else None
         return found if found is not None else (None, data)
 
     # -- the scanner -------------------------------------------------------------------------------
@@ -417,15 +437,19 @@ def _encode(replies: list[list[bytes]]) -> bytes:
 
 def _split_single(data: bytes) -> list[bytes] | None:
     """The one request that data consists of, if no argument holds CR LF; None otherwise."""
-    count = _ARRAY_COUNTS.get(data[: data.find(b"\r\n")])
-    if count is None:
-        return None
-    # At most as many lines as the request has: more than one request must not cost more.
+    count = _MAX_DIGIT
+    if data[2:3] != b"\r":
+        count = _ARRAY_COUNTS.get(data[: data.find(b"\r\n")], 0)
+        if not count:
+            return None
+    # Hardly more lines than the request has: more than one request must not cost more.
     lines = data.split(b"\r\n", 2 * count + 1)
-    if len(lines) != 2 * count + 2 or lines[-1]:
-        return None
     argv = lines[2::2]
-    if lines[1:-1:2] != [_BULK_HEADERS[len(argument)] for argument in argv]:
+    if (
+        lines.pop()
+        or lines[0] != _ARRAY_HEADERS[len(argv)]
+        or lines[1::2] != [_BULK_HEADERS[len(argument)] for argument in argv]
+    ):
         return None
     return argv
 

@@ -70,18 +70,21 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes from the client."""
         client, service = self.client, self.service
-        if client.closed or service.is_ending:
+        cycle = service.cycle
+        if client.closed or cycle.is_stopped:
             return
-        service.dispatcher.start_batch(clock.now_ms())
+        cycle.dispatcher.start_batch(clock.now_ms())
         stats = service.instance.stats
         stats.reads_processed += 1
         stats.net_input_bytes += len(data)
         self.session.receive(data)
-        service.cycle.touch(client)
-        if len(data) >= _LONG_READ_BYTES and not self.transport.is_closing():
-            # The loop reads a socket that has more many times in a row: others have their turn.
-            self.transport.pause_reading()
-            service.loop.call_soon(self._read_on)
+        cycle.touch(client)
+        if len(data) >= _LONG_READ_BYTES or client in cycle.dispatcher.yielded:
+            self._pause()
+
+    def resume_writing(self) -> None:
+        """The peer has taken nearly all that was sent: a long reply may go on."""
+        self.service.long_replies.look()
 
     def eof_received(self) -> bool:
         """The peer has closed: whatever it waited for, it gets nothing any more."""
@@ -92,6 +95,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is gone."""
         self.close()
+        self.client.transport = None  # else the two would wait for the collector of garbage
 
     # -- the server's side ---------------------------------------------------------------------
 
@@ -100,16 +104,19 @@ class Connection(asyncio.Protocol):
         client = self.client
         if client.closed:
             return
-        if client.output:
-            data = client.output[0] if len(client.output) == 1 else b"".join(client.output)
-            client.output.clear()
-            stats = self.service.instance.stats
+        output = client.output
+        if output:
+            data = output[0] if len(output) == 1 else b"".join(output)
+            output.clear()
+            stats = client.instance.stats
             stats.writes_processed += 1
             stats.net_output_bytes += len(data)
             if self.over_soft_limit_since_ms:
                 self._is_over_output_limit()  # not any more, if enough has left meanwhile
             self.transport.write(data)
-            self._check_output_limit()
+            limit = output_limit(client)
+            if limit.hard_bytes or limit.soft_bytes:
+                self._check_output_limit()
         if client.close_after_reply and not client.closed:
             self.close()
             self.transport.close()  # after what is buffered has left
@@ -120,6 +127,7 @@ class Connection(asyncio.Protocol):
         if not self.client.closed:
             self.service.cycle.sessions.pop(self.client, None)
             self.service.dispatcher.postponed.pop(self.client, None)
+            self.service.dispatcher.yielded.pop(self.client, None)
             self.service.instance.forget_client(self.client)
 
     def peer_is_gone(self) -> bool:
@@ -145,8 +153,20 @@ class Connection(asyncio.Protocol):
         if self.transport.get_write_buffer_size():
             self.service.loop.call_later(_LINGER_SECONDS, self.transport.abort)
 
-    def _read_on(self) -> None:
+    def _pause(self) -> None:
+        """Leave what else the client sends in its socket, for others to have their turn.
+
+        The loop would read a socket that has more many times in a row.
+        """
         if not self.transport.is_closing():
+            self.transport.pause_reading()
+            self.service.loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        """After a turn of the loop, or as many as it takes to do what was read."""
+        if self.client in self.service.dispatcher.yielded:
+            self.service.loop.call_soon(self._read_on)
+        elif not self.transport.is_closing():
             self.transport.resume_reading()
 
     def _identify(self) -> None:
@@ -202,6 +222,12 @@ class Connection(asyncio.Protocol):
             # There may be no further reply that would make us look again.
             self.service.loop.call_later(limit.soft_seconds + 1, self._check_output_limit)
         return now_ms - self.over_soft_limit_since_ms > limit.soft_seconds * 1000
+
+
+def write_output(client: Client) -> None:
+    """The cycle's last step, for a client that has a connection."""
+    if client.transport is not None:
+        client.transport.write()
 
 
 def _format_address(address: tuple[str, int] | None) -> bytes:

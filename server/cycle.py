@@ -8,6 +8,8 @@ Once per cycle, in this order:
   3. propagated changes reach the append-only file (`before_output`). It must come before output:
      no answer leaves before what it promises is as durable as the policy says.
   4. every client's output leaves in one write.
+  5. if requests of a client were cut short because its turn was over, it goes on after the next
+     poll, behind others of which that is true.
 
 The loop runs `finish` by `call_soon` from the first event of a cycle. uvloop runs it after all
 readable sockets were delivered and before it polls again: a group commit for free.
@@ -18,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.client import Client
+from server import clock
 from server.dispatch import Dispatcher
 from server.session import Session
 
@@ -30,6 +33,7 @@ class Cycle:
         dispatcher: Dispatcher,
         schedule: Callable[[Callable[[], None]], object],
         write: Callable[[Client], None],
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self.dispatcher = dispatcher
         self.sessions: dict[Client, Session] = {}
@@ -37,14 +41,17 @@ class Cycle:
         self.after: list[Callable[[], None]] = []  # the server's own steps, e.g. rearm the timer
         self._schedule = schedule
         self._write = write
+        self._now_ms = now_ms
         self._with_output: dict[Client, None] = {}
         self._scheduled = False
-        self._is_stopped = False
+        self._is_going_on = False
+        self.is_stopped = False
 
     def touch(self, client: Client) -> None:
         """`client` may have output; the cycle will be finished."""
         self._with_output[client] = None
-        self.wake()
+        if not self._scheduled:
+            self.wake()
 
     def wake(self) -> None:
         """Something happened that the end of the cycle must see."""
@@ -54,9 +61,10 @@ class Cycle:
 
     def stop(self) -> None:
         """The server has ended: what was answered leaves, and no request runs any more."""
-        self._is_stopped = True
+        self.is_stopped = True
         self.before_output.clear()
         self.dispatcher.unblocked.clear()
+        self.dispatcher.yielded.clear()
         self.dispatcher.instance.blocked.ready_keys.clear()
 
     def finish(self) -> None:
@@ -78,13 +86,30 @@ class Cycle:
                 self._write(client)
         for step in self.after:
             step()
+        if dispatcher.yielded and not self._is_going_on:
+            self._is_going_on = True
+            self._schedule(self.go_on)
         dispatcher.end_cycle()
+
+    def go_on(self) -> None:
+        """The next turn of a client that gave way, and the end of this cycle."""
+        self._is_going_on = False
+        dispatcher = self.dispatcher
+        if dispatcher.yielded and not self.is_stopped:
+            client = next(iter(dispatcher.yielded))
+            del dispatcher.yielded[client]
+            session = self.sessions.get(client)
+            if session is not None:
+                dispatcher.start_batch(self._now_ms())
+                session.resume()
+                self._with_output[client] = None
+        self.wake()
 
     def _resume_unblocked(self) -> None:
         dispatcher = self.dispatcher
         unblocked, dispatcher.unblocked = dispatcher.unblocked, {}
         for client in unblocked:
-            if self._is_stopped:
+            if self.is_stopped:
                 return  # by the request of one that came before: no file takes a change any more
             session = self.sessions.get(client)
             if session is not None and not client.closed:

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import traceback
 from time import perf_counter_ns
+from typing import TYPE_CHECKING
 
 import commands.catalogue  # noqa: F401  (declares every command)
-from commands.blocking import Block, Waiting
+from commands.blocking import Block, Waiting, WatchedKey
 from commands.client import (
     GATE_AUTH,
     GATE_MONITOR,
@@ -30,6 +31,7 @@ from commands.client import (
     Client,
 )
 from commands.instance import GATE_LOADING, GATE_PAUSED, GATE_WRITES_REFUSED, Instance
+from commands.long_reply import LongReply
 from commands.registry import (
     ADMIN,
     COMMANDS,
@@ -55,6 +57,9 @@ from protocol.errors import ReplyError
 from protocol.request_runs import RequestRun
 from storage.stream import Stream
 
+if TYPE_CHECKING:
+    from server.long_replies import LongReplies
+
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
 _HTTP_WORDS = {b"post", b"host:"}
 _WHILE_SUBSCRIBED = {
@@ -63,7 +68,10 @@ _WHILE_SUBSCRIBED = {
 }  # fmt: skip
 
 
-NEVER_US = 1 << 63
+NEVER_US = NEVER_NS = 1 << 63
+# How long the requests of one batch may run, one after the other, before others have their turn.
+TURN_NS = 1_500_000
+INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 
 
 class Dispatcher:
@@ -74,9 +82,13 @@ class Dispatcher:
         instance.dispatcher = self
         self.unblocked: dict[Client, None] = {}  # may go on with their next request
         self.postponed: dict[Client, Argv] = {}  # held back by CLIENT PAUSE
+        self.yielded: dict[Client, None] = {}  # whose turn is over: they go on after the next poll
         # The usual spellings find their command in one look.
         self._table = {name: COMMANDS[name.lower()] for n in COMMANDS for name in (n, n.upper())}
-        self._mark_ns = perf_counter_ns()  # when the last command ended: the next one's start
+        self.long_replies: LongReplies | None = None  # None: they are answered at once
+        self.mark_ns = perf_counter_ns()  # when the last command ended: the next one's start
+        self.turn_ns = TURN_NS
+        self.turn_end_ns = NEVER_NS  # a batch that is not done by then gives way
         self._cycle_start_ns = 0
         self._tracks_latency = True
         self._notable_us = NEVER_US  # a command that takes so long goes to the slow path
@@ -90,15 +102,20 @@ class Dispatcher:
     def start_batch(self, now_ms: int) -> None:
         """The clock is read once per batch of input."""
         self.instance.now_ms = now_ms
+        self.mark_ns = perf_counter_ns()
+        self.turn_end_ns = self.mark_ns + self.turn_ns
+        if not self._cycle_start_ns:
+            self._start_cycle()
+
+    def _start_cycle(self) -> None:
+        """What the configuration says is looked up once per cycle."""
+        self._cycle_start_ns = self.mark_ns
         config = self.instance.config
         slow_us, spike_ms = config.slowlog_log_slower_than, config.latency_monitor_threshold
         self._notable_us = min(
             slow_us if slow_us >= 0 else NEVER_US, spike_ms * 1000 if spike_ms else NEVER_US
         )
         self._tracks_latency = config.latency_tracking
-        self._mark_ns = perf_counter_ns()
-        if not self._cycle_start_ns:
-            self._cycle_start_ns = self._mark_ns
 
     def end_cycle(self) -> None:
         """Account for the cycle that ends (INFO: eventloop_cycles, eventloop_duration_sum)."""
@@ -109,35 +126,41 @@ class Dispatcher:
             self._cycle_start_ns = 0
 
     def execute(self, client: Client, argv: Argv) -> bool:
-        """Run one request. False: the client must not be given another one for now."""
+        """Run one request. False: the client must not be given another one for now.
+
+        Either something halts it, or its batch has run for so long that others have their turn.
+        """
         command = self._table.get(argv[0])
         if command is None or command.subcommands:
             command = self._find(client, argv)
             if command is None:
-                return True
+                return self.mark_ns < self.turn_end_ns
         count = len(argv)
         if count != command.arity and (command.arity >= 0 or count < -command.arity):
             self._reject(client, command, errors.wrong_arity(command.fullname))
-            return True
+            return self.mark_ns < self.turn_end_ns
         instance = self.instance
         client.last_command = command
         client.last_interaction_ms = instance.now_ms
         if (client.gates or instance.gates) and not self._admit(client, command, argv):
-            return client not in self.postponed
+            return client not in self.postponed and self.mark_ns < self.turn_end_ns
         if instance.blocked.ready_keys and not command.defers_ready_keys:
             self.serve_ready_keys()
-        position = len(client.output)
+        output = client.output
+        position = len(output)
         assert command.handler is not None
         reply = self._account(client, command, argv, command.handler)
         if type(reply) is bytes:
-            if client.gates or len(client.output) > position:
+            if client.gates or len(output) > position:
                 self._answer(client, reply, position)
             else:
-                client.output.append(reply)
+                output.append(reply)
         elif type(reply) is Block:
             self._block(client, reply, argv)
             return False
-        return not client.close_after_reply
+        elif type(reply) is LongReply:
+            return self._begin_long_reply(client, reply, argv, position)
+        return self.mark_ns < self.turn_end_ns and not client.close_after_reply
 
     def execute_run(self, client: Client, run: RequestRun | list[Argv]) -> bool:
         """Run requests that are alike as a whole. False, and nothing done: `execute` each."""
@@ -154,14 +177,12 @@ class Dispatcher:
         self._account_run(client, client.last_command, run)
         return True
 
-    def _account_run(
-        self, client: Client, command: Command, run: RequestRun | list[Argv]
-    ) -> None:
+    def _account_run(self, client: Client, command: Command, run: RequestRun | list[Argv]) -> None:
         """Statistics and slow log of a run: each of its requests took its share of the time."""
         stats = self.instance.stats.of(command)
         count, end_ns = len(run), perf_counter_ns()
-        elapsed_us = (end_ns - self._mark_ns) // 1000
-        self._mark_ns = end_ns
+        elapsed_us = (end_ns - self.mark_ns) // 1000
+        self.mark_ns = end_ns
         stats.calls += count
         stats.usec += elapsed_us
         if self._tracks_latency:
@@ -171,9 +192,10 @@ class Dispatcher:
             self._note_slow(client, command, run[-1], elapsed_us // count)
 
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
-        """Run the handler; its reply, or its error as a reply."""
+        """Run the handler; its reply, as a whole, or its error as a reply."""
         assert command.handler is not None
-        return self._account(client, command, argv, command.handler)
+        reply = self._account(client, command, argv, command.handler)
+        return reply.join() if type(reply) is LongReply else reply
 
     # -- lookup and refusal --------------------------------------------------------------------
 
@@ -206,6 +228,7 @@ class Dispatcher:
         elif client.queue is not None:
             client.dirty_exec = True
         self._answer(client, error.wire, len(client.output))
+        self.mark_ns = perf_counter_ns()
 
     @staticmethod
     def _answer(client: Client, reply: bytes, position: int) -> None:
@@ -256,6 +279,7 @@ class Dispatcher:
         client.queue.append((command, argv))
         client.queued_bytes += sum(map(len, argv))
         self._answer(client, replies.QUEUED, len(client.output))
+        self.mark_ns = perf_counter_ns()
 
     # -- CLIENT PAUSE --------------------------------------------------------------------------
 
@@ -309,23 +333,49 @@ class Dispatcher:
     def _account(self, client: Client, command: Command, argv: Argv, handler: Handler) -> Reply:
         """Call a handler or a retry: errors, statistics, slow log, propagation."""
         instance = self.instance
-        stats = instance.stats.commands.get(command) or instance.stats.of(command)
-        start_ns, dirty = self._mark_ns, instance.dirty
+        stats = instance.stats
+        of_command = stats.commands.get(command) or stats.of(command)
+        start_ns, dirty = self.mark_ns, instance.dirty
         self._depth += 1
         reply: Reply
         try:
             reply = handler(client, argv)
-        except ReplyError as error:
-            stats.failed_calls += 1
-            instance.stats.count_error(error.code)
-            reply = error.wire
-        except Exception:
-            # A defect of ours must not take the other clients down with it.
-            instance.host.log("warning", f"{command.fullname!r} failed: {traceback.format_exc()}")
-            stats.failed_calls += 1
-            instance.stats.count_error(b"ERR")
-            reply = b"-ERR internal error, see the server's log\r\n"
+        except Exception as error:
+            of_command.failed_calls += 1
+            reply = self._failed(command, error)
         self._depth -= 1
+        if instance.sinks or client.gates or instance.monitors or self._unit:
+            self._tell_others(client, command, argv, handler, instance.dirty != dirty)
+        if type(reply) is Block:
+            return reply  # accounted for when it completes
+        end_ns = perf_counter_ns()
+        self.mark_ns = end_ns
+        elapsed_us = (end_ns - start_ns) // 1000
+        of_command.calls += 1
+        of_command.usec += elapsed_us
+        if self._tracks_latency:
+            of_command.histogram[elapsed_us] += 1
+        stats.commands_processed += 1
+        if elapsed_us >= self._notable_us:
+            self._note_slow(client, command, argv, elapsed_us)
+        return reply
+
+    def _failed(self, command: Command, error: Exception) -> bytes:
+        """What the client is told. A defect of ours must not take the other clients with it."""
+        instance = self.instance
+        if isinstance(error, ReplyError):
+            instance.stats.count_error(error.code)
+            return error.wire
+        text = "".join(traceback.format_exception(error))
+        instance.host.log("warning", f"{command.fullname!r} failed: {text}")
+        instance.stats.count_error(b"ERR")
+        return INTERNAL_ERROR
+
+    def _tell_others(
+        self, client: Client, command: Command, argv: Argv, handler: Handler, is_dirty: bool
+    ) -> None:
+        """Monitors, caches, sinks: a command has run, and perhaps changed something."""
+        instance = self.instance
         if (
             instance.monitors
             and handler is command.handler
@@ -336,23 +386,9 @@ class Dispatcher:
             instance.tracking.command_ran(client, command, argv)
         if instance.sinks:
             # EXEC has no WRITE flag: what it ran has spoken for itself.
-            changed = instance.dirty != dirty and command.flags & WRITE
-            self._propagate(client, argv, bool(changed))
-        elif self._unit:
+            self._propagate(client, argv, is_dirty and bool(command.flags & WRITE))
+        else:
             self._unit = []  # the file was switched off meanwhile: nobody wants it any more
-        if type(reply) is Block:
-            return reply  # accounted for when it completes
-        end_ns = perf_counter_ns()
-        self._mark_ns = end_ns
-        elapsed_us = (end_ns - start_ns) // 1000
-        stats.calls += 1
-        stats.usec += elapsed_us
-        if self._tracks_latency:
-            stats.histogram[elapsed_us] += 1
-        instance.stats.commands_processed += 1
-        if elapsed_us >= self._notable_us:
-            self._note_slow(client, command, argv, elapsed_us)
-        return reply
 
     def _note_slow(self, client: Client, command: Command, argv: Argv, elapsed_us: int) -> None:
         """The slow log and the latency monitor, each by its own threshold."""
@@ -406,6 +442,35 @@ class Dispatcher:
             unit = [[b"MULTI"], *unit, [b"EXEC"]]
         self.instance.emit(self._unit_first_db, unit)
 
+    # -- long replies --------------------------------------------------------------------------
+
+    def _begin_long_reply(
+        self, client: Client, reply: LongReply, argv: Argv, position: int
+    ) -> bool:
+        """Have a reply made and sent piece by piece. True: that is done already."""
+        if self.long_replies is None or client.gates & GATE_SILENT:
+            wire = reply.join() if self.long_replies is None else b""
+            reply.end()
+            self._answer(client, wire, position)
+            return True
+        reply.request = argv
+        reply.behind = client.output[position:]
+        del client.output[position:]
+        client.long_reply = reply
+        self.long_replies.begin(client)
+        return False
+
+    def end_long_reply(self, client: Client, reply: LongReply) -> None:
+        """All of it is made: account for the time that it took, and let the client go on."""
+        client.output += reply.behind
+        client.long_reply = None
+        command = client.last_command
+        assert command is not None
+        self.instance.stats.of(command).usec += reply.used_us
+        if reply.used_us >= self._notable_us:
+            self._note_slow(client, command, reply.request, reply.used_us)
+        self.unblocked[client] = None
+
     # -- blocked clients -----------------------------------------------------------------------
 
     def _block(self, client: Client, block: Block, argv: Argv) -> None:
@@ -418,19 +483,52 @@ class Dispatcher:
         blocked = self.instance.blocked
         while blocked.ready_keys:
             for watched in blocked.take_ready_keys():
-                for client in list(blocked.waiters.get(watched, ())):
-                    waiting = client.waiting
-                    if waiting is not None and watched in waiting.watched:
-                        self._serve(client, waiting, *watched)
+                self._serve_waiters(watched)
 
-    def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> None:
-        """Run a waiter's command again because `key` is ready."""
+    def _serve_waiters(self, watched: WatchedKey) -> None:
+        """Run the commands of those again who wait for a key that is ready.
+
+        What one of them gets, all get who wait with the same common Block.
+        """
+        blocked = self.instance.blocked
+        answers: dict[Block, bytes] = {}
+        repeated = 0
+        for client in list(blocked.waiters.get(watched, ())):
+            waiting = client.waiting
+            if waiting is None or watched not in waiting.watched:
+                continue
+            answer = answers.get(waiting.block)
+            if answer is not None and not client.gates:
+                blocked.unblock(client)
+                client.output.append(answer)
+                self.unblocked[client] = None
+                repeated += 1
+                continue
+            block, reply = waiting.block, self._serve(client, waiting, *watched)
+            if block.is_common and type(reply) is bytes:
+                answers[block] = reply
+        if repeated:
+            self._account_repeated(repeated)
+
+    def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> Reply:
+        """Run a waiter's command again because `key` is ready; what it was answered, if it was."""
         value = self.instance.databases[db_index].values.get(key)
         if type(value) is not Stream and not waiting.block.on_missing_key:
-            return  # XREAD waits on, whatever else the key holds now
-        again = self._retry(client, waiting)
-        if again is not None:
-            self.instance.blocked.requeue(client, again)
+            return None  # XREAD waits on, whatever else the key holds now
+        reply = self._retry(client, waiting)
+        if type(reply) is Block:
+            self.instance.blocked.requeue(client, reply)
+        return reply
+
+    def _account_repeated(self, count: int) -> None:
+        """Statistics of XREADs that got what was made for another one: that took no time."""
+        stats = self.instance.stats
+        of_xread = stats.of(self._table[b"XREAD"])
+        of_xread.calls += count
+        if self._tracks_latency:
+            of_xread.histogram[0] += count
+        stats.commands_processed += count
+        stats.keyspace_hits += count
 
     def wake_blocked(self, now_ms: int) -> None:
         """Run the commands again for which time alone may have brought something."""
@@ -440,12 +538,15 @@ class Dispatcher:
     def wake(self, client: Client) -> None:
         """Run a client's command again if it still waits; it may go on to wait."""
         if client.waiting is not None:
-            again = self._retry(client, client.waiting)
-            if again is not None:
-                self.instance.blocked.wait_on(client, again)
+            reply = self._retry(client, client.waiting)
+            if type(reply) is Block:
+                self.instance.blocked.wait_on(client, reply)
 
-    def _retry(self, client: Client, waiting: Waiting) -> Block | None:
-        """Run a waiter's command again; the decision to wait on, None if it is answered."""
+    def _retry(self, client: Client, waiting: Waiting) -> Reply:
+        """Run a waiter's command again: what it is answered, or the decision to wait on.
+
+        None if it is refused, or gone.
+        """
         assert client.last_command is not None
         block = waiting.block
         if block.on_missing_key and self.instance.host.peer_is_gone(client):
@@ -459,15 +560,20 @@ class Dispatcher:
             self.unblock(client, refusal.wire)
             return None
         reply = self._account(
-            client, client.last_command, waiting.argv, lambda client, _: block.retry(client)
+            client,
+            client.last_command,
+            waiting.argv,
+            lambda client, _: block.retry(client) or block,
         )
         if type(reply) is Block:
             return reply
+        if type(reply) is LongReply:
+            reply = reply.join()
         assert type(reply) is bytes
         self.unblock(client, reply)
         if client.gates & GATE_TRACKING and client.last_command.flags & READONLY:
             self.instance.tracking.remember_keys(client, block.keys)
-        return None
+        return reply
 
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client and let it go on with its next request."""

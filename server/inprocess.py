@@ -6,7 +6,8 @@
     server.advance(1000)                            # moves the clock, fires deadlines
     client.received()                               # what came since: pushes, served waits
 
-Every `execute` is one loop cycle; `pipeline` puts several requests into one.
+Every `execute` is one loop cycle; `pipeline` puts several requests into one. There is no clock, so
+no batch of requests gives way to others, unless `server.dispatcher.turn_ns = -1` makes each do so.
 
 Its files are in memory, and are loaded at the start:
 
@@ -26,10 +27,11 @@ from commands.configuration import Configuration
 from commands.host import ProcessFacts
 from commands.instance import Instance
 from commands.registry import Argv
+from commands.sinks import Sink
 from protocol import replies
 from server.cron import expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
-from server.dispatch import Dispatcher
+from server.dispatch import NEVER_NS, Dispatcher
 from server.persistence.inprocess_children import InProcessChildren
 from server.persistence.memory_files import MemoryFiles
 from server.persistence.persistence import Persistence
@@ -83,10 +85,11 @@ class InProcessServer:
             config.set(name.replace("_", "-"), text.split() or [text])
         self.instance = Instance(config, self, now_ms)
         self.dispatcher = Dispatcher(self.instance)
-        self.cycle = Cycle(self.dispatcher, lambda _: None, self._write)
+        self.dispatcher.turn_ns = NEVER_NS
+        self.cycle = Cycle(self.dispatcher, lambda _: None, self._write, lambda: self.now_ms)
         self.propagated: list[tuple[int, list[Argv]]] = []
         self._make_durable(files)
-        self.instance.sinks.append(lambda db, unit: self.propagated.append((db, unit)))
+        self.instance.sinks.append(Sink(lambda db, unit: self.propagated.append((db, unit))))
 
     def _make_durable(self, files: MemoryFiles) -> None:
         self.files = files
@@ -132,7 +135,15 @@ class InProcessServer:
         if not self.syncs_are_held:
             self.syncer.wait()
         self.persistence.tick()
+        self.instance.chores.finish()
+        self.finish_cycle()
+
+    def finish_cycle(self) -> None:
+        """What a loop does until it has nothing left to do."""
         self.cycle.finish()
+        while self.dispatcher.yielded:
+            self.cycle.go_on()
+            self.cycle.finish()
 
     def _write(self, client: Client) -> None:
         connection = self.connections[client]
@@ -244,7 +255,7 @@ class InProcessClient:
         if not self.closed:
             self.session.receive(data)
             server.cycle.touch(self.state)
-        server.cycle.finish()
+        server.finish_cycle()
         return self.received()
 
     def received(self) -> bytes:

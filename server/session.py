@@ -20,8 +20,8 @@ from protocol.request_runs import MIN_REQUESTS
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
 
-# How much of what a client sent while it was halted is read at a time.
-_BATCH_BYTES = 256 * 1024
+# How much is read at a time of what a client sent at once, or while it was halted.
+_PIECE_BYTES = 64 * 1024
 
 
 class Session:
@@ -42,22 +42,29 @@ class Session:
         """Bytes from the client; the batch was started with the dispatcher before."""
         if self.unread or self.backlog or self.is_halted:
             self.unread += data
-        else:
+        elif (argv := self.reader.take_single(data)) is not None:
+            self.dispatcher.execute(self.client, argv)
+            if not self.client.queued_bytes:
+                return  # nothing is held
+        elif len(data) <= _PIECE_BYTES:
             self._read(data)
+        else:
+            self.unread += data
+            self._read_unread()
         self._check_reader()
 
     def resume(self) -> None:
-        """The client was unblocked, or the pause ended: go on with what it sent meanwhile."""
+        """The client was unblocked, its turn or the end of the pause has come: go on with what it
+        sent meanwhile."""
+        if not (self.backlog or self.unread or self.reader.error or self.dispatcher.postponed):
+            return
         held_back = self.dispatcher.postponed.pop(self.client, None)
         if held_back is not None:
             self.backlog.appendleft(held_back)
         if not self.is_halted:
             requests, self.backlog = list(self.backlog), deque()
             self._run(requests)
-        while self.unread and not self.backlog and not self.is_halted:
-            data = bytes(self.unread[:_BATCH_BYTES])
-            del self.unread[:_BATCH_BYTES]
-            self._read(data)
+        self._read_unread()
         self._check_reader()
 
     @property
@@ -66,22 +73,37 @@ class Session:
         client = self.client
         return (
             client.waiting is not None
+            or client.long_reply is not None
             or client.close_after_reply
             or client.closed
             or client in self.dispatcher.postponed
         )
+
+    def _read_unread(self) -> None:
+        """Read what is unread until a request halts the client, or its turn is over."""
+        dispatcher = self.dispatcher
+        while self.unread and not self.backlog and not self.is_halted:
+            end = _piece_end(self.unread)
+            data = bytes(self.unread[:end])
+            del self.unread[:end]
+            self._read(data)
+            if dispatcher.mark_ns > dispatcher.turn_end_ns and self.unread:
+                dispatcher.yielded[self.client] = None
+                return
 
     def _read(self, data: bytes) -> None:
         if self.client.authenticated:
             self._read_runs(data)
             return
         # The limits change with AUTH, which may stand in front of more in the same bytes.
+        position = 0
         for line in data.splitlines(keepends=True):
             if self.backlog or self.is_halted:
-                self.unread += line
-            else:
-                self.reader.authenticated = self.client.authenticated
-                self._run(self.reader.feed(line))
+                break
+            self.reader.authenticated = self.client.authenticated
+            self._run(self.reader.feed(line))
+            position += len(line)
+        self.unread[:0] = data[position:]
         self.reader.authenticated = self.client.authenticated
 
     def _read_runs(self, data: bytes) -> None:
@@ -91,14 +113,15 @@ class Session:
             if not self.dispatcher.execute_run(self.client, run):
                 self._run(run.requests())
             if self.backlog or self.is_halted:
-                self.unread += rest
+                self.unread[:0] = rest
                 return
         if rest:
             self._run(self.reader.feed(rest))
 
     def _run(self, requests: list[Argv]) -> None:
-        """Run requests until one halts the client."""
-        execute, client = self.dispatcher.execute, self.client
+        """Run requests until one halts the client, or its turn is over."""
+        dispatcher, client = self.dispatcher, self.client
+        execute = dispatcher.execute
         # The replies of one batch are written together: what they come to shows only here.
         room_bytes = self._output_room_bytes() if len(requests) > 1 else None
         counted = 0
@@ -106,15 +129,14 @@ class Session:
         single_until = 0  # those before are no run, or none that can be taken as a whole
         while position < end:
             argv = requests[position]
-            taken = 0
             if argv[0] in XADD and position >= single_until and end - position >= MIN_REQUESTS:
-                run_end = find_run_end(requests, position)
-                if self.dispatcher.execute_run(client, requests[position:run_end]):
-                    taken = run_end - position
-                single_until = run_end
-            position += taken or 1
-            if not taken and (not execute(client, argv) or client.closed):
-                self.backlog.extend(requests[position:])
+                single_until = find_run_end(requests, position)
+                if dispatcher.execute_run(client, requests[position:single_until]):
+                    position = single_until
+                    continue
+            position += 1
+            if not execute(client, argv) or client.closed:
+                self._hold_back(requests[position:])
                 return
             if room_bytes is not None:
                 room_bytes -= sum(map(len, client.output[counted:]))
@@ -123,6 +145,13 @@ class Session:
                     client.instance.stats.client_output_buffer_limit_disconnections += 1
                     self._drop("output buffer limit")
                     return
+
+    def _hold_back(self, requests: list[Argv]) -> None:
+        """Keep the rest of a batch: the client is halted, or others have their turn first."""
+        if requests:
+            self.backlog.extend(requests)
+            if not self.is_halted:
+                self.dispatcher.yielded[self.client] = None
 
     def _output_room_bytes(self) -> int | None:
         """How many bytes of output the client may have waiting; None for any number."""
@@ -151,6 +180,14 @@ class Session:
         host = self.client.instance.host
         host.log("warning", f"{reason}: closing {self.client.address!r}")
         host.close(self.client)
+
+
+def _piece_end(unread: bytearray) -> int:
+    """Where a piece of what is unread ends: between two requests, by the look of it."""
+    if len(unread) <= _PIECE_BYTES:
+        return len(unread)
+    mark = unread.rfind(b"\r\n*", 0, _PIECE_BYTES)
+    return mark + 2 if mark >= 0 else _PIECE_BYTES
 
 
 def output_limit(client: Client) -> OutputLimit:

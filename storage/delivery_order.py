@@ -1,35 +1,39 @@
 """The pending entries of a group in the order in which they become claimable (Redis 8.4, 8.8).
 
 First come the entries that were released (XNACK), in the order of their releases; then those that
-a consumer owns, the oldest delivery first.
+a consumer owns, the oldest delivery first, and what was delivered at the same time in the order of
+the deliveries.
 
-Released entries are in an index of their own. The others are listed in parts, each of which covers
-a stretch of time: its items are IDs in the order of their deliveries, and between them, wherever
-the time changes, the time. A delivery adds its IDs to the last part, at once for all of them, and
-nothing is taken out when an entry is acknowledged or delivered again: a listed ID only counts as
-long as the pending entry still has the time that it is listed under. Whoever reads and writes in
-the ordinary way pays next to nothing for this order, and who claims finds the oldest at its head.
+Who is given entries as they come is given ascending IDs at ascending times. Such entries are in
+line: their order is that of their IDs, and nothing has to be kept for them. Only the others,
+strays, are listed: what was claimed, read again or delivered while the clock was set back.
+
+Strays are listed in parts, each of which covers a stretch of time: its items are IDs in the order
+of their deliveries, and between them, wherever the time changes, the time. Nothing is taken out
+when an entry is acknowledged or delivered again: a listed ID only counts as long as the pending
+entry still has the time that it is listed under. Whoever reads and writes in the ordinary way pays
+next to nothing for this order, and who claims finds the oldest at its head. Released entries are
+in an index of their own.
 
 Guarantees: IDs that count no more are swept out, some for each change, once there are more of them
 than of the others. A walk may be left at any time and stands changes of the entries it gave.
 
-Leaves out: whether an entry is pending, who owns it and since when (storage/group.py), and times
-outside of [0, 2**64).
+Leaves out: whether an entry is pending, who owns it and since when (storage/pending_list.py), and
+times outside of [0, 2**63).
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from itertools import count
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from heapq import merge
+from itertools import accumulate, compress, count
+from operator import itemgetter, ne
 
 from storage.entry_id import EntryID
 from storage.ordered_index import OrderedIndex
-
-if TYPE_CHECKING:
-    from storage.group import PendingEntry
+from storage.pending_list import PendingList
+from storage.waste import BLOCK_ITEMS, Waste
 
 # A part's key is the time that its first IDs are listed under, and a number that makes it unique.
 NUMBER_BITS = 64
@@ -40,6 +44,9 @@ PART_IDS = 1024
 
 # So many IDs may be listed that do not count, whatever the number of pending entries.
 SPARE_IDS = 1024
+
+# How many parts are freed in a step, when the order goes.
+PARTS_PER_STEP = 4
 
 # How many listed IDs are swept for one that is added or acknowledged: a round over all of them
 # has to end well before as many are added.
@@ -53,6 +60,9 @@ class DeliveryOrder:
         "_credit",
         "_last",
         "_last_ms",
+        "_line_end",
+        "_line_ms",
+        "_line_start",
         "_listed",
         "_numbers",
         "_parts",
@@ -63,7 +73,7 @@ class DeliveryOrder:
         "_sweep",
     )
 
-    def __init__(self, pending: OrderedIndex[PendingEntry]) -> None:
+    def __init__(self, pending: PendingList) -> None:
         """`pending`: the group's pending entries list."""
         self._pending = pending
         self._numbers = count()
@@ -79,13 +89,55 @@ class DeliveryOrder:
         self._listed = 0  # IDs in all parts
         self._sweep: Iterator[tuple[int, list[int]]] = iter(())
         self._credit = 0  # how many listed IDs the sweep may look at
-        self._released: OrderedIndex[PendingEntry] = OrderedIndex()
+        self._released: OrderedIndex[EntryID] = OrderedIndex()
         self._releases: dict[EntryID, int] = {}  # where an entry is in _released
+        self._begin_line()
 
-    # -- entries that are owned ----------------------------------------------------------------
+    def take_apart(self) -> Waste:
+        """Forget everything; what it was in."""
+        waste = Waste()
+        waste.add(list(self._parts.values()), PARTS_PER_STEP)
+        waste.add(self._released.take_blocks(), BLOCK_ITEMS)
+        self.clear()
+        return waste
+
+    # -- entries that are in line --------------------------------------------------------------
+
+    def _begin_line(self) -> None:
+        """Begin a new line, when nothing is in line."""
+        self._line_start: EntryID = 0  # nothing below is in line
+        self._line_end: EntryID = -1  # nor is anything above
+        self._line_ms = 0  # when the last of the line was delivered
+
+    def join_line(self, delivery_ms: int, ids: list[EntryID]) -> bool:
+        """Put entries (at least one) that are to become pending at the end of the line.
+
+        False if they would not be where they belong; then they are to be strays.
+        """
+        if (
+            ids[0] <= self._line_end
+            or delivery_ms < self._line_ms
+            # Strays of the same time were delivered before these.
+            or (self._listed and delivery_ms <= self._last_ms)
+        ):
+            return False
+        self._line_end = ids[-1]
+        self._line_ms = delivery_ms
+        return True
+
+    def _in_line(self) -> Iterator[tuple[int, EntryID]]:
+        """(time, ID) of the entries that are in line."""
+        line = self._pending.items_in_line(self._line_start)
+        first = next(line, None)
+        if first is not None:
+            self._line_start = first[1]  # the next walk need not look at what is in front
+            yield first
+            yield from line
+
+    # -- strays --------------------------------------------------------------------------------
 
     def add(self, delivery_ms: int, ids: list[EntryID]) -> None:
-        """Note that owned entries (at least one) have `delivery_ms` from now on."""
+        """Note that owned strays (at least one) have `delivery_ms` from now on."""
         self._listed += len(ids)
         if delivery_ms < self._last_ms:
             self._insert(delivery_ms, ids)
@@ -103,8 +155,21 @@ class DeliveryOrder:
             self._room = PART_IDS - len(self._last)
         self.tidy(len(ids))
 
-    def load(self, deliveries_ms: list[int], ids: list[EntryID]) -> None:
-        """List the IDs of an order without any, each under its time. `ids` ascend."""
+    def load(self, deliveries_ms: list[int], ids: list[EntryID]) -> list[bool]:
+        """Order entries, each with its time, where there were none; which of them are strays.
+
+        `ids` ascend.
+        """
+        line_ms = list(accumulate(deliveries_ms, max))
+        strays = list(map(ne, deliveries_ms, line_ms))
+        if line_ms:
+            self._line_end, self._line_ms = ids[-1], line_ms[-1]
+        if any(strays):
+            self._list(list(compress(deliveries_ms, strays)), list(compress(ids, strays)))
+        return strays
+
+    def _list(self, deliveries_ms: list[int], ids: list[EntryID]) -> None:
+        """List strays where there were none, each under its time. `ids` ascend."""
         deliveries = sorted(zip(deliveries_ms, ids, strict=True), key=itemgetter(0))
         for start in range(0, len(deliveries), PART_IDS):
             start_ms = self._last_ms = deliveries[start][0]
@@ -155,27 +220,17 @@ class DeliveryOrder:
 
     # -- what counts ---------------------------------------------------------------------------
 
-    def _entry(self, time_ms: int, entry_id: EntryID) -> PendingEntry | None:
-        """The entry that an ID listed under a time stands for; None if it counts no more."""
-        entry = self._pending.get(entry_id)
-        if entry is None or entry.consumer is None or entry.delivery_ms != time_ms:
-            return None
-        return entry
-
-    def _counting(self, key: int, part: list[int]) -> Iterator[tuple[int, PendingEntry]]:
-        """(index, entry) of the IDs in a part that count; the part must stay as it is."""
+    def _counting(self, key: int, part: list[int]) -> Iterator[tuple[int, int, EntryID]]:
+        """(index, time, ID) of the IDs in a part that count; the part must stay as it is."""
         time_ms = key >> NUMBER_BITS
         for index, item in enumerate(part):
             if item < 0:
                 time_ms = ~item
-            elif (entry := self._entry(time_ms, item)) is not None:
-                yield index, entry
+            elif self._pending.stray_ms(item) == time_ms:
+                yield index, time_ms, item
 
-    def owned(self) -> Iterator[PendingEntry]:
-        """The owned entries, the oldest delivery first.
-
-        If deliveries change meanwhile, entries may come again, but none is missed.
-        """
+    def _strays(self) -> Iterator[tuple[int, EntryID]]:
+        """(time, ID) of the strays, the oldest delivery first."""
         key = -1
         while (found := next(self._parts.items_from(key + 1), None)) is not None:
             key, part = found
@@ -183,12 +238,22 @@ class DeliveryOrder:
             if first is None:
                 self._drop(key, part)
                 continue
-            index, entry = first
+            index, time_ms, _ = first
             if index > 1:  # the next walk need not look at what is in front
                 self._listed -= _ids_in(part[:index])
-                part[:index] = [~entry.delivery_ms]
-            for _, entry in self._counting(key, part.copy()):
-                yield entry
+                part[:index] = [~time_ms]
+            for _, time_ms, entry_id in self._counting(key, part.copy()):
+                yield time_ms, entry_id
+
+    def owned(self) -> Iterator[tuple[int, EntryID]]:
+        """(time, ID) of the owned entries, the oldest delivery first.
+
+        If entries change meanwhile, one may come that has changed, or come again, but none is
+        missed.
+        """
+        if not self._listed:
+            return self._in_line()
+        return merge(self._in_line(), self._strays(), key=itemgetter(0))
 
     def _drop(self, key: int, part: list[int]) -> None:
         """Drop a part in which no ID counts any more."""
@@ -203,10 +268,13 @@ class DeliveryOrder:
     def tidy(self, changes: int) -> None:
         """Sweep a little, after so many entries were added or are no longer pending."""
         pending = len(self._pending)
-        if self._listed <= 2 * pending + SPARE_IDS:
-            return
         if not pending:
-            self.clear()
+            if self._listed:
+                self.clear()
+            else:
+                self._begin_line()
+            return
+        if self._listed <= 2 * pending + SPARE_IDS:
             return
         self._credit += SWEEP_FACTOR * changes
         while self._credit > 0:
@@ -219,18 +287,18 @@ class DeliveryOrder:
 
     def _sweep_part(self, key: int, part: list[int]) -> None:
         ids = sorted(item for item in part if item >= 0)
-        if not any(self._pending.get_many(ids)):  # so it is with most, and this is quick
+        if not self._pending.has_any(ids):  # so it is with most, and this is quick
             self._drop(key, part)
             return
         kept: list[int] = []
-        time_ms = key >> NUMBER_BITS
-        for _, entry in self._counting(key, part):
-            if entry.delivery_ms != time_ms:
-                time_ms = entry.delivery_ms
+        listed_ms = key >> NUMBER_BITS
+        for _, time_ms, entry_id in self._counting(key, part):
+            if time_ms != listed_ms:
+                listed_ms = time_ms
                 kept.append(~time_ms)
-            kept.append(entry.entry_id)
+            kept.append(entry_id)
         self._listed -= len(ids) - _ids_in(kept)
-        if part is self._last and time_ms != self._last_ms:
+        if part is self._last and listed_ms != self._last_ms:
             kept.append(~self._last_ms)
         part[:] = kept
 
@@ -241,35 +309,37 @@ class DeliveryOrder:
         """How many entries are released."""
         return len(self._releases)
 
-    def release(self, entry: PendingEntry) -> None:
+    def release(self, entry_id: EntryID) -> None:
         """Put an entry behind all that are released, also if it was among them already."""
-        self.recall(entry)
-        number = self._releases[entry.entry_id] = next(self._numbers)
-        self._released[number] = entry
+        self.recall(entry_id)
+        number = self._releases[entry_id] = next(self._numbers)
+        self._released[number] = entry_id
 
-    def recall(self, entry: PendingEntry) -> None:
+    def recall(self, entry_id: EntryID) -> None:
         """Take an entry out of those that are released, if it is one of them."""
-        number = self._releases.pop(entry.entry_id, None)
+        number = self._releases.pop(entry_id, None)
         if number is not None:
             self._released.pop(number)
 
-    def released(self) -> Iterator[PendingEntry]:
+    def released(self) -> Iterator[EntryID]:
         """The released entries, the first release first."""
-        for number, entry in self._released.items():
-            if self._releases.get(entry.entry_id) == number:
-                yield entry
+        for number, entry_id in self._released.items():
+            if self._releases.get(entry_id) == number:
+                yield entry_id
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, pending: OrderedIndex[PendingEntry]) -> DeliveryOrder:
+    def copy(self, pending: PendingList) -> DeliveryOrder:
         """The same order of `pending`, which is a copy of the pending entries list."""
         twin = DeliveryOrder(pending)
         for key, part in self._parts.items():
             twin._open_part(key >> NUMBER_BITS, part.copy())
         twin._listed = self._listed
         twin._last_ms = self._last_ms
-        for entry in self.released():
-            twin.release(pending[entry.entry_id])
+        twin._line_start = self._line_start
+        twin._line_end, twin._line_ms = self._line_end, self._line_ms
+        for entry_id in self.released():
+            twin.release(entry_id)
         return twin
 
     def memory_bytes(self) -> int:

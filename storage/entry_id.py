@@ -29,6 +29,9 @@ MAX_ID: EntryID = 2**128 - 1
 # Longer texts do not fit into the buffer of Redis's parser, and are refused.
 MAX_TEXT_BYTES = 127
 
+# Two numbers and a dash below this length have at most 19 digits each, less than 2**64.
+PLAIN_TEXT_BYTES = 22
+
 # What C's strtoull reads: blanks as isspace() has them, one sign, decimal digits.
 _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
 # What Redis's own 64-bit reader, tried first, takes for a negative number.
@@ -75,6 +78,8 @@ def parse_id(text: bytes, missing_seq: int = 0) -> EntryID | None:
     ms, dash, seq = text.partition(b"-")
     # Nearly every ID is plain digits; isdigit() of bytes knows only the ASCII ones.
     if dash and ms.isdigit() and seq.isdigit() and len(text) <= MAX_TEXT_BYTES:
+        if len(text) < PLAIN_TEXT_BYTES:
+            return int(ms) << SEQ_BITS | int(seq)
         entry_id = int(ms) << SEQ_BITS | int(seq)
         if entry_id <= MAX_ID and int(seq) <= MAX_SEQ:
             return entry_id

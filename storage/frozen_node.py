@@ -1,102 +1,148 @@
-"""A node as one blob: its entries in wire form, compressed where that pays.
+"""A node that takes no more entries, packed.
 
-It answers as storage/node.py says. IDs and entry lengths are in columns beside the blob, in as
-few bytes as their numbers need. What was frozen never changes; a deleted entry is only marked.
+It answers as storage/node.py says. Its entries are packed as storage/packing.py decides; their IDs
+and lengths are in columns beside them, in as few bytes as their numbers need. What was frozen
+never changes; a deleted entry is only marked. Entries that were opened for a reader stay at hand
+for a while (storage/opened.py).
 """
 
 from __future__ import annotations
 
-import sys
-from array import array
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from copy import copy
 from functools import lru_cache
 from itertools import accumulate, compress, pairwise
-from typing import TypeAlias, TypeVar
+from struct import Struct
+from typing import TypeVar
 
-import lz4.block
-
+from storage.allocation import allocated_bytes
 from storage.entry import decode_fields
-from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.entry_id import MAX_ID, EntryID
+from storage.id_columns import Column, NodeIDs, column, pack_ids
+from storage.layout import Layout
 from storage.open_node import MAX_NODE_BYTES, OpenNode
+from storage.opened import OPENED
+from storage.packing import AS_IS, decompress
 
-# A compressed blob has to be smaller by an eighth at least, or it does not pay to open it.
-WORTHWHILE = 7 / 8
-
-# A frozen node of which so small a share is left goes back to lists of what is left.
-SPARSE_SHARE = 1 / 10
+# A frozen node of which no more than this share is left is worth packing anew.
+SPARSE_SHARE = 1 / 2
 
 T = TypeVar("T")
-Column: TypeAlias = "bytes | array[int]"
+
+
+class _Losses:
+    """What a node has lost; most have lost nothing."""
+
+    __slots__ = ("alive", "deleted", "entries_bytes", "lost_end")
+
+    def __init__(self, deleted: int, lost_end: EntryID, entries_bytes: int) -> None:
+        self.deleted = deleted
+        # Of what was deleted before the node was frozen: the greatest ID, and what all entries
+        # took in Redis (0 if nothing was).
+        self.lost_end = lost_end
+        self.entries_bytes = entries_bytes
+        # One byte for each entry, 0 once it is deleted; None as long as none is.
+        self.alive: bytearray | None = None
+
+    def copy(self) -> _Losses:
+        twin = copy(self)
+        if self.alive is not None:
+            twin.alive = self.alive.copy()
+        return twin
 
 
 class FrozenNode:
     """A node that takes no more entries; see the module."""
 
     __slots__ = (
-        "_alive",
         "_blob",
-        "_compressed",
+        "_form",
+        "_ids",
+        "_length",
         "_lengths",
-        "_ms",
-        "_seq",
+        "_losses",
         "_shape",
-        "deleted",
-        "entries_bytes",
         "key",
         "live",
-        "lost_end",
+        "opened",
+        "was_read",
     )
 
     def __init__(self, node: OpenNode, lengths: list[int]) -> None:
+        """From a node with entries, which have these lengths."""
         self.key = node.key
-        self.live = len(node.ids)
+        self.live = len(lengths)
         self._shape = node.shape
-        self.deleted = node.deleted
-        # Of what was deleted before: the greatest ID, and what all entries took in Redis.
-        self.lost_end = node.lost_end
-        self.entries_bytes = node.entries_bytes if node.deleted else 0
+        is_even = lengths.count(lengths[0]) == len(lengths)
+        # Either all entries have one length, or each has its own.
+        self._length = lengths[0] if is_even else 0
+        self._lengths: Column | None = None if is_even else column(lengths)
         payload = b"".join(node.entries)
-        blob = lz4.block.compress(payload)
-        self._compressed = len(blob) < len(payload) * WORTHWHILE
-        self._blob = blob if self._compressed else payload
-        # The ID of entry i is (ms of the key + _ms[i], _seq[i]).
-        base_ms = node.key >> SEQ_BITS
-        self._ms = _column([(entry_id >> SEQ_BITS) - base_ms for entry_id in node.ids])
-        self._seq = _column([entry_id & MAX_SEQ for entry_id in node.ids])
-        self._lengths = _column(lengths)
-        # One byte for each entry, 0 once it is deleted; None as long as none is.
-        self._alive: bytearray | None = None
+        self._form, self._blob = node.shape.packing.pack(payload, node.ids, is_even=is_even)
+        self._ids = self._pack_ids(node.ids)
+        self._losses: _Losses | None = None
+        if node.deleted:
+            self._losses = _Losses(node.deleted, node.lost_end, node.entries_bytes)
+        # What the cache of opened nodes keeps here.
+        self.opened: bytes | None = None
+        self.was_read = False
+
+    def _pack_ids(self, ids: list[EntryID]) -> NodeIDs:
+        form = self._form
+        if not isinstance(form, Layout) or ids[0] != self.key:
+            return pack_ids(self.key, ids)
+        # Nodes of one layout have the same IDs relative to the first one.
+        if form.ids is None:
+            form.ids = pack_ids(self.key, ids)
+        return form.ids
 
     # -- places --------------------------------------------------------------------------------
-    # An entry's place is its position in the blob, deleted ones included.
+    # An entry's place is its position in the node, deleted ones included.
 
     def _id_at(self, place: int) -> EntryID:
-        return ((self.key >> SEQ_BITS) + self._ms[place]) << SEQ_BITS | self._seq[place]
+        return self._ids.at(self.key, place)
 
     def _place(self, entry_id: EntryID) -> int:
         """The place of the first entry, live or not, with an ID not below this one."""
-        ms = (entry_id >> SEQ_BITS) - (self.key >> SEQ_BITS)
-        low = bisect_left(self._ms, ms)
-        high = bisect_right(self._ms, ms, low)
-        return bisect_left(self._seq, entry_id & MAX_SEQ, low, high)
+        return self._ids.place(self.key, entry_id)
+
+    def _places(self, start: EntryID, end: EntryID) -> tuple[int, int]:
+        """The places [low, high) of a range, deleted entries included; low may be above high."""
+        low = self._place(start) if start > self.key else 0
+        if end == MAX_ID or end >= self._id_at(-1):
+            return low, len(self._ids)
+        return low, self._place(end + 1)
+
+    def _first_places(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, int]:
+        """As _places(), of the first `limit` entries only. Most ranges end far behind these."""
+        ids, key = self._ids, self.key
+        low = ids.place(key, start) if start > key else 0
+        high = min(low + limit, len(ids))
+        if low < high and end != MAX_ID and ids.at(key, high - 1) > end:
+            high = ids.place(key, end + 1)
+        return low, high
 
     def _live_place(self, entry_id: EntryID) -> int | None:
         """The place of the live entry with this ID, or None."""
         place = self._place(entry_id)
-        if place == len(self._ms) or self._id_at(place) != entry_id:
+        if place == len(self._ids) or self._id_at(place) != entry_id:
             return None
-        return place if self._alive is None or self._alive[place] else None
+        alive = self._alive
+        return place if alive is None or alive[place] else None
+
+    @property
+    def _alive(self) -> bytearray | None:
+        return None if self._losses is None else self._losses.alive
 
     def _live_runs(self, low: int, high: int) -> Iterator[tuple[int, int]]:
         """The stretches of live entries in places [low, high), as such pairs themselves."""
-        if self._alive is None:
+        alive = self._alive
+        if alive is None:
             if low < high:
                 yield low, high
             return
-        while (low := self._alive.find(1, low, high)) >= 0:
-            end = self._alive.find(0, low, high)
+        while (low := alive.find(1, low, high)) >= 0:
+            end = alive.find(0, low, high)
             if end < 0:
                 end = high
             yield low, end
@@ -104,92 +150,149 @@ class FrozenNode:
 
     def _live_items(self, items: list[T], low: int, high: int) -> list[T]:
         """Those of the items in places [low, high) that belong to live entries."""
-        return items if self._alive is None else list(compress(items, self._alive[low:high]))
+        alive = self._alive
+        return items if alive is None else list(compress(items, alive[low:high]))
+
+    # -- entries -------------------------------------------------------------------------------
 
     def _offset(self, place: int) -> int:
-        return sum(self._lengths[:place])
+        lengths = self._lengths
+        return self._length * place if lengths is None else sum(lengths[:place])
 
-    def _payload(self) -> bytes:
-        return lz4.block.decompress(self._blob) if self._compressed else self._blob
+    def _unpack(self) -> bytes:
+        """All entries, one behind the other."""
+        form = self._form
+        if self.opened is not None:
+            return self.opened
+        if form is AS_IS:
+            return self._blob
+        if isinstance(form, Layout):
+            return form.expand(self._id_at(0), self._blob, len(self._ids))
+        return decompress(self._blob)
 
-    def _ids(self, low: int, high: int) -> list[EntryID]:
-        """All IDs in places [low, high)."""
-        base_ms = self.key >> SEQ_BITS
-        pairs = zip(self._ms[low:high], self._seq[low:high], strict=True)
-        return [(base_ms + ms) << SEQ_BITS | seq for ms, seq in pairs]
+    def _open(self) -> bytes:
+        """As _unpack(), for a reader: they stay at hand."""
+        payload = self._unpack()
+        if self._form is not AS_IS:
+            OPENED.add(self, payload)
+        return payload
+
+    def _part(self, low: int, high: int) -> bytes:
+        """The entries in places [low, high), one behind the other."""
+        payload = self.opened
+        if payload is not None:
+            self.was_read = True
+        else:
+            form = self._form
+            if high - low == 1 and isinstance(form, Layout):
+                return form.entry(self._id_at(low), self._blob, len(self._ids), low)
+            payload = self._open()
+        if self._lengths is None:
+            # Nothing is copied if it is all of the payload.
+            return payload[self._length * low : self._length * high]
+        return payload[self._offset(low) : self._offset(high)]
 
     def _entries(self, low: int, high: int) -> list[bytes]:
         """All entries in places [low, high)."""
-        payload = _recent_payload(self)
-        offsets = accumulate(self._lengths[low:high], initial=self._offset(low))
-        return [payload[start:end] for start, end in pairwise(offsets)]
+        return self._cut(self._part(low, high), low, high)
+
+    def _cut(self, part: bytes, low: int, high: int) -> list[bytes]:
+        """The entries in places [low, high), from all of them one behind the other."""
+        lengths = self._lengths
+        if lengths is None:
+            return list(_cutter(self._length, high - low).unpack(part))
+        offsets = accumulate(lengths[low:high], initial=0)
+        return [part[start:end] for start, end in pairwise(offsets)]
 
     # -- reading -------------------------------------------------------------------------------
 
     @property
+    def deleted(self) -> int:
+        """How many entries it has lost."""
+        return 0 if self._losses is None else self._losses.deleted
+
+    @property
     def first_id(self) -> EntryID:
         """The smallest live ID; there must be one."""
-        return self._id_at(0 if self._alive is None else self._alive.index(1))
+        alive = self._alive
+        return self._id_at(0 if alive is None else alive.index(1))
 
     @property
     def last_id(self) -> EntryID:
         """The greatest live ID; there must be one."""
-        return self._id_at(-1 if self._alive is None else self._alive.rindex(1))
+        alive = self._alive
+        return self._id_at(-1 if alive is None else alive.rindex(1))
 
     @property
     def highest_id(self) -> EntryID:
         """The ID that the node ends with, even if that entry is deleted."""
-        return max(self._id_at(-1), self.lost_end)
+        last_id = self._id_at(-1)
+        return last_id if self._losses is None else max(last_id, self._losses.lost_end)
 
     def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The first `limit` entries of a range."""
         if (
-            self._alive is None
+            self._losses is None
             and start <= self.key
             and limit >= self.live
-            and end >= self.highest_id
+            and (end == MAX_ID or end >= self._id_at(-1))
         ):
-            return self.live, [self._payload()]
-        payload = _recent_payload(self)
+            return self.live, [self._part(0, self.live)]
+        if self._alive is None:
+            low, high = self._first_places(start, end, limit)
+            return (high - low, [self._part(low, high)]) if low < high else (0, [])
+        low, high = self._places(start, end)
         found = 0
         chunks = []
-        for low, high in self._live_runs(self._place(start), self._place(end + 1)):
-            high = min(high, low + limit - found)
-            chunks.append(payload[self._offset(low) : self._offset(high)])
-            found += high - low
+        for first, last in self._live_runs(low, high):
+            last = min(last, first + limit - found)
+            chunks.append(self._part(first, last))
+            found += last - first
             if found == limit:
                 break
         return found, chunks
 
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
-        low, high = self._place(start), self._place(end + 1)
+        low, high = self._places(start, end)
         if self._alive is None:
             low = max(low, high - limit)
+        if low >= high:
+            return 0, []
         entries = self._live_items(self._entries(low, high), low, high)
         entries.reverse()
         del entries[limit:]
         return len(entries), entries
 
+    def select_with_ids(
+        self, start: EntryID, end: EntryID, limit: int
+    ) -> tuple[list[EntryID], list[bytes]]:
+        """The first `limit` entries of a range, with their IDs."""
+        if self._alive is not None:
+            return self.select_ids(start, end, limit), self.select(start, end, limit)[1]
+        low, high = self._first_places(start, end, limit)
+        if low >= high:
+            return [], []
+        return self._ids.between(self.key, low, high), [self._part(low, high)]
+
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
-        low, high = self._place(start), self._place(end + 1)
         if self._alive is None:
-            high = min(high, low + limit)
-        return self._live_items(self._ids(low, high), low, high)[:limit]
+            return self._ids.between(self.key, *self._first_places(start, end, limit))
+        low, high = self._places(start, end)
+        ids = self._ids.between(self.key, low, high)
+        return self._live_items(ids, low, high)[:limit]
 
     def get(self, entry_id: EntryID) -> bytes | None:
         """One encoded entry, or None."""
         place = self._live_place(entry_id)
-        if place is None:
-            return None
-        offset = self._offset(place)
-        return _recent_payload(self)[offset : offset + self._lengths[place]]
+        return None if place is None else self._part(place, place + 1)
 
     def count_below(self, entry_id: EntryID) -> int:
         """How many live entries have smaller IDs."""
         place = self._place(entry_id)
-        return place if self._alive is None else self._alive.count(1, 0, place)
+        alive = self._alive
+        return place if alive is None else alive.count(1, 0, place)
 
     # -- losing --------------------------------------------------------------------------------
 
@@ -204,52 +307,50 @@ class FrozenNode:
     def drop_first(self, count: int) -> None:
         """Mark the first `count` live entries as deleted."""
         end = count
-        if self._alive is not None:
+        alive = self._alive
+        if alive is not None:
             end = 0
             for _ in range(count):
-                end = self._alive.index(1, end) + 1
+                end = alive.index(1, end) + 1
         self._mark_deleted(0, end, count)
 
     def _mark_deleted(self, low: int, high: int, count: int) -> None:
         """Mark the entries in places [low, high), of which `count` are live."""
-        if self._alive is None:
-            self._alive = bytearray([1]) * len(self._ms)
-        self._alive[low:high] = bytes(high - low)
+        if self._losses is None:
+            self._losses = _Losses(0, self.key, 0)
+        losses = self._losses
+        if losses.alive is None:
+            losses.alive = bytearray([1]) * len(self._ids)
+        losses.alive[low:high] = bytes(high - low)
+        losses.deleted += count
         self.live -= count
-        self.deleted += count
 
     # -- changing form -------------------------------------------------------------------------
 
     @property
     def is_sparse(self) -> bool:
-        """Whether so little is left that thaw() gives memory back."""
-        return 0 < self.live < len(self._ms) * SPARSE_SHARE
-
-    def thaw(self) -> OpenNode:
-        """The node as lists of what is left."""
-        high = len(self._ms)
-        ids = self._live_items(self._ids(0, high), 0, high)
-        node = self._open(ids, self._live_items(self._entries(0, high), 0, high))
-        node.lost_end = self.highest_id
-        return node
+        """Whether so little is left that to pack it anew gives memory back."""
+        return 0 < self.live <= len(self._ids) * SPARSE_SHARE
 
     def reopen(self) -> OpenNode:
         """The node as lists, to append to: its deleted entries keep counting in its size."""
-        high = len(self._ms)
-        ids = self._ids(0, high)
-        node = self._open(ids, self._entries(0, high))
-        if self.entries_bytes:
-            node.entries_bytes = self.entries_bytes
-        if self._alive is not None:
-            for entry_id, alive in zip(ids, self._alive, strict=True):
-                if not alive:
-                    node.delete(entry_id)
+        high = len(self._ids)
+        ids = self._ids.between(self.key, 0, high)
+        node = self._listed(ids, self._cut(self._unpack(), 0, high))
+        losses = self._losses
+        if losses is not None:
+            if losses.entries_bytes:
+                node.entries_bytes = losses.entries_bytes
+            if losses.alive is not None:
+                for entry_id, alive in zip(ids, losses.alive, strict=True):
+                    if not alive:
+                        node.delete(entry_id)
+            node.lost_end = max(node.lost_end, losses.lost_end)
         node.deleted = self.deleted
-        node.lost_end = max(node.lost_end, self.lost_end)
         node.count_bytes()
         return node
 
-    def _open(self, ids: list[EntryID], entries: list[bytes]) -> OpenNode:
+    def _listed(self, ids: list[EntryID], entries: list[bytes]) -> OpenNode:
         node = OpenNode(self.key, self._shape)
         for entry_id, entry in zip(ids, entries, strict=True):
             fields = decode_fields(entry)
@@ -261,38 +362,23 @@ class FrozenNode:
     def copy(self) -> FrozenNode:
         """An independent node with the same content; what never changes is shared."""
         twin = copy(self)
-        if self._alive is not None:
-            twin._alive = self._alive.copy()
+        twin.opened = None
+        twin.was_read = False
+        if self._losses is not None:
+            twin._losses = self._losses.copy()
         return twin
 
     def memory_bytes(self) -> int:
-        """An estimate of the memory that the node takes. Shared columns count for nothing."""
-        columns = [c for c in (self._ms, self._seq, self._lengths) if c[0] != c[-1]]
-        parts = [self.key, self._blob, self._alive, *columns]
-        return sys.getsizeof(self) + sum(map(sys.getsizeof, filter(None, parts)))
+        """The memory that the node takes, what it shares with others and its cache aside."""
+        parts: list[object] = [self, self.key, self._blob]
+        if self._lengths is not None:
+            parts.append(self._lengths)
+        if self._losses is not None:
+            parts += (self._losses, self._losses.lost_end, self._losses.alive)
+        return self._ids.memory_bytes() + sum(map(allocated_bytes, parts))
 
 
-def _column(values: list[int]) -> Column:
-    """The values in as little memory as will do."""
-    if values.count(values[0]) == len(values):
-        return _uniform_column(values[0], len(values))
-    return _packed_column(values)
-
-
-@lru_cache(maxsize=1024)
-def _uniform_column(value: int, count: int) -> Column:
-    """`count` times the same value. Most nodes have such columns, and share them."""
-    return _packed_column([value] * count)
-
-
-def _packed_column(values: list[int]) -> Column:
-    top = max(values)
-    if top < 2**8:
-        return bytes(values)
-    return array("H" if top < 2**16 else "I" if top < 2**32 else "Q", values)
-
-
-@lru_cache(maxsize=16)
-def _recent_payload(node: FrozenNode) -> bytes:
-    """The blob of a node as it was frozen; the last few are kept open for readers in steps."""
-    return node._payload()
+@lru_cache(maxsize=128)
+def _cutter(size: int, count: int) -> Struct:
+    """What cuts `count` entries of this size apart, in a third of the time of slices."""
+    return Struct(f"{size}s" * count)

@@ -1,11 +1,12 @@
 """Consumer groups: who was given which entry, and has not acknowledged it yet.
 
-A pending entry is one object that is reached from its group's pending entries list (PEL) and from
-its consumer's. One that was released (XNACK, Redis 8.8) has no consumer. The lists always agree: a
-group's PEL is the union of its consumers' and of the released entries.
+A group's pending entries list (PEL) is the union of its consumers' and of the entries that were
+released (XNACK, Redis 8.8) and have no consumer: storage/pending_list.py.
 
 Times, owners and delivery counts of pending entries are read by all and changed by the group
-alone, which knows the order in which they become claimable (storage/delivery_order.py).
+alone, which knows the order in which they become claimable (storage/delivery_order.py). Whoever
+asks for a pending entry is given what it is at that moment. What the group is told to do with one
+shows in it, and in no other that somebody asked for before.
 
 Times are Unix ms. The counters that a group keeps for XINFO (entries-read, lag) depend on the
 stream: storage/stream.py moves and reads them.
@@ -15,11 +16,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from itertools import repeat
 
 from storage.delivery_order import DeliveryOrder
 from storage.entry_id import EntryID
 from storage.ordered_index import OrderedIndex
+from storage.pending_list import Block, OwnPending, PendingEntry, PendingList
+from storage.waste import BLOCK_ITEMS, Waste
+
+__all__ = [
+    "MAX_DELIVERIES", "NEVER", "RELEASED_MS", "UNKNOWN", "Consumer", "Group", "PendingEntry",
+]  # fmt: skip
 
 # entries_read of a group that does not know how many entries it was given.
 UNKNOWN = -1
@@ -34,33 +40,23 @@ MAX_DELIVERIES = 2**63 - 1
 RELEASED_MS = 0
 
 
-class PendingEntry:
-    """An entry that was given to a consumer and is not acknowledged.
-
-    `consumer` is None once it was released, and `delivery_ms` is 0 then.
-    """
-
-    __slots__ = ("consumer", "delivery_count", "delivery_ms", "entry_id")
-
-    def __init__(
-        self, entry_id: EntryID, consumer: Consumer | None, delivery_ms: int, delivery_count: int
-    ) -> None:
-        self.entry_id = entry_id
-        self.consumer = consumer
-        self.delivery_ms = delivery_ms
-        self.delivery_count = delivery_count
-
-
 class Consumer:
     """A consumer of a group; it exists from its first attempt to read."""
 
-    __slots__ = ("active_ms", "name", "pending", "seen_ms")
+    __slots__ = ("active_ms", "name", "pending_blocks", "pending_count", "seen_ms")
 
     def __init__(self, name: bytes, now_ms: int) -> None:
         self.name = name
         self.seen_ms = now_ms  # the last attempt to read or claim
         self.active_ms = NEVER  # the last time that it got something
-        self.pending: OrderedIndex[PendingEntry] = OrderedIndex()
+        # The group's PEL writes down here how many of its entries are this consumer's, and where.
+        self.pending_count = 0
+        self.pending_blocks: OrderedIndex[Block] = OrderedIndex()
+
+    @property
+    def pending(self) -> OwnPending:
+        """Its own pending entries."""
+        return OwnPending(self)
 
 
 class Group:
@@ -74,7 +70,7 @@ class Group:
         self.name = name
         self.last_delivered_id = last_delivered_id
         self.entries_read = entries_read
-        self.pending: OrderedIndex[PendingEntry] = OrderedIndex()
+        self.pending = PendingList()
         self.consumers: dict[bytes, Consumer] = {}
         self._order = DeliveryOrder(self.pending)
 
@@ -94,24 +90,23 @@ class Group:
         consumer = self.consumers.pop(name, None)
         if consumer is None:
             return 0
-        dropped = len(consumer.pending)
-        for entry_id in consumer.pending:
-            self.pending.pop(entry_id)
-        consumer.pending.clear()
+        dropped = self.pending.remove_owned(consumer)
         self._order.tidy(dropped)
         return dropped
 
-    def disband(self) -> None:
+    def disband(self) -> Waste:
         """Let go of all consumers and pending entries, when the group itself goes.
 
         Consumers and pending entries refer to each other. To break these circles here gives
-        their memory back at once, whenever the garbage collector may next look.
+        their memory back without the garbage collector, as soon as the result is freed.
         """
+        waste = self._order.take_apart()
         for consumer in self.consumers.values():
-            consumer.pending.clear()
-        self.pending.clear()
+            consumer.pending_blocks.clear()
+            consumer.pending_count = 0
+        waste.add(self.pending.take_blocks(), BLOCK_ITEMS)
         self.consumers.clear()
-        self._order.clear()
+        return waste
 
     # -- pending entries -----------------------------------------------------------------------
 
@@ -122,13 +117,13 @@ class Group:
         hands and starts anew with one delivery, as in Redis (reference 1.8).
         """
         pending = self.pending
-        if ids and pending and (last := pending.last_key()) is not None and ids[0] <= last:
+        if ids and (last := pending.last_key()) is not None and ids[0] <= last:
             ids = [entry_id for entry_id in ids if not self._redeliver(consumer, entry_id, now_ms)]
         if ids:
-            entries = [PendingEntry(entry_id, consumer, now_ms, 1) for entry_id in ids]
-            pending.extend(ids, entries)
-            consumer.pending.extend(ids, entries)
-            self._order.add(now_ms, ids)
+            are_strays = not self._order.join_line(now_ms, ids)
+            pending.extend(ids, consumer, now_ms, are_strays=are_strays)
+            if are_strays:
+                self._order.add(now_ms, ids)
 
     def _redeliver(self, consumer: Consumer, entry_id: EntryID, now_ms: int) -> bool:
         entry = self.pending.get(entry_id)
@@ -139,23 +134,18 @@ class Group:
 
     def acknowledge(self, entry_id: EntryID) -> bool:
         """Remove a pending entry (XACK); False if it is not pending."""
-        entry = self.pending.pop(entry_id)
-        if entry is None:
-            return False
-        if entry.consumer is None:
-            self._order.recall(entry)
-        else:
-            entry.consumer.pending.pop(entry_id)
-        return True
+        if self._order.released_count:
+            self._order.recall(entry_id)
+        return self.pending.remove(entry_id)
 
     drop = acknowledge
 
     def acknowledge_all(self, ids: list[EntryID]) -> int:
         """Remove pending entries; how many of the IDs were pending."""
-        acknowledged = 0
-        for entry_id in ids:
-            if self.acknowledge(entry_id):
-                acknowledged += 1
+        if self._order.released_count:
+            for entry_id in ids:
+                self._order.recall(entry_id)
+        acknowledged = self.pending.remove_all(ids)
         self._order.tidy(acknowledged)
         return acknowledged
 
@@ -172,12 +162,14 @@ class Group:
         """
         assert entry_id not in self.pending
         delivery_count = min(delivery_count, MAX_DELIVERIES)
-        entry = PendingEntry(entry_id, consumer, delivery_ms, delivery_count)
-        self.pending[entry_id] = entry
         if consumer is None:
-            self.release(entry, delivery_count)
-        else:
-            consumer.pending[entry_id] = entry
+            delivery_ms = RELEASED_MS
+        entry = PendingEntry(entry_id, consumer, delivery_ms, delivery_count)
+        is_stray = consumer is None or not self._order.join_line(delivery_ms, [entry_id])
+        self.pending.add(entry, is_stray=is_stray)
+        if consumer is None:
+            self._order.release(entry_id)
+        elif is_stray:
             self._order.add(delivery_ms, [entry_id])
         return entry
 
@@ -185,18 +177,16 @@ class Group:
         self, entry: PendingEntry, consumer: Consumer, delivery_ms: int, delivery_count: int
     ) -> None:
         """Hand a pending entry over to `consumer`, as delivered at a time and so many times."""
-        owner = entry.consumer
-        if owner is not consumer:
-            if owner is None:
-                self._order.recall(entry)
-            else:
-                owner.pending.pop(entry.entry_id)
-            entry.consumer = consumer
-            consumer.pending[entry.entry_id] = entry
-        if owner is None or delivery_ms != entry.delivery_ms:
-            entry.delivery_ms = delivery_ms
-            self._order.add(delivery_ms, [entry.entry_id])
+        is_released = entry.consumer is None
+        if is_released:
+            self._order.recall(entry.entry_id)
+        is_moved = is_released or delivery_ms != entry.delivery_ms
+        entry.consumer = consumer
+        entry.delivery_ms = delivery_ms
         entry.delivery_count = min(delivery_count, MAX_DELIVERIES)
+        self.pending.update(entry, becomes_stray=is_moved)
+        if is_moved:
+            self._order.add(delivery_ms, [entry.entry_id])
 
     def assign(self, entry: PendingEntry, consumer: Consumer) -> None:
         """Hand a pending entry over to `consumer`; its time and count stay."""
@@ -212,12 +202,11 @@ class Group:
 
         It is the last of those that are released, also if it was released before.
         """
-        if entry.consumer is not None:
-            entry.consumer.pending.pop(entry.entry_id)
-            entry.consumer = None
+        entry.consumer = None
         entry.delivery_ms = RELEASED_MS
         entry.delivery_count = min(delivery_count, MAX_DELIVERIES)
-        self._order.release(entry)
+        self.pending.update(entry, becomes_stray=True)
+        self._order.release(entry.entry_id)
 
     # -- what can be claimed -------------------------------------------------------------------
 
@@ -228,7 +217,7 @@ class Group:
 
     def nacked(self) -> Iterator[PendingEntry]:
         """The pending entries that nobody owns, the first that was released first."""
-        return self._order.released()
+        return (self.pending[entry_id] for entry_id in self._order.released())
 
     def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[PendingEntry]:
         """What XREADGROUP with CLAIM may take: released entries, then the oldest deliveries.
@@ -237,14 +226,15 @@ class Group:
         twice, even if the caller claims it meanwhile.
         """
         given: set[EntryID] = set()
-        for entry in self._order.released():
-            given.add(entry.entry_id)
-            yield entry
-        for entry in self._order.owned():
-            if min_idle_ms and now_ms - entry.delivery_ms < min_idle_ms:
+        for entry_id in self._order.released():
+            given.add(entry_id)
+            yield self.pending[entry_id]
+        for delivery_ms, entry_id in self._order.owned():
+            if min_idle_ms and now_ms - delivery_ms < min_idle_ms:
                 return
-            if entry.entry_id not in given:
-                given.add(entry.entry_id)
+            entry = self.pending.get(entry_id)
+            if entry is not None and entry.delivery_ms == delivery_ms and entry_id not in given:
+                given.add(entry_id)
                 yield entry
 
     def oldest_delivery_ms(self) -> int | None:
@@ -254,8 +244,7 @@ class Group:
         """
         if self.nacked_count:
             return RELEASED_MS
-        oldest = next(self._order.owned(), None)
-        return None if oldest is None else oldest.delivery_ms
+        return next(self._order.owned(), (None, None))[0]
 
     # -- from a snapshot -----------------------------------------------------------------------
     # A million entries at a time: first all are pending, then each consumer is given its own, and
@@ -267,23 +256,15 @@ class Group:
         """Make entries pending in a group without any. `ids` ascend."""
         if ids and max(delivery_counts) > MAX_DELIVERIES:
             delivery_counts = [min(count, MAX_DELIVERIES) for count in delivery_counts]
-        entries = list(map(PendingEntry, ids, repeat(None), deliveries_ms, delivery_counts))
-        self.pending.extend(ids, entries)
-        self._order.load(deliveries_ms, ids)
+        strays = self._order.load(deliveries_ms, ids)
+        self.pending.load(ids, deliveries_ms, delivery_counts, strays)
 
     def load_owned(self, consumer: Consumer, ids: list[EntryID]) -> EntryID | None:
         """Give `consumer` all of its entries. `ids` ascend.
 
         Returns an ID that is not pending, or has an owner already; None if all is well.
         """
-        entries: list[PendingEntry] = []
-        for entry in self.pending.get_many(ids):
-            if entry is None or entry.consumer is not None:
-                return ids[len(entries)]
-            entry.consumer = consumer
-            entries.append(entry)
-        consumer.pending.extend(ids, entries)
-        return None
+        return self.pending.give(consumer, ids)
 
     def load_released(self, ids: list[EntryID]) -> EntryID | None:
         """Say which entries nobody owns, the first that was released first.
@@ -298,7 +279,7 @@ class Group:
                 return entry_id
             released.add(entry_id)
             self.release(entry, entry.delivery_count)
-        owned_count = sum(len(consumer.pending) for consumer in self.consumers.values())
+        owned_count = sum(consumer.pending_count for consumer in self.consumers.values())
         if owned_count + len(released) == len(self.pending):
             return None
         return next(i for i, e in self.pending.items() if not e.consumer and i not in released)
@@ -308,15 +289,11 @@ class Group:
     def copy(self) -> Group:
         """An independent group with the same consumers and pending entries."""
         twin = Group(self.name, self.last_delivered_id, self.entries_read)
+        twins: dict[Consumer | None, Consumer | None] = {None: None}
         for name, consumer in self.consumers.items():
-            other = twin.consumers[name] = Consumer(name, consumer.seen_ms)
+            other = twins[consumer] = twin.consumers[name] = Consumer(name, consumer.seen_ms)
             other.active_ms = consumer.active_ms
-        for entry_id, entry in self.pending.items():
-            owner = None if entry.consumer is None else twin.consumers[entry.consumer.name]
-            copied = PendingEntry(entry_id, owner, entry.delivery_ms, entry.delivery_count)
-            twin.pending[entry_id] = copied
-            if owner is not None:
-                owner.pending[entry_id] = copied
+        twin.pending = self.pending.copy(twins)
         twin._order = self._order.copy(twin.pending)
         return twin
 
@@ -326,9 +303,5 @@ class Group:
         size += self.pending.memory_bytes() + self._order.memory_bytes()
         for consumer in self.consumers.values():
             size += sys.getsizeof(consumer) + sys.getsizeof(consumer.name)
-            size += consumer.pending.memory_bytes()
-        if self.pending:
-            # Every entry is an object and an ID; the indexes counted their references to them.
-            entry = next(self.pending.values())
-            size += len(self.pending) * (sys.getsizeof(entry) + sys.getsizeof(entry.entry_id))
+            size += consumer.pending_blocks.memory_bytes()
         return size

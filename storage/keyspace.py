@@ -3,15 +3,15 @@
 Guarantees: a key that exists during a whole SCAN is returned by it, exactly once; a SCAN always
 ends, however fast keys are added, because it walks from the newest key towards the oldest and a
 new key is newer than where the walk began. The cursor is a number (the serial of the next key to
-look at) and needs no state in the server. Only `clear`, and a dict when it grows, take longer the
-more keys there are, beyond a binary search.
+look at) and needs no state in the server. Only a dict that grows takes longer the more keys there
+are, beyond a binary search.
 
 Leaves out: who is told about a change (commands/client.py), and when expired keys are removed
 (lazily by lookups, actively by the server's cron through `due`).
 
 A stream that goes for good is released (Stream.release): what it holds goes in circles, and the
-collector of garbage does not look at what was loaded at the start. `clear` frees the values at
-once, too; for millions of them that takes a while.
+collector of garbage does not look at what was loaded at the start. Where that is much, it is
+handed to whoever frees it by and by (storage/waste.py), and so are the keys when all of them go.
 """
 
 from __future__ import annotations
@@ -19,27 +19,53 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from storage.key_walk import KeyWalk
 from storage.ordered_index import OrderedIndex
 from storage.stream import Stream
 from storage.values import Value
+from storage.waste import BLOCK_ITEMS, SMALL_ITEMS, Waste
 
 # How `random_key` looks for a key: so many numbers are tried, then so many neighbours compared.
 RANDOM_TRIES = 32
 RANDOM_NEIGHBOURS = 16
 
 
+# Values that are freed in one step.
+VALUES_PER_STEP = 1000
+
+# Frees what so many values were made of, in steps: all at once, or some other time.
+Free = Callable[[Iterator[None], int], object]
+
+
+def free_now(steps: Iterator[None], objects: int) -> None:
+    """All at once."""
+    for _ in steps:
+        pass
+
+
 class Database:
     """One of the numbered databases (SELECT). Methods neither notify nor propagate."""
 
-    __slots__ = ("_deadlines", "_next_serial", "_order", "expires", "index", "values")
+    __slots__ = (
+        "_deadlines",
+        "_free",
+        "_next_serial",
+        "_order",
+        "_walks",
+        "expires",
+        "index",
+        "values",
+    )
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, free: Free = free_now) -> None:
         self.index = index
+        self._free = free
         self.values: dict[bytes, Value] = {}
         self.expires: dict[bytes, int] = {}  # key -> Unix ms
         self._order: OrderedIndex[bytes] = OrderedIndex()  # serial -> key
         self._next_serial = 1
         self._deadlines: OrderedIndex[bytes] = OrderedIndex()  # Unix ms << 64 | serial -> key
+        self._walks: list[KeyWalk] = []  # that are under way
 
     def __len__(self) -> int:
         return len(self.values)
@@ -64,7 +90,7 @@ class Database:
         else:
             value.serial = old.serial
             if type(old) is Stream and old is not value:
-                old.release()
+                self._release(old)
         self.values[key] = value
 
     def add_all(self, keys: list[bytes], values: Sequence[Value]) -> bool:
@@ -88,34 +114,56 @@ class Database:
         """Remove `key` with its time to live, for good. What was there, None if nothing was."""
         value = self.take(key)
         if type(value) is Stream:
-            value.release()
+            self._release(value)
         return value
+
+    def _release(self, stream: Stream) -> None:
+        waste = stream.release()
+        if waste.is_large:
+            self._free(waste.free(), 1)
 
     def take(self, key: bytes) -> Value | None:
         """Take `key` out with its time to live, to put its value elsewhere; None if it was not
         there."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if self._walks:
+            self._tell_walks(key, value.serial)
         if key in self.expires:
             self.persist(key)
-        value = self.values.pop(key, None)
-        if value is not None:
-            self._order.pop(value.serial)
+        del self.values[key]
+        self._order.pop(value.serial)
         return value
+
+    def _tell_walks(self, key: bytes, serial: int) -> None:
+        self._walks = [walk for walk in self._walks if not walk.is_over]
+        for walk in self._walks:
+            walk.keep(key, serial, self.expires.get(key))
 
     def clear(self) -> int:
         """Remove all keys; how many there were."""
         count = len(self.values)
-        for value in self.values.values():
-            if type(value) is Stream:
-                value.release()
+        if count:
+            self._free(self._leftovers(), count)
         self.values = {}
         self.expires = {}
         self._order = OrderedIndex()
         self._deadlines = OrderedIndex()
+        self._walks = []  # they have hold of what they need
         return count
+
+    def _leftovers(self) -> Iterator[None]:
+        """Steps that free what there is now. To be made before it is replaced."""
+        waste = Waste()
+        waste.add(self._order.take_blocks(), BLOCK_ITEMS)
+        waste.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
+        # A walk that is under way still has to know what had expired.
+        return _free_content(self.values, {} if self._walks else self.expires, waste)
 
     def swap_content(self, other: Database) -> None:
         """SWAPDB: the two databases exchange everything but their index."""
-        for name in ("values", "expires", "_order", "_next_serial", "_deadlines"):
+        for name in ("values", "expires", "_order", "_next_serial", "_deadlines", "_walks"):
             mine, theirs = getattr(self, name), getattr(other, name)
             setattr(self, name, theirs)
             setattr(other, name, mine)
@@ -152,6 +200,15 @@ class Database:
 
     # -- walking -------------------------------------------------------------------------------
 
+    def start_walk(self, now_ms: int) -> KeyWalk:
+        """A walk over the keys that there are now, but for those that have expired.
+
+        It is told of what goes until it is over.
+        """
+        walk = KeyWalk(self._order.blocks(), self._next_serial, self.expires, now_ms)
+        self._walks.append(walk)
+        return walk
+
     def keys(self) -> Iterator[bytes]:
         """All keys, expired ones too, in no promised order."""
         return iter(self.values)
@@ -183,3 +240,20 @@ class Database:
         newer = islice(self._order.items_from(serial), RANDOM_NEIGHBOURS)
         neighbours = [*older, *newer]
         return neighbours[below(len(neighbours))][1]
+
+
+def _free_content(
+    values: dict[bytes, Value], expires: dict[bytes, int], waste: Waste
+) -> Iterator[None]:
+    """Steps that free all values of a database, and what else it was made of."""
+    while values:
+        for _ in range(min(len(values), VALUES_PER_STEP)):
+            _, value = values.popitem()
+            if type(value) is Stream:
+                yield from value.release().free()
+        yield
+    while expires:
+        for _ in range(min(len(expires), SMALL_ITEMS)):
+            expires.popitem()
+        yield
+    yield from waste.free()

@@ -9,12 +9,19 @@ field names left out where they are those of the node's first entry.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+
 from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 
 # A listpack's own header and end byte.
 EMPTY_LISTPACK_BYTES = 7
 
 _FLAGS_BYTES = 2
+
+# What a string takes beside its bytes, up to this length.
+_SHORT_STRING_BYTES = 2
+_MAX_SHORT_STRING = 63
 
 # Longest text of a 64-bit integer; anything longer is kept as a string.
 _MAX_INTEGER_DIGITS = 20
@@ -39,14 +46,24 @@ def integer_bytes(number: int) -> int:
 
 def element_bytes(value: bytes) -> int:
     """The size of a listpack element that holds `value`, which may be packed as an integer."""
-    number = packed_integer(value)
-    if number is not None:
-        return integer_bytes(number)
     length = len(value)
-    if length < 64:
-        return length + 2
+    if length <= _MAX_INTEGER_DIGITS:
+        number = packed_integer(value)
+        if number is not None:
+            return integer_bytes(number)
+    if length <= _MAX_SHORT_STRING:
+        return length + _SHORT_STRING_BYTES
     size = length + (2 if length < 4096 else 5)
     return size + backward_length_bytes(size)
+
+
+def elements_bytes(values: list[bytes]) -> int:
+    """As element_bytes() of each together. Most values are short strings: they are quick."""
+    size = sum(map(len, values)) + _SHORT_STRING_BYTES * len(values)
+    for value in values:
+        if value.isdigit() or value[:1] == b"-" or len(value) > _MAX_SHORT_STRING:
+            size += element_bytes(value) - len(value) - _SHORT_STRING_BYTES
+    return size
 
 
 def packed_integer(value: bytes) -> int | None:
@@ -87,16 +104,28 @@ def header_bytes(live: int, deleted: int, names: list[bytes]) -> int:
     return EMPTY_LISTPACK_BYTES + counts + sum(map(element_bytes, names)) + integer_bytes(0)
 
 
-def entry_bytes(
-    key: EntryID, master_names: list[bytes], entry_id: EntryID, fields: list[bytes]
+def entries_bytes(
+    key: EntryID,
+    master_names: list[bytes],
+    ids: Sequence[EntryID],
+    all_fields: Sequence[list[bytes]],
 ) -> int:
-    """The size of one entry in the node `key`, whose first entry has `master_names`."""
-    size = _FLAGS_BYTES
-    # The ID is stored as two differences to the key.
-    size += integer_bytes((entry_id >> SEQ_BITS) - (key >> SEQ_BITS))
-    size += integer_bytes((entry_id & MAX_SEQ) - (key & MAX_SEQ))
-    pairs = len(fields) // 2
-    if fields[::2] == master_names:
-        return size + sum(map(element_bytes, fields[1::2])) + integer_bytes(pairs + 3)
-    size += integer_bytes(pairs) + sum(map(element_bytes, fields))
-    return size + integer_bytes(2 * pairs + 4)
+    """The size of entries in the node `key`, whose first entry has `master_names`."""
+    same = [fields for fields in all_fields if fields[::2] == master_names]
+    size = len(ids) * _FLAGS_BYTES + _ids_bytes(key, ids)
+    if same:
+        values = list(chain.from_iterable([fields[1::2] for fields in same]))
+        size += elements_bytes(values) + len(same) * integer_bytes(len(master_names) + 3)
+    if len(same) < len(all_fields):
+        for fields in all_fields:
+            pairs = len(fields) // 2
+            if fields[::2] != master_names:
+                size += integer_bytes(pairs) + integer_bytes(2 * pairs + 4) + elements_bytes(fields)
+    return size
+
+
+def _ids_bytes(key: EntryID, ids: Sequence[EntryID]) -> int:
+    """An ID is stored as two differences to the key."""
+    ms, seq = key >> SEQ_BITS, key & MAX_SEQ
+    size = sum([integer_bytes((entry_id >> SEQ_BITS) - ms) for entry_id in ids])
+    return size + sum([integer_bytes((entry_id & MAX_SEQ) - seq) for entry_id in ids])

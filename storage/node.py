@@ -5,8 +5,8 @@ STREAM counts them. So a node knows, beside its live entries, how many it has lo
 Redis's listpack for it would be.
 
 * An OpenNode (storage/open_node.py) holds lists: IDs and encoded entries. The last node of a
-  stream is one, and so are nodes too large to freeze and nodes of which only little is left.
-* A FrozenNode (storage/frozen_node.py) holds one blob, compressed where that pays.
+  stream is one, and so are nodes too large to freeze.
+* A FrozenNode (storage/frozen_node.py) holds one blob, packed in the form that suits it.
 * A PackedNode (storage/packed_node.py) came from a snapshot and was not looked at since. It only
   knows its key and its counts; to look at it makes one of the others of it.
 
@@ -14,9 +14,7 @@ The first two answer the same questions in the same way. Ranges are inclusive at
 `limit` is the largest number of entries wanted, and an answer in wire form is (number of entries,
 chunks), where the chunks join to the entries one after the other.
 
-What remains different from Redis: a node that lost nine tenths of its entries while there were
-later ones forgets how large these were. Should it become the last one again, because all later
-ones are deleted, then it has more room than Redis would give it.
+A frozen node that has lost half of its entries is packed anew, without them.
 """
 
 from __future__ import annotations

@@ -12,29 +12,42 @@ To read a range unpacks those nodes only that can have a part in it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
+from operator import attrgetter
 from typing import TypeAlias
 
-from storage.entry_id import EntryID
+from storage.allocation import allocated_bytes
+from storage.entry import Shape
+from storage.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.node import Node, freeze
+from storage.open_node import OpenNode
 from storage.packed_node import PackedNode
 
 AnyNode: TypeAlias = Node | PackedNode
 
-# Nodes dropped from the front stay in the lists until they are more than this share of them.
+# Places of nodes dropped from the front stay in the lists, up to this share of them.
 WASTE_SHARE = 1 / 32
+_DROPPED: AnyNode = OpenNode(0, Shape([]))
+
+# Of so many nodes the entries are counted in one go.
+COUNTED_AT_ONCE = 128
+
+_live_of = attrgetter("live")
 
 
 class NodeList:
     """Nodes in ascending order of their keys."""
 
-    __slots__ = ("_head", "_keys", "_nodes")
+    __slots__ = ("_head", "_keys", "_lender", "_lent", "_nodes")
 
     def __init__(self) -> None:
         self._keys: list[EntryID] = []
         self._nodes: list[AnyNode] = []
         self._head = 0  # the index of the first node that counts
+        self._lent = 0  # how many readers need the nodes to stay as they are
+        self._lender: NodeList | None = None  # whose nodes these were at the beginning
 
     def __len__(self) -> int:
         return len(self._nodes) - self._head
@@ -44,6 +57,10 @@ class NodeList:
         nodes = self._nodes
         for index in range(self._head, len(nodes)):
             yield nodes[index]
+
+    def memory_bytes(self) -> int:
+        """The memory that the list itself takes; the keys are those of the nodes."""
+        return sum(map(allocated_bytes, (self, self._keys, self._nodes)))
 
     def keys(self) -> list[EntryID]:
         """The keys of all nodes, ascending."""
@@ -57,6 +74,10 @@ class NodeList:
         """The node with the greatest key, as it is."""
         return self._nodes[-1] if self else None
 
+    def peek(self, index: int) -> AnyNode:
+        """The node at a place in the order, as it is."""
+        return self._nodes[self._head + index]
+
     # -- nodes to look into ----------------------------------------------------------------------
     # All of these raise DamagedNode if a node cannot be unpacked; it then stays as it is.
 
@@ -69,11 +90,12 @@ class NodeList:
 
     def between(self, start: EntryID, end: EntryID) -> Iterator[Node]:
         """The nodes that can hold IDs from `start` to `end`, ascending."""
-        keys = self._keys
+        keys, nodes = self._keys, self._nodes
         for index in range(self._lowest(start), len(keys)):
             if keys[index] > end:
                 break
-            yield self._opened(index)
+            node = nodes[index]
+            yield self._opened(index) if isinstance(node, PackedNode) else node
 
     def down_between(self, end: EntryID, start: EntryID) -> Iterator[Node]:
         """The nodes that can hold IDs from `end` down to `start`, descending."""
@@ -93,10 +115,56 @@ class NodeList:
             node = self._nodes[index] = unpacked if is_last else freeze(unpacked)
         return node
 
+    def open_if_there(self, node: PackedNode) -> Node:
+        """A node that was in the list, unpacked; it is kept unpacked if it is still there."""
+        index = self._index(node.key)
+        if index >= self._head and self._nodes[index] is node:
+            return self._opened(index)
+        return node.unpack()
+
+    # -- nodes that stay as they are -------------------------------------------------------------
+
+    def count_between(self, start: EntryID, end: EntryID) -> int:
+        """How many nodes can hold IDs from `start` to `end`."""
+        return max(0, self._index(end) + 1 - max(self._index(start), self._head))
+
+    def lend(self, start: EntryID, end: EntryID) -> list[AnyNode]:
+        """The nodes that can hold IDs from `start` to `end`, for somebody who reads them later.
+
+        They stay as they are until `give_back`: what changes is a copy (`own`).
+        """
+        nodes = self._nodes[self._lowest(start) : self._index(end) + 1]
+        if nodes and nodes[-1] is self._nodes[-1]:
+            nodes[-1] = nodes[-1].copy()  # the only one that may be appended to
+        self._lent += 1
+        return nodes
+
+    def give_back(self) -> None:
+        """A reader needs the nodes no more."""
+        self._lent -= 1
+
+    def own(self, node: Node) -> Node:
+        """A node to take entries from: itself, or a copy in its place while somebody reads it."""
+        if self._lent:
+            node = node.copy()
+            self.replace(node)
+        return node
+
+    def share(self) -> NodeList:
+        """A list of the same nodes, for another stream. Whichever changes one, makes a copy."""
+        twin = NodeList()
+        twin._keys = self.keys()
+        twin._nodes = self.lend(MIN_ID, MAX_ID)
+        twin._lent = 1
+        twin._lender = self
+        return twin
+
     def _lowest(self, entry_id: EntryID) -> int:
         """The index of the first node that can hold `entry_id` or greater ones."""
-        index = max(self._index(entry_id), self._head)
-        return index + 1 if self and self._ends_before(index, entry_id) else index
+        index = bisect_right(self._keys, entry_id, self._head) - 1
+        if index < self._head:
+            return self._head  # all IDs are greater
+        return index + 1 if self._ends_before(index, entry_id) else index
 
     def _ends_before(self, index: int, entry_id: EntryID) -> bool:
         """Whether it is known without unpacking that a node ends before `entry_id`."""
@@ -114,13 +182,46 @@ class NodeList:
         """Put `node` in the place of the one with the same key."""
         self._nodes[self._index(node.key)] = node
 
-    def drop_first(self) -> None:
-        """Remove the first node."""
-        self._head += 1
-        if self._head > len(self._nodes) * WASTE_SHARE:
-            del self._keys[: self._head]
-            del self._nodes[: self._head]
+    def count_whole(self, nodes: int, entries: int) -> tuple[int, int]:
+        """How many of the first `nodes` nodes hold at most `entries` live entries together.
+
+        The second result is the number of these entries.
+        """
+        counted = total = 0
+        for start in range(self._head, self._head + nodes, COUNTED_AT_ONCE):
+            group = self._nodes[start : min(start + COUNTED_AT_ONCE, self._head + nodes)]
+            totals = list(accumulate(map(_live_of, group), initial=total))
+            if totals[-1] > entries:
+                fitting = bisect_right(totals, entries) - 1
+                return counted + fitting, totals[fitting]
+            counted += len(group)
+            total = totals[-1]
+        return counted, total
+
+    def count_before(self, entry_id: EntryID) -> int:
+        """How many of the first nodes have keys below `entry_id`."""
+        return bisect_left(self._keys, entry_id, self._head) - self._head
+
+    def drop_first(self, count: int = 1) -> list[AnyNode]:
+        """Remove the first `count` nodes; which they were."""
+        end = self._head + count
+        dropped = self._nodes[self._head : end]
+        # Their places in the lists are given up later, for many nodes at once.
+        self._nodes[self._head : end] = [_DROPPED] * len(dropped)
+        self._head = end
+        if end > len(self._nodes) * WASTE_SHARE:
+            del self._keys[:end]
+            del self._nodes[:end]
             self._head = 0
+        return dropped
+
+    def take_all(self) -> list[AnyNode]:
+        """Remove all nodes; which they were."""
+        nodes, self._nodes, self._keys, self._head = self._nodes, [], [], 0
+        if self._lender is not None:
+            self._lender.give_back()
+            self._lender = None
+        return nodes
 
     def remove(self, node: Node) -> None:
         """Remove a node from anywhere."""

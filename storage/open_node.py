@@ -7,13 +7,14 @@ entries keep counting in both, as they do in Redis.
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
+from storage.allocation import allocated_bytes
 from storage.entry import Shape, decode_payload
 from storage.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.listpack_size import entry_bytes, header_bytes
+from storage.listpack_size import entries_bytes, header_bytes
 
 # Redis's largest node, whatever the configuration says (reference 1.4).
 MAX_NODE_BYTES = 1 << 30
@@ -57,7 +58,7 @@ class OpenNode:
         # the whole node.
         self.entries_bytes = 0
         self._uncounted = 0
-        self._bound_bytes = header_bytes(sys.maxsize, sys.maxsize, shape.names)
+        self._bound_bytes = shape.empty_node_bytes
         # By how much at least an entry is longer here than there: by its framing and its names,
         # and by the text of its ID, for which Redis stores differences to the key. That of the
         # milliseconds takes 6 bytes below NEAR_MS; that of the sequence number at most 2 bytes
@@ -120,6 +121,10 @@ class OpenNode:
             self.count_bytes()
         return True
 
+    def has_all(self, max_entries: int) -> bool:
+        """Whether there are as many entries as a node may have (0: any number)."""
+        return 0 < max_entries <= len(self.ids) + self.deleted
+
     def extend(
         self,
         ids: Sequence[EntryID],
@@ -137,9 +142,10 @@ class OpenNode:
             max_bytes = MAX_NODE_BYTES
         surplus_bytes = self._surplus_bytes if shape is self.shape else 0
         count = max_entries - len(self.ids) - self.deleted if max_entries else MAX_UNCOUNTED
-        room_bytes = max_bytes - self._bound_bytes
-        # A guess by the first of them: most are about as long as the next.
-        count = min(count, room_bytes // max(1, len(entries[start]) - surplus_bytes))
+        # The last one is measured with its surplus, as each is in `append`.
+        room_bytes = max_bytes - self._bound_bytes - surplus_bytes
+        # So many at most are worth a look: the next ones are hardly half as long as the first.
+        count = min(count, 2 * room_bytes // len(entries[start]) + 2)
         end = min(start + count, start + MAX_UNCOUNTED - self._uncounted, len(ids))
         if end <= start or ids[end - 1] >= self._near_end:
             return 0
@@ -147,9 +153,12 @@ class OpenNode:
         if max(lengths) >= LONG_ENTRY_BYTES:
             return 0
         size = sum(lengths) - surplus_bytes * len(lengths)
-        # The last one is measured with its surplus, as each is in `append`.
-        if size + surplus_bytes >= room_bytes:
-            return 0
+        if size >= room_bytes:
+            sizes = list(accumulate([length - surplus_bytes for length in lengths]))
+            end = start + bisect_left(sizes, room_bytes)
+            if end == start:
+                return 0
+            size = sizes[end - start - 1]
         self.ids += ids[start:end]
         self.entries += entries[start:end]
         self._uncounted += end - start
@@ -169,10 +178,9 @@ class OpenNode:
         if self._uncounted:
             ids, payload = self.ids[-self._uncounted :], b"".join(self.entries[-self._uncounted :])
             all_fields = decode_payload(payload, self._uncounted)
-            for entry_id, fields in zip(ids, all_fields, strict=True):
-                self.entries_bytes += entry_bytes(self.key, names, entry_id, fields)
+            self.entries_bytes += entries_bytes(self.key, names, ids, all_fields)
             self._uncounted = 0
-        self._bound_bytes = self.entries_bytes + header_bytes(sys.maxsize, sys.maxsize, names)
+        self._bound_bytes = self.entries_bytes + self.shape.empty_node_bytes
 
     def listpack_bytes(self) -> int:
         """The size of the node in Redis."""
@@ -217,6 +225,14 @@ class OpenNode:
         entries = self.entries[max(low, high - limit) : high]
         entries.reverse()
         return len(entries), entries
+
+    def select_with_ids(
+        self, start: EntryID, end: EntryID, limit: int
+    ) -> tuple[list[EntryID], list[bytes]]:
+        """The first `limit` entries of a range, with their IDs."""
+        low, high = self._slice(start, end)
+        high = min(high, low + limit)
+        return self.ids[low:high], self.entries[low:high]
 
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
@@ -275,6 +291,7 @@ class OpenNode:
 
     def memory_bytes(self) -> int:
         """An estimate of the memory that the node takes."""
-        lists = sys.getsizeof(self) + sys.getsizeof(self.ids) + sys.getsizeof(self.entries)
-        ids = len(self.ids) * sys.getsizeof(self.key)
-        return lists + ids + sum(map(sys.getsizeof, self.entries))
+        lists = sum(map(allocated_bytes, (self, self.ids, self.entries)))
+        # The first ID is the key, as a rule.
+        ids = max(1, len(self.ids)) * allocated_bytes(self.key)
+        return lists + ids + sum(map(allocated_bytes, self.entries))

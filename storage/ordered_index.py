@@ -1,4 +1,4 @@
-"""A map from int to object that is walked in ascending order: pending entries, and SCAN's order.
+"""A map from int to object that is walked in ascending order: SCAN's order, deadlines.
 
 Its keys mostly arrive in ascending order and leave from anywhere. They live in blocks: small dicts
 that each hold one range of keys, in a list that is ordered by the ranges. A dict keeps its items
@@ -81,16 +81,6 @@ class OrderedIndex(Generic[T]):
             return self._recent.get(key)
         return self._find(key).get(key)
 
-    def get_many(self, keys: list[int]) -> list[T | None]:
-        """The items at `keys`, which ascend; None for each that is not there."""
-        found: list[T | None] = []
-        while len(found) < len(keys):
-            start = len(found)
-            block = self._find(keys[start])
-            end = bisect_left(keys, self._recent_end, start)
-            found += map(block.get, keys[start:end])
-        return found
-
     def __setitem__(self, key: int, item: T) -> None:
         assert item is not None
         if key > self._top:
@@ -154,6 +144,14 @@ class OrderedIndex(Generic[T]):
                 return next(reversed(self._sorted(index)))
         return None
 
+    def floor_key(self, key: int) -> int | None:
+        """The greatest key that is not above this one, or None."""
+        for index in range(self._index_of(key), -1, -1):
+            keys = list(self._sorted(index))
+            if keys and keys[0] <= key:
+                return keys[bisect_right(keys, key) - 1]
+        return None
+
     def items_from(self, start: int) -> Iterator[tuple[int, T]]:
         """(key, item) of every key >= `start`, ascending."""
         while True:
@@ -189,6 +187,22 @@ class OrderedIndex(Generic[T]):
     def values(self) -> Iterator[T]:
         """All items, in ascending order of their keys."""
         return (item for _, item in self.items_from(0))
+
+    # -- the whole -----------------------------------------------------------------------------
+
+    def blocks(self) -> list[tuple[int, dict[int, T]]]:
+        """(smallest possible key, items by key) of each block, ascending; a few per thousand items.
+
+        A block may be out of order. What is added or removed later is so in these dicts, too,
+        unless its block was split or merged meanwhile.
+        """
+        return list(zip(self._bounds, self._blocks, strict=True))
+
+    def take_blocks(self) -> list[dict[int, T]]:
+        """Remove everything; the blocks, for who wants to free them by and by."""
+        blocks = self._blocks
+        self.clear()
+        return blocks
 
     def memory_bytes(self) -> int:
         """An estimate of the memory that the index takes, without its keys and items."""

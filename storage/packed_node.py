@@ -14,9 +14,9 @@ Leaves out: how a listpack is read (storage/snapshot/stream_node.py).
 
 from __future__ import annotations
 
-import sys
 from typing import TypeAlias
 
+from storage.allocation import allocated_bytes
 from storage.entry_id import EntryID, format_id
 from storage.open_node import OpenNode
 from storage.snapshot.encoding import Allowance, Compressed, CorruptSnapshot
@@ -79,7 +79,7 @@ class PackedNode:
         parts: list[object] = [self, self.key, self.end, self.listpack]
         if isinstance(self.listpack, Compressed):
             parts.append(self.listpack.blob)
-        return sum(map(sys.getsizeof, parts))
+        return sum(map(allocated_bytes, parts))
 
 
 def _check_size(listpack: PackedString, allowance: Allowance) -> None:

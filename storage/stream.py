@@ -15,11 +15,11 @@ may be appended: the caller has checked that an ID is above `last_id`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 
 from storage.ack_journal import AckJournal
-from storage.entry import ID_BULK_HEADERS, Shape, decode_fields
+from storage.allocation import allocated_bytes
+from storage.entry import ID_BULK_HEADERS, Shape, decode_fields, encode_entry
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.frozen_node import FrozenNode
 from storage.group import UNKNOWN, Group
@@ -29,8 +29,10 @@ from storage.node_list import AnyNode, NodeList
 from storage.open_node import OpenNode
 from storage.packed_node import DamagedNode, PackedNode
 from storage.radix_tree import radix_node_count
+from storage.range_snapshot import RangeSnapshot
 from storage.references import References
 from storage.runs import Run, cut_runs
+from storage.waste import NODE_ITEMS, Discard, Waste
 
 
 class Stream:
@@ -78,11 +80,13 @@ class Stream:
         """
         shape = self._shape
         names = fields[::2]
-        if names != shape.names:
-            shape = self._shape = Shape(names)
         text = b"%d-%d\r\n" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
         id_bulk = ID_BULK_HEADERS[len(text)] + text
-        entry = shape.encode(id_bulk, fields)
+        if names == shape.names:
+            entry = shape.encode(id_bulk, fields)
+        else:
+            shape = self._shape = Shape(names)
+            entry = encode_entry(id_bulk, fields)
         tail = self._tail
         if tail is None or not tail.append(
             entry_id, entry, fields, shape, max_node_entries, max_node_bytes
@@ -111,6 +115,8 @@ class Stream:
         taken = 0
         while taken < len(ids):
             tail = self._tail
+            if tail is not None and tail.has_all(max_node_entries):
+                tail = self._open_tail(ids[taken])
             more = 0
             if tail is not None:
                 more = tail.extend(ids, entries, taken, self._shape, *limits)
@@ -133,17 +139,23 @@ class Stream:
         max_bytes: int,
     ) -> None:
         """Add an entry that does not go into the present tail, and make its node the tail."""
-        if self._tail is not None:
-            self._nodes.replace(freeze(self._tail))
-        elif (tail := self._reopened_last(max_entries)) is not None and tail.append(
+        if self._tail is None and (tail := self._reopened_last(max_entries)) is not None and tail.append(
             entry_id, entry, fields, self._shape, max_entries, max_bytes
         ):
             self._nodes.replace(tail)
             self._tail = tail
             return
-        self._tail = OpenNode(entry_id, self._shape)
-        self._tail.append(entry_id, entry, fields, self._shape, max_entries, max_bytes)
+        self._open_tail(entry_id).append(
+            entry_id, entry, fields, self._shape, max_entries, max_bytes
+        )
+
+    def _open_tail(self, key: EntryID) -> OpenNode:
+        """A new, empty node at the end, to which an entry with the ID `key` has to be added."""
+        if self._tail is not None:
+            self._nodes.replace(freeze(self._tail))
+        self._tail = OpenNode(key, self._shape)
         self._nodes.append(self._tail)
+        return self._tail
 
     def _reopened_last(self, max_entries: int) -> OpenNode | None:
         """The last node, if it is not open but may have room for another entry.
@@ -186,16 +198,15 @@ class Stream:
 
     def range(self, start: EntryID, end: EntryID, count: int = -1) -> tuple[int, list[bytes]]:
         """The first `count` entries of a range, ascending, in wire form."""
-        limit = count if count >= 0 else self.length
-        found = 0
+        limit = left = count if count >= 0 else self.length
         chunks: list[bytes] = []
         for node in self._nodes.between(start, end) if limit else ():
-            selected, parts = node.select(start, end, limit - found)
-            found += selected
+            found, parts = node.select(start, end, left)
             chunks += parts
-            if found == limit:
+            left -= found
+            if not left:
                 break
-        return found, chunks
+        return limit - left, chunks
 
     def reverse_range(
         self, end: EntryID, start: EntryID, count: int = -1
@@ -220,9 +231,9 @@ class Stream:
         ids: list[EntryID] = []
         chunks: list[bytes] = []
         for node in self._nodes.between(start, end) if limit else ():
-            room = limit - len(ids)
-            chunks += node.select(start, end, room)[1]
-            ids += node.select_ids(start, end, room)
+            found, parts = node.select_with_ids(start, end, limit - len(ids))
+            ids += found
+            chunks += parts
             if len(ids) == limit:
                 break
         return ids, chunks
@@ -253,6 +264,16 @@ class Stream:
             if len(ids) == limit or used_bytes >= max_bytes:
                 break
         return ids, chunks, used_bytes
+
+    def snapshot(
+        self, start: EntryID, end: EntryID, count: int = -1, *, reverse: bool = False
+    ) -> RangeSnapshot:
+        """A range as it is now, to be read by and by. To be released, so that the stream knows."""
+        return RangeSnapshot(self._nodes, start, end, count, reverse=reverse)
+
+    def count_nodes(self, start: EntryID, end: EntryID) -> int:
+        """How many nodes may have a part in a range."""
+        return self._nodes.count_between(start, end)
 
     def ids(self, start: EntryID, end: EntryID, count: int = -1) -> list[EntryID]:
         """The IDs of the first `count` entries of a range, ascending."""
@@ -289,23 +310,27 @@ class Stream:
     def delete(self, entry_id: EntryID) -> bool:
         """Remove one entry (XDEL); False if there is none. PELs keep their references to it."""
         node = self._nodes.find(entry_id)
-        if node is None or not node.delete(entry_id):
+        if node is None or not (node := self._own(node)).delete(entry_id):
             return False
         self.length -= 1
         self.max_deleted_id = max(self.max_deleted_id, entry_id)
         self._tidy(node, is_droppable=True)
         return True
 
+    def _own(self, node: Node) -> Node:
+        """A node of the stream, for who is about to take entries from it."""
+        owned = self._nodes.own(node)
+        if self._tail is node and isinstance(owned, OpenNode):
+            self._tail = owned
+        return owned
+
     def _tidy(self, node: Node, *, is_droppable: bool) -> None:
         """After a node lost entries from anywhere: drop it if it may be and nothing is left."""
         if node.live == 0 and is_droppable:
             self._nodes.remove(node)
             self._find_tail()
-        elif (
-            isinstance(node, FrozenNode) and node.is_sparse and node is not self._nodes.peek_last()
-        ):
-            # The last one may be appended to again, and must know its size in Redis then.
-            self._nodes.replace(node.thaw())
+        elif isinstance(node, FrozenNode) and node.is_sparse:
+            self._nodes.replace(freeze(node.reopen()))
 
     def trim_to_length(
         self,
@@ -314,27 +339,28 @@ class Stream:
         approximate: bool = False,
         limit: int = 0,
         references: References = References.KEEP,
+        discard: Discard | None = None,
     ) -> int:
         """Remove the oldest entries beyond `max_length`; how many were removed.
 
         An approximate trim removes whole nodes only, and stops before it has removed more than
         `limit` entries (0: no limit). With References.DELETE and ACKED, each entry is looked at
         by itself, and `approximate` means no more than the limit, as in Redis (reference 1.4).
+        `discard` is given the whole nodes that go; else they are freed at once.
         """
         if references is not References.KEEP:
             return self._trim_by_references(MAX_ID + 1, max_length, limit, references)
+        surplus = self.length - max_length
+        first = self._nodes.peek_first()
+        if surplus <= 0 or first is None:
+            return 0
+        most = min(surplus, limit) if limit else surplus
         removed = 0
-        while self.length > max_length and (node := self._nodes.peek_first()) is not None:
-            if limit and removed + node.live > limit:
-                break
-            if self.length - node.live >= max_length:
-                removed += self._drop_first_node(node)
-            elif approximate:
-                break
-            else:
-                removed += self._drop_first_entries(
-                    self._nodes.open(node), self.length - max_length
-                )
+        if first.live <= most:
+            count, removed = self._nodes.count_whole(len(self._nodes), most)
+            self._drop_first_nodes(count, removed, discard)
+        if not approximate and removed < surplus:
+            removed += self._drop_first_entries(surplus - removed)
         return removed
 
     def trim_before(
@@ -344,26 +370,29 @@ class Stream:
         approximate: bool = False,
         limit: int = 0,
         references: References = References.KEEP,
+        discard: Discard | None = None,
     ) -> int:
         """Remove the entries with IDs below `min_id`; how many were removed.
 
-        `approximate`, `limit` and `references` are as in trim_to_length.
+        `approximate`, `limit`, `references` and `discard` are as in trim_to_length.
         """
         if references is not References.KEEP:
             return self._trim_by_references(min_id, 0, limit, references)
+        count = self._nodes.count_before(min_id)
+        if not count:
+            return 0
+        if not self._ends_before(self._nodes.peek(count - 1), min_id):
+            count -= 1
         removed = 0
-        while (node := self._nodes.peek_first()) is not None and node.key < min_id:
-            if limit and removed + node.live > limit:
-                break
-            if self._ends_before(node, min_id):
-                removed += self._drop_first_node(node)
-            elif approximate:
-                break
-            else:
-                # A node that is left without a live entry stays, as in Redis.
-                opened = self._nodes.open(node)
-                removed += self._drop_first_entries(opened, opened.count_below(min_id))
-                break
+        if count and limit:
+            count, removed = self._nodes.count_whole(count, limit)
+        elif count:
+            _, removed = self._nodes.count_whole(count, self.length)
+        self._drop_first_nodes(count, removed, discard)
+        first = self._nodes.peek_first()
+        if not approximate and first is not None and first.key < min_id:
+            # A node that is left without a live entry stays, as in Redis.
+            removed += self._drop_first_entries(self._nodes.open(first).count_below(min_id))
         return removed
 
     def _ends_before(self, node: AnyNode, entry_id: EntryID) -> bool:
@@ -394,7 +423,8 @@ class Stream:
             del ids[surplus:]
             chosen.append((node, ids))
             removed += len(ids)
-        for node, ids in chosen:
+        for chosen_node, ids in chosen:
+            node = self._own(chosen_node)
             for entry_id in ids:
                 node.delete(entry_id)
                 if references is References.DELETE:
@@ -404,21 +434,31 @@ class Stream:
             self._tidy(node, is_droppable=node.highest_id < end)
         return removed
 
-    def _drop_first_node(self, node: AnyNode) -> int:
-        self._nodes.drop_first()
-        self._find_tail()
-        self.length -= node.live
-        return node.live
+    def _drop_first_nodes(self, count: int, entries: int, discard: Discard | None) -> None:
+        """Drop nodes that hold so many live entries."""
+        if count:
+            dropped = self._nodes.drop_first(count)
+            self._find_tail()
+            self.length -= entries
+            if discard is not None:
+                waste = Waste()
+                waste.add(dropped, NODE_ITEMS)
+                discard(waste)
 
-    def _drop_first_entries(self, node: Node, count: int) -> int:
-        node.drop_first(count)
-        self.length -= count
+    def _drop_first_entries(self, count: int) -> int:
+        """Drop entries of the first node."""
+        first = self._nodes.peek_first()
+        if count and first is not None:
+            self._own(self._nodes.open(first)).drop_first(count)
+            self.length -= count
         return count
 
     def _find_tail(self) -> None:
         """After the last node may have been removed or replaced."""
         last = self._nodes.peek_last()
-        self._tail = last if isinstance(last, OpenNode) else None
+        if last is not self._tail:
+            owned = self._nodes.own(last) if isinstance(last, OpenNode) else None
+            self._tail = owned if isinstance(owned, OpenNode) else None
 
     # -- references ----------------------------------------------------------------------------
 
@@ -527,8 +567,7 @@ class Stream:
         twin = Stream()
         for name in ("length", "last_id", "max_deleted_id", "entries_added", "access_ms"):
             setattr(twin, name, getattr(self, name))
-        for node in self._nodes:
-            twin._nodes.append(node.copy())
+        twin._nodes = self._nodes.share()
         twin._find_tail()
         twin.groups = {name: group.copy() for name, group in self.groups.items()}
         if self.idempotence is not None:
@@ -537,15 +576,25 @@ class Stream:
             twin.ack_journal = self.ack_journal.copy()
         return twin
 
-    def release(self) -> None:
-        """Break the circles among groups and their consumers, when the stream itself goes."""
+    def release(self) -> Waste:
+        """Break the circles among groups and their consumers, when the stream itself goes.
+
+        The result is what the stream was made of.
+        """
+        waste = Waste()
+        waste.add(self._nodes.take_all(), NODE_ITEMS)
+        self._tail = None
         for group in self.groups.values():
-            group.disband()
+            waste.merge(group.disband())
+        self.groups = {}
+        return waste
 
     def memory_bytes(self, sampled: int = 5) -> int:
         """An estimate of the memory the stream takes, from `sampled` nodes (0: from all)."""
         count = len(self._nodes)
-        size = sys.getsizeof(self) + sum(g.memory_bytes() for g in self.groups.values())
+        size = allocated_bytes(self) + allocated_bytes(self.groups)
+        size += self._shape.memory_bytes() + self._nodes.memory_bytes()
+        size += sum(group.memory_bytes() for group in self.groups.values())
         if self.idempotence is not None:
             size += self.idempotence.memory_bytes()
         looked_at = 0

@@ -1,7 +1,7 @@
 """FLUSHDB, FLUSHALL and SWAPDB: whole databases.
 
 ASYNC and SYNC are accepted and mean the same: the keys are gone when the reply comes, and their
-memory is given back at once, which takes a while for millions of them.
+memory is given back by and by (commands/chores.py).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from commands.registry import FAST, WRITE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.keyspace import Database
+from storage.opened import OPENED
 
 _KEYSPACE_AND_DANGEROUS = ("keyspace", "dangerous")
 _EVERY_SHARD = (b"request_policy:all_shards", b"response_policy:all_succeeded")
@@ -78,6 +79,7 @@ def _flush(client: Client, databases: list[Database]) -> None:
         _fail_watchers(instance, db, empty)
         instance.dirty += db.clear()
         instance.blocked.signal_all_as_ready(db.index)
+    OPENED.clear()  # what is left is read from other databases, and comes back
     # Client-side caches do not know databases: they are told to drop everything.
     if instance.tracking.active:
         instance.tracking.invalidate_all()

@@ -6,6 +6,7 @@ unless it is sound.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from commands import notifications
@@ -13,15 +14,20 @@ from commands.arguments import INT64_MAX, Arguments, parse_int
 from commands.client import Client
 from commands.configuration import Configuration
 from commands.keys.lookup import find
+from commands.long_reply import LongReply
 from commands.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.snapshot.encoding import CorruptSnapshot
-from storage.snapshot.payload import BadChecksum, dump, restore
+from storage.snapshot.payload import BadChecksum, dump, dump_pieces, restore
 from storage.snapshot.writer import SnapshotOptions
+from storage.stream import Stream
 from storage.values import Value
 
 MAX_FREQ = 255
+
+# To encode so many nodes takes some milliseconds; a stream with more is dumped in pieces.
+MANY_NODES = 32
 
 
 def snapshot_options(config: Configuration) -> SnapshotOptions:
@@ -46,13 +52,28 @@ def snapshot_options(config: Configuration) -> SnapshotOptions:
     complexity="O(N) with N the size of the value.",
     tips=(b"nondeterministic_output",),
 )
-def dump_command(client: Client, argv: Argv) -> bytes:
+def dump_command(client: Client, argv: Argv) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value = client.lookup(argv[1])
     if value is None:
         return replies.NIL[client.resp]
     instance = client.instance
-    return replies.bulk(dump(value, snapshot_options(instance.config), instance.now_ms))
+    options = snapshot_options(instance.config)
+    if isinstance(value, Stream) and value.node_count > MANY_NODES:
+        twin = value.copy()
+        return LongReply(_dump_in_pieces(twin, options, instance.now_ms), twin.release)
+    return replies.bulk(dump(value, options, instance.now_ms))
+
+
+def _dump_in_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
+    """The reply for a value that stays as it is. Its length has to be known first."""
+    pieces: list[bytes] = []
+    for piece in dump_pieces(value, options, now_ms):
+        pieces.append(piece)
+        yield b""
+    yield b"$%d\r\n" % sum(map(len, pieces))
+    yield from pieces
+    yield b"\r\n"
 
 
 @dataclass(slots=True)

@@ -6,19 +6,24 @@ SCAN's cursor and what a walk guarantees: storage/keyspace.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from commands.arguments import Arguments, parse_int
 from commands.client import Client
 from commands.keys.lookup import find
 from commands.keys.pattern import matcher
+from commands.long_reply import LongReply
 from commands.registry import FAST, READONLY, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from storage.key_walk import KeyWalk
 from storage.values import type_name
 
 SCAN_COUNT = 10
+# KEYS takes about a millisecond for so many; over more of them it answers in pieces.
+MANY_KEYS = 4000
+KEYS_PER_STEP = 400
 _CURSOR = re.compile(rb"([+-]?)0*(\d{1,20})")
 _CURSOR_LIMIT = 1 << 64
 
@@ -35,14 +40,30 @@ _CURSOR_LIMIT = 1 << 64
     categories=("dangerous",),
     tips=(b"request_policy:all_shards", b"nondeterministic_output_order"),
 )
-def keys(client: Client, argv: Argv) -> bytes:
+def keys(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings, in no promised order. Source: Redis 7.2."""
+    if len(client.db) > MANY_KEYS:
+        walk = client.db.start_walk(client.instance.now_ms)
+        return LongReply(_keys_in_pieces(walk, argv[1]), walk.end)
     found = matching(client.db.keys(), argv[1])
     if client.db.expires:
         # Unlike other reads, KEYS hides what has expired and leaves it there.
         db, now_ms = client.db, client.instance.now_ms
         found = (key for key in found if not db.is_expired(key, now_ms))
     return replies.bulk_array(list(found))
+
+
+def _keys_in_pieces(walk: KeyWalk, pattern: bytes) -> Iterator[bytes]:
+    """The reply; nothing of it is sent before all keys were compared and counted."""
+    count = 0
+    pieces: list[bytes] = []
+    for names in walk.read():
+        found = list(matching(names, pattern))
+        count += len(found)
+        pieces.append(b"".join(map(replies.bulk, found)))
+        yield b""
+    yield replies.array_header(count)
+    yield from pieces
 
 
 def matching(names: Iterable[bytes], pattern: bytes) -> Iterable[bytes]:
@@ -71,15 +92,42 @@ class ScanOptions:
     history=(("6.0.0", "Added the `TYPE` option."),),
     tips=(b"nondeterministic_output", b"request_policy:special", b"response_policy:special"),
 )
-def scan(client: Client, argv: Argv) -> bytes:
+def scan(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of two: the next cursor, 0 at the end, and an array of keys. Source: Redis 7.2."""
     cursor = parse_cursor(argv[1])
     options = _parse_scan_options(Arguments(argv, 2))
-    cursor, seen = client.db.scan(cursor, options.count)
+    if min(options.count, len(client.db)) > MANY_KEYS:
+        return LongReply(_scan_in_pieces(client, cursor, options))
+    cursor, found = _scan_some(client, cursor, options, options.count)
+    return replies.array([replies.bulk(b"%d" % cursor), replies.bulk_array(found)])
+
+
+def _scan_some(
+    client: Client, cursor: int, options: ScanOptions, count: int
+) -> tuple[int, list[bytes]]:
+    """Look at up to `count` keys: the next cursor, and the keys that are wanted."""
+    cursor, seen = client.db.scan(cursor, count)
     found = [
         key for key in matching(seen, options.pattern) if _has_type(client, key, options.type_name)
     ]
-    return replies.array([replies.bulk(b"%d" % cursor), replies.bulk_array(found)])
+    return cursor, found
+
+
+def _scan_in_pieces(client: Client, cursor: int, options: ScanOptions) -> Iterator[bytes]:
+    """The reply for a great COUNT: as if the client had sent several SCANs, one after the other."""
+    left, found = options.count, 0
+    pieces: list[bytes] = []
+    while left:
+        count = min(left, KEYS_PER_STEP)
+        cursor, keys = _scan_some(client, cursor, options, count)
+        left -= count
+        found += len(keys)
+        pieces.append(b"".join(map(replies.bulk, keys)))
+        yield b""
+        if not cursor:
+            break
+    yield b"*2\r\n" + replies.bulk(b"%d" % cursor) + replies.array_header(found)
+    yield from pieces
 
 
 def parse_cursor(word: bytes) -> int:

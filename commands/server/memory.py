@@ -15,6 +15,7 @@ from commands.registry import LOADING, READONLY, STALE, Argv, command, container
 from commands.server.memory_figures import MemoryFigures, human, memory_figures
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from storage.opened import OPENED
 
 Figure: TypeAlias = "int | float | dict[bytes, int]"
 
@@ -175,7 +176,8 @@ def report(figures: MemoryFigures, clients: int) -> str:
     tips=(b"request_policy:all_shards", b"response_policy:all_succeeded"),
 )
 def memory_purge(client: Client, argv: Argv) -> bytes:
-    """As far as the allocator can."""
+    """As far as the allocator can; nodes that were opened for readers are closed."""
+    OPENED.clear()
     client.instance.host.purge_memory()
     return replies.OK
 

@@ -89,7 +89,7 @@ def xadd(client: Client, argv: Argv) -> bytes:
 
 
 def _add_with_options(client: Client, argv: Argv) -> bytes:
-    options = _parse_options(client, argv)
+    options = parse_options(client, argv)
     key, fields = argv[1], argv[options.id_position + 1 :]
     stream = client.lookup_stream_for_write(key)
     if stream is None and options.no_mkstream:
@@ -111,7 +111,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     assert isinstance(longer, Stream)
     if idempotency is not None:
         record(client, longer, idempotency.pid, idempotency.iid, entry_id)
-    if trim is not None and trim.apply(longer):
+    if trim is not None and trim.apply(longer, client.instance.chores.discard):
         client.notify(notifications.STREAM, b"xtrim", key)
     if client.instance.sinks:
         request = list(argv)
@@ -192,7 +192,7 @@ def _choose_id(stream: Stream | None, options: AddOptions, now_ms: int) -> Entry
 # -- the options -------------------------------------------------------------------------------
 
 
-def _parse_options(client: Client, argv: Argv) -> AddOptions:
+def parse_options(client: Client, argv: Argv) -> AddOptions:
     """Options in any order, up to `*` or the first word that is none: that must be the ID."""
     trim_options = TrimOptions()
     no_mkstream = False

@@ -7,8 +7,9 @@ the form in which they are kept; otherwise the words of the requests are turned 
 columns that are checked and encoded one by one.
 
 Guarantees: the same entries, IDs, replies and propagated requests as from one `xadd` after the
-other. Leaves out whatever is not plain: options, a stream that is not there yet, names that differ,
-somebody who is told of every single change. These are for `xadd`.
+other; only that the trims of a run with MAXLEN are propagated as one, behind its last entry. Leaves
+out whatever is not plain: a stream that is not there yet, names that differ, other options than
+MAXLEN, somebody who is told of every single change. These are for `xadd`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from itertools import islice
 from commands.client import Client
 from commands.instance import Instance
 from commands.registry import Argv
-from commands.streams.add import MAX_ENTRY_BYTES, automatic_id
+from commands.streams.add import MAX_ENTRY_BYTES, AddOptions, automatic_id, parse_options
+from commands.streams.trim import Trim
+from protocol.errors import ReplyError
 from protocol.request_runs import MIN_REQUESTS, RequestRun
-from storage.entry import Shape, encode_alike, encode_ids
-from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.entry import Shape, encode_additions, encode_alike, encode_ids
+from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
+from storage.references import References
 from storage.stream import Stream
 
 XADD = (b"XADD", b"xadd")
@@ -87,21 +91,68 @@ def _is_unobserved(instance: Instance) -> bool:
 
 def _add_alike(client: Client, run: RequestRun) -> bytes | None:
     # Words of a run are short, so no entry can be too large.
-    words = run.words
-    # The last word is a value, so those before it are an even number.
-    if len(words) < 4 or len(words) & 1 or words[0] not in XADD or words[2] != b"*":
+    words, count = run.words, len(run)
+    if len(words) < 4 or words[0] not in XADD:
         return None
+    options = _shared_options(client, run)
     stream = _find_stream(client, words[1])
-    if stream is None:
+    if options is None or stream is None:
         return None
-    ids = _next_ids(stream, len(run), client.instance.now_ms)
+    ids = _next_ids(stream, count, client.instance.now_ms)
     if ids is None:
         return None
-    entries, replies = encode_alike(ids[0], words[3:], run.bulks)
-    _append(client, words[1], stream, ids, entries, words[3::2])
+    fields = words[options.id_position + 1 :]
+    entries, replies = encode_alike(ids[0], fields, run.bulks)
+    _append(client, words[1], stream, ids, entries, fields[::2])
+    if options.trim is not None:
+        _trim(options.trim, stream, count)
     if client.instance.sinks:
-        _propagate(client, run.requests(), encode_ids(ids[0], len(ids)))
+        id_bulks = encode_ids(ids[0], count)
+        plain = count if options.trim is None else count - 1
+        _propagate(client, words[1], id_bulks[:plain], entries[:plain])
+        if options.trim is not None:
+            _propagate_last(client, options, options.trim, run, stream)
     return replies
+
+
+def _shared_options(client: Client, run: RequestRun) -> AddOptions | None:
+    """What the requests ask for beside the entry; None if each has to be looked at by itself."""
+    words = run.words
+    if words[2] == b"*":
+        # The last word is a value, so those before it are an even number.
+        return AddOptions(2, None, None, False, None, None) if not len(words) & 1 else None
+    try:
+        options = parse_options(client, run[0])
+    except ReplyError:
+        return None
+    trim = options.trim
+    if options.ms is not None or options.idempotency is not None:
+        return None
+    if trim is not None and not (
+        trim.by_length
+        and trim.threshold > len(run)  # none of them is removed again
+        and trim.references is References.KEEP
+        and not client.instance.blocked.waiters  # whom a trim may take something from
+    ):
+        return None
+    return options
+
+
+def _trim(trim: Trim, stream: Stream, count: int) -> None:
+    """What trimming after each of `count` entries comes to: each time has a limit of its own."""
+    for _ in range(count):
+        if not trim.apply(stream):
+            return
+
+
+def _propagate_last(
+    client: Client, options: AddOptions, trim: Trim, run: RequestRun, stream: Stream
+) -> None:
+    """The last request of the run, with what the trims of all of them came to."""
+    request = run[-1]
+    request[options.id_position] = format_id(stream.last_id)
+    client.instance.emit(client.db.index, [trim.exact_form(request, stream)])
+    client.write_offset = client.instance.propagated_units
 
 
 def _add_columns(client: Client, requests: Sequence[Argv]) -> bytes | None:
@@ -128,7 +179,7 @@ def _add_columns(client: Client, requests: Sequence[Argv]) -> bytes | None:
     entries = Shape(names).encode_columns(id_bulks, fields[1::2])
     _append(client, keys[0], stream, ids, entries, names)
     if client.instance.sinks:
-        _propagate(client, requests, id_bulks)
+        _propagate(client, keys[0], id_bulks, entries)
     return b"".join(id_bulks)
 
 
@@ -160,9 +211,8 @@ def _append(
     client.signal_key_as_ready(key)
 
 
-def _propagate(client: Client, requests: Sequence[Argv], id_bulks: list[bytes]) -> None:
+def _propagate(client: Client, key: bytes, id_bulks: list[bytes], entries: list[bytes]) -> None:
     """Each request is a unit of its own, as it would be alone."""
-    for argv, bulk in zip(requests, id_bulks, strict=True):
-        id_text = bulk[bulk.index(b"\n") + 1 : -2]
-        client.instance.emit(client.db.index, [[*argv[:2], id_text, *argv[3:]]])
+    wire = encode_additions(key, id_bulks, entries)
+    client.instance.emit_encoded(client.db.index, wire, len(entries))
     client.write_offset = client.instance.propagated_units

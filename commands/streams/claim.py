@@ -18,6 +18,7 @@ from commands.streams.delivery import (
     propagate_acknowledgement,
     propagate_claim,
     propagate_consumer,
+    propagate_delivery,
     propagate_position,
     seen_consumer,
 )
@@ -27,6 +28,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import MIN_ID, EntryID, parse_id
 from storage.group import Consumer, Group, PendingEntry
+from storage.stream import Stream
 
 DEFAULT_COUNT = 100
 # XAUTOCLAIM looks at this many pending entries for each that it may claim.
@@ -57,6 +59,16 @@ class Claim:
         self.group.claim(pending, self.consumer, delivery_ms, delivery_count)
         self.consumer.active_ms = self.client.instance.now_ms
         self._propagate(pending)
+
+    def deliver(self, ids: list[EntryID], delivery_ms: int) -> None:
+        """Give the consumer entries that are not pending, as XREADGROUP would have. IDs ascend."""
+        self.group.deliver(self.consumer, ids, delivery_ms)
+        self.consumer.active_ms = self.client.instance.now_ms
+        group_changed(self.client, self.key, len(ids))
+        if self.client.instance.sinks:
+            run = self.consumer, ids, delivery_ms
+            propagate_delivery(self.client, self.key, self.group, *run)
+            self.is_created = self.is_moved = False
 
     def _propagate(self, pending: PendingEntry) -> None:
         group_changed(self.client, self.key)
@@ -139,6 +151,10 @@ def xclaim(client: Client, argv: Argv) -> bytes:
     claim = Claim(client, key, group, argv[3])
     if options.last_id > group.last_delivered_id:
         claim.move_group(options.last_id)
+    if _is_delivery(stream, group, options):
+        claim.deliver(options.ids, options.delivery_ms)
+        claim.finish()
+        return replies.array(list(map(id_bulk, options.ids)))
     claimed: list[bytes] = []
     for entry_id in options.ids:
         entry = stream.get(entry_id)
@@ -160,6 +176,16 @@ def xclaim(client: Client, argv: Argv) -> bytes:
         claimed.append(id_bulk(entry_id) if options.just_id else entry)
     claim.finish()
     return replies.array(claimed)
+
+
+def _is_delivery(stream: Stream, group: Group, options: ClaimOptions) -> bool:
+    """Whether all entries are there, new, and delivered once: what XREADGROUP is propagated as."""
+    if not (options.force and options.just_id and options.retry_count == 1):
+        return False
+    ids, last_id = options.ids, group.pending.last_key()
+    if not ids or (last_id is not None and ids[0] <= last_id):
+        return False
+    return ids == stream.ids(ids[0], ids[-1], len(ids) + 1)
 
 
 def _parse_claim(argv: Argv, now_ms: int) -> ClaimOptions:

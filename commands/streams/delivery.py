@@ -4,8 +4,9 @@ A change of a group is no change of the stream's entries: as in Redis, a transac
 the key does not fail. Caches of the key are invalidated nevertheless, because clients cache what
 XPENDING answered; Redis lets them go stale.
 
-Deliveries are propagated as what they came to (reference 1.15): one XCLAIM per entry, and the
-position of the group. That is costly, so it is built only where somebody listens.
+Deliveries are propagated as what they came to (reference 1.15): XCLAIMs, and the position of the
+group. Redis writes an XCLAIM for each entry; here one names all entries of a delivery that come to
+the same. That is still costly, so it is built only where somebody listens.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from commands import notifications
 from commands.client import Client
 from commands.streams.ids import id_bulk
 from protocol import replies
-from storage.entry_id import EntryID, format_id
+from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.group import Consumer, Group, PendingEntry
 
 
@@ -49,6 +50,28 @@ def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
 
 
 # -- propagation -------------------------------------------------------------------------------
+
+# An XCLAIM names so many entries at most: requests of reasonable size, whatever COUNT was.
+_IDS_PER_REQUEST = 1000
+
+
+def propagate_delivery(
+    client: Client,
+    key: bytes,
+    group: Group,
+    consumer: Consumer,
+    ids: list[EntryID],
+    delivery_ms: int,
+) -> None:
+    """New entries (ascending) that a consumer was given, as XCLAIMs that do the same."""
+    time_ms, last_id = b"%d" % delivery_ms, format_id(group.last_delivered_id)
+    for start in range(0, len(ids), _IDS_PER_REQUEST):
+        part = ids[start : start + _IDS_PER_REQUEST]
+        texts = [b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ) for entry_id in part]
+        client.propagate(
+            b"XCLAIM", key, group.name, consumer.name, b"0", *texts,
+            b"TIME", time_ms, b"RETRYCOUNT", b"1", b"FORCE", b"JUSTID", b"LASTID", last_id,
+        )  # fmt: skip
 
 
 def propagate_claim(

@@ -173,7 +173,7 @@ def xgroup_destroy(client: Client, argv: Argv) -> bytes:
     group = _stream_at(client, key).groups.pop(argv[3], None)
     if group is None:
         return replies.ZERO
-    group.disband()
+    client.instance.chores.discard(group.disband())
     _changed(client, key, b"xgroup-destroy")
     client.signal_key_as_ready(key)
     return replies.ONE

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from commands.arguments import parse_int
 from commands.client import Client
+from commands.long_reply import LongReply
 from commands.registry import READONLY, Argv, command, one_key
 from commands.streams.ids import id_bulk, parse_range_end, parse_range_start
 from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import EntryID
-from storage.group import Group
+from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.group import Consumer, Group
+from storage.pending_list import Columns, OwnPending, PendingList, Row
 
 NOT_OWNED = -1  # the idle time of an entry that was released
+
+# To look at so many entries takes some milliseconds; for more of them the reply comes in pieces.
+MANY_ENTRIES = 4000
 
 
 @dataclass(slots=True)
@@ -41,7 +47,7 @@ class PendingQuery:
     history=(("6.2.0", "Added the `IDLE` option and exclusive ranges."),),
     tips=(b"nondeterministic_output",),
 )
-def xpending(client: Client, argv: Argv) -> bytes:
+def xpending(client: Client, argv: Argv) -> bytes | LongReply:
     """Short form: total, smallest ID, greatest ID, consumers with their counts (as text).
 
     Extended form: array of ID, consumer, idle time in ms, number of deliveries. An entry without
@@ -91,29 +97,64 @@ def _summary(group: Group, resp: int) -> bytes:
     return replies.array([total, id_bulk(first), id_bulk(last), replies.array(consumers)])
 
 
-def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes:
-    pending_entries = group.pending
+def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
+    pending: PendingList | OwnPending = group.pending
+    owner = None
     if query.consumer is not None:
-        consumer = group.consumers.get(query.consumer)
-        if consumer is None:
+        owner = group.consumers.get(query.consumer)
+        if owner is None:
             return replies.EMPTY_ARRAY
-        pending_entries = consumer.pending
-    found: list[bytes] = []
+        pending = owner.pending
     if query.count == 0:
         return replies.EMPTY_ARRAY
-    for entry_id, pending in pending_entries.items_from(query.start):
+    if len(pending) > MANY_ENTRIES and (query.count > MANY_ENTRIES or query.min_idle_ms > 0):
+        blocks = pending.lend(query.start, query.end)
+        return LongReply(_list_in_pieces(blocks, owner, query, now_ms))
+    return replies.array(_render(pending.rows_from(query.start), query, now_ms, query.count))
+
+
+def _list_in_pieces(
+    blocks: list[Columns], owner: Consumer | None, query: PendingQuery, now_ms: int
+) -> Iterator[bytes]:
+    """The list from blocks of entries as they were at one moment.
+
+    `owner`: of whose entries. Nothing is sent before all were looked at and counted.
+    """
+    count = 0
+    pieces: list[bytes] = []
+    for columns in blocks:
+        rows: Iterator[Row] = zip(*columns, strict=True)
+        # Only the first block can begin before the range.
+        rows = (row for row in rows if row[0] >= query.start)
+        if owner is not None:
+            rows = (row for row in rows if row[1] is owner)
+        found = _render(rows, query, now_ms, query.count - count)
+        count += len(found)
+        pieces.append(b"".join(found))
+        yield b""
+        if count == query.count:
+            break
+    yield replies.array_header(count)
+    yield from pieces
+
+
+def _render(rows: Iterable[Row], query: PendingQuery, now_ms: int, count: int) -> list[bytes]:
+    """The first `count` entries that the query asks for, encoded. `rows` begin in its range."""
+    found: list[bytes] = []
+    for entry_id, owner, delivery_ms, delivery_count in rows:
         if entry_id > query.end:
             break
         # What was released (XNACK) has no owner and no age, and is old enough for any query.
         name, idle_ms = b"", NOT_OWNED
-        if pending.consumer is not None:
-            name, idle_ms = pending.consumer.name, max(now_ms - pending.delivery_ms, 0)
+        if owner is not None:
+            name, idle_ms = owner.name, now_ms - delivery_ms if delivery_ms < now_ms else 0
             if idle_ms < query.min_idle_ms:
                 continue
+        text = b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
         found.append(
-            b"*4\r\n%b$%d\r\n%b\r\n:%d\r\n:%d\r\n"
-            % (id_bulk(entry_id), len(name), name, idle_ms, pending.delivery_count)
+            b"*4\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n:%d\r\n:%d\r\n"
+            % (len(text), text, len(name), name, idle_ms, delivery_count)
         )
-        if len(found) == query.count:
+        if len(found) == count:
             break
-    return replies.array(found)
+    return found

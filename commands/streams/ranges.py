@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from commands.arguments import Arguments
+from commands.arguments import parse_int
 from commands.client import Client
+from commands.long_reply import LongReply
 from commands.registry import FAST, READONLY, Argv, command, one_key
 from commands.streams.ids import parse_range_end, parse_range_start
-from protocol import replies
+from commands.streams.long_ranges import LongRange, is_long, long_reply
+from protocol import errors, replies
+from protocol.errors import ReplyError
 from storage.stream import Stream
 
 ALL = -1  # the count of a range that is not limited
@@ -24,13 +27,16 @@ ALL = -1  # the count of a range that is not limited
     complexity="O(N) with N the number of entries returned.",
     history=(("6.2.0", "Added exclusive ranges."),),
 )
-def xrange(client: Client, argv: Argv) -> bytes:
+def xrange(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of entries; a null array for a COUNT that is not positive. Source: Redis 7.4."""
     start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
     count = _parse_count(argv)
     stream = client.lookup_stream(argv[1])
     if stream is None or count == 0:
         return _nothing(client, stream)
+    if is_long(stream, start, end, count):
+        snapshot = stream.snapshot(start, end, count)
+        return long_reply([LongRange(snapshot, replies.array_header)])
     length, chunks = stream.range(start, end, count)
     return b"".join([replies.array_header(length), *chunks])
 
@@ -47,13 +53,16 @@ def xrange(client: Client, argv: Argv) -> bytes:
     complexity="O(N) with N the number of entries returned.",
     history=(("6.2.0", "Added exclusive ranges."),),
 )
-def xrevrange(client: Client, argv: Argv) -> bytes:
+def xrevrange(client: Client, argv: Argv) -> bytes | LongReply:
     """As XRANGE, backwards. Source: Redis 7.4."""
     start, end = parse_range_start(argv[3]), parse_range_end(argv[2])
     count = _parse_count(argv)
     stream = client.lookup_stream(argv[1])
     if stream is None or count == 0:
         return _nothing(client, stream)
+    if is_long(stream, start, end, count):
+        snapshot = stream.snapshot(start, end, count, reverse=True)
+        return long_reply([LongRange(snapshot, replies.array_header)])
     length, chunks = stream.reverse_range(end, start, count)
     return b"".join([replies.array_header(length), *chunks])
 
@@ -77,11 +86,11 @@ def xlen(client: Client, argv: Argv) -> bytes:
 def _parse_count(argv: Argv) -> int:
     """COUNT, given once or more: the last one counts, and one below 0 is 0."""
     count = ALL
-    arguments = Arguments(argv, 4)
-    while arguments:
-        if not arguments.take(b"COUNT"):
-            arguments.finish()
-        count = max(arguments.next_int(), 0)
+    for position in range(4, len(argv), 2):
+        if argv[position].upper() != b"COUNT" or position + 1 == len(argv):
+            raise ReplyError(errors.SYNTAX)
+        number = parse_int(argv[position + 1])
+        count = number if number > 0 else 0
     return count
 
 

@@ -2,19 +2,28 @@
 
 A reply is joined from stored bytes; no entry is looked at. A client that finds nothing may wait:
 `$` was resolved when it asked, `+` asks for the newest entry anew each time it is served.
+
+Readers that tail one stream ask the same, one after the other: who sends what another one waits for
+already waits with it, and nothing is parsed twice (`Block.is_common`).
 """
 
 from __future__ import annotations
 
+from functools import partial
+from typing import cast
+
 from commands.blocking import Block
 from commands.client import Client
+from commands.long_reply import LongReply
 from commands.registry import BLOCKING, MOVABLE_KEYS, READONLY, Argv, KeySpec, command
 from commands.streams.ids import parse_strict
+from commands.streams.long_ranges import LongRange, is_long, long_reply
 from commands.streams.read_request import (
     ReadRequest,
     key_positions,
     nothing_to_read,
     parse_read_request,
+    read_header,
     read_reply,
     stream_header,
 )
@@ -51,16 +60,30 @@ from storage.entry_id import MAX_ID, MIN_ID, EntryID
         ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
     ),
 )
-def xread(client: Client, argv: Argv) -> bytes | Block:
+def xread(client: Client, argv: Argv) -> bytes | LongReply | Block:
     """Map from key to entries, of the streams that have some; null if none has.
 
     Source: Redis 8.10.
     """
+    common = client.instance.blocked.common_block(client, argv[-2], argv)
+    if common is not None and not client.deny_blocking:
+        return common.retry(client) or common
     request = parse_read_request(argv, client.instance.now_ms, with_group=False)
     after = [
         _resolve(client, key, text) for key, text in zip(request.keys, request.ids, strict=True)
     ]
-    return StreamRead(request, after).serve(client)
+    read = StreamRead(request, after)
+    return read.serve(client) or _nothing(client, read)
+
+
+def _nothing(client: Client, read: StreamRead) -> bytes | Block:
+    """Wait if the request says so and the client may; otherwise null, as after a timeout."""
+    request = read.request
+    decision = nothing_to_read(client, request, read.serve, on_missing_key=False)
+    if type(decision) is Block:
+        # What `$` and `+` mean depends on when they are looked at.
+        decision.is_common = len(request.ids) == 1 and request.ids[0] not in (b"$", b"+")
+    return decision
 
 
 def _resolve(client: Client, key: bytes, text: bytes) -> EntryID | None:
@@ -78,24 +101,36 @@ def _resolve(client: Client, key: bytes, text: bytes) -> EntryID | None:
 class StreamRead:
     """A request of XREAD whose IDs are resolved."""
 
-    __slots__ = ("_after", "_request")
+    __slots__ = ("_after", "request")
 
     def __init__(self, request: ReadRequest, after: list[EntryID | None]) -> None:
         """`after`: the ID behind which to read, for each key; None for its newest entry only."""
-        self._request = request
+        self.request = request
         self._after = after
 
-    def serve(self, client: Client) -> bytes | Block:
-        """The reply, or the decision to wait for it. Raises WRONGTYPE."""
-        request = self._request
+    def serve(self, client: Client) -> bytes | LongReply | None:
+        """The reply; None if there is nothing to read. Raises WRONGTYPE."""
+        request = self.request
         caps = caps_of(request) if request.is_capped else None
-        parts: list[bytes] = []
+        parts: list[bytes | LongRange] = []
         streams = 0
+        has_long_range = False
         for key, after in zip(request.keys, self._after, strict=True):
             stream = client.lookup_stream(key)
-            if stream is None or not stream.length or after == MAX_ID:
+            if stream is None or not stream.length:
                 continue
-            start = stream.last_live_id if after is None else after + 1
+            if after is None:
+                start = stream.last_live_id
+            elif after < stream.last_id:
+                start = after + 1
+            else:
+                continue
+            if caps is None and is_long(stream, start, MAX_ID, request.count):
+                has_long_range = True
+                streams += 1
+                snapshot = stream.snapshot(start, MAX_ID, request.count)
+                parts.append(LongRange(snapshot, partial(stream_header, key, resp=client.resp)))
+                continue
             if caps is None:
                 length, chunks = stream.range(start, MAX_ID, request.count)
             else:
@@ -110,6 +145,6 @@ class StreamRead:
                 streams += 1
                 parts.append(stream_header(key, length, client.resp))
                 parts += chunks
-        if streams:
-            return read_reply(streams, parts, client.resp)
-        return nothing_to_read(client, request, self.serve, on_missing_key=False)
+        if has_long_range:
+            return long_reply([read_header(streams, client.resp), *parts])
+        return read_reply(streams, cast("list[bytes]", parts), client.resp) if streams else None

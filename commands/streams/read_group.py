@@ -18,8 +18,8 @@ from commands.registry import BLOCKING, MOVABLE_KEYS, WRITE, Argv, KeySpec, comm
 from commands.streams.delivery import (
     deleted_entry,
     group_changed,
-    propagate_claim,
     propagate_consumer,
+    propagate_delivery,
     propagate_position,
     seen_consumer,
 )
@@ -178,8 +178,9 @@ class GroupRead:
             now_ms = client.instance.now_ms
             group.deliver(consumer, ids, now_ms)
             consumer.active_ms = now_ms
-        if client.instance.sinks:
-            _propagate_delivery(client, key, group, [] if request.noack else ids)
+            if client.instance.sinks:
+                propagate_delivery(client, key, group, consumer, ids, now_ms)
+        propagate_position(client, key, group)
 
     # -- CLAIM ---------------------------------------------------------------------------------
 
@@ -255,10 +256,3 @@ class GroupRead:
         if not entries:
             caps.spend(0, 0)
         return [stream_header(key, len(entries), client.resp), *entries]
-
-
-def _propagate_delivery(client: Client, key: bytes, group: Group, ids: list[EntryID]) -> None:
-    for entry_id in ids:
-        pending = group.pending[entry_id]
-        propagate_claim(client, key, group, pending, entry_id)
-    propagate_position(client, key, group)

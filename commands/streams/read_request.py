@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from commands.arguments import INT64_MAX, parse_int
 from commands.blocking import Block
 from commands.client import Client
+from commands.long_reply import LongReply
 from commands.registry import Argv
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -159,14 +160,18 @@ def stream_header(key: bytes, length: int, resp: int) -> bytes:
 
 def read_reply(streams: int, parts: list[bytes], resp: int) -> bytes:
     """The whole reply: a map in RESP3, an array of pairs in RESP2."""
-    header = b"%%%d\r\n" if resp == 3 else b"*%d\r\n"
-    return b"".join([header % streams, *parts])
+    return b"".join([read_header(streams, resp), *parts])
+
+
+def read_header(streams: int, resp: int) -> bytes:
+    """What comes before so many streams."""
+    return b"%%%d\r\n" % streams if resp == 3 else b"*%d\r\n" % streams
 
 
 def nothing_to_read(
     client: Client,
     request: ReadRequest,
-    retry: Callable[[Client], bytes | Block],
+    retry: Callable[[Client], bytes | Block | LongReply | None],
     *,
     on_missing_key: bool,
     wake_ms: int | None = None,

@@ -29,6 +29,7 @@ from storage.entry_id import MAX_ID, format_id
 from storage.packed_node import PackedNode
 from storage.references import References
 from storage.stream import Stream
+from storage.waste import Discard
 
 # The limit of an approximate trim that names none, in nodes; and its bounds in entries.
 DEFAULT_LIMIT_NODES = 100
@@ -48,14 +49,15 @@ class Trim:
     limit_positions: list[int]  # where the word LIMIT stands in argv; it may be given again
     references: References = References.KEEP
 
-    def apply(self, stream: Stream) -> int:
-        """Trim; how many entries were removed."""
+    def apply(self, stream: Stream, discard: Discard | None = None) -> int:
+        """Trim; how many entries were removed. `discard` takes care of whole nodes that go."""
         trim = stream.trim_to_length if self.by_length else stream.trim_before
         return trim(
             self.threshold,
             approximate=self.approximate,
             limit=self.limit,
             references=self.references,
+            discard=discard,
         )
 
     def may_remove(self, stream: Stream) -> bool:
@@ -224,7 +226,7 @@ def xtrim(client: Client, argv: Argv) -> bytes:
     stream = client.lookup_stream_for_write(key)
     if stream is None:
         return replies.ZERO
-    removed = trim.apply(stream)
+    removed = trim.apply(stream, client.instance.chores.discard)
     if removed:
         client.notify(notifications.STREAM, b"xtrim", key)
         client.modified(key, removed)

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from commands.configuration import Configuration
 from commands.instance import Instance
-from commands.registry import Argv
+from commands.sinks import Sink
 from server.persistence.append_only_directory import AppendOnlyDirectory
 from server.persistence.append_only_writer import AppendOnlyWriter, reason
 from server.persistence.files import File, Files
@@ -58,6 +58,7 @@ class AppendOnlyFile:
         self._files = files
         self._syncer = syncer
         self._writer = AppendOnlyWriter(instance, syncer, fatal, on_health)
+        self._sink = Sink(self._writer.append, self._writer.append_encoded)
         # the rewrite that is under way
         self._is_rewriting = False
         self._kept_increments = 0  # of the manifest's: what it makes superfluous
@@ -125,7 +126,7 @@ class AppendOnlyFile:
 
     def _start(self, phase: Phase) -> None:
         if self.phase is Phase.OFF:
-            self._instance.sinks.append(self.append)
+            self._instance.sinks.append(self._sink)
         self.phase = phase
         self._writer.keeps_its_word = phase is Phase.ON
         self._state.append_only = True
@@ -141,15 +142,11 @@ class AppendOnlyFile:
             self._writer.close()
 
     def _stop(self) -> None:
-        self._instance.sinks.remove(self.append)
+        self._instance.sinks.remove(self._sink)
         self.phase = Phase.OFF
         self._state.append_only = False
 
     # -- while it is open ----------------------------------------------------------------------
-
-    def append(self, db_index: int, requests: list[Argv]) -> None:
-        """A sink of `Instance`: take the requests of one unit."""
-        self._writer.append(db_index, requests)
 
     @property
     def buffer_bytes(self) -> int:

@@ -160,11 +160,7 @@ class AppendOnlyWriter:
     def append(self, db_index: int, requests: list[Argv]) -> None:
         """Buffer the requests of one unit."""
         buffer = self._buffer
-        if self._config.aof_timestamp_enabled:
-            self._annotate()
-        if db_index != self._selected_db:
-            buffer.append(select_request(db_index))
-            self._selected_db = db_index
+        self._introduce(db_index)
         if len(requests) == 1:
             buffer.append(encode_request(requests[0]))
             return
@@ -172,6 +168,18 @@ class AppendOnlyWriter:
             buffer.append(encode_request(request))
             if request[0] == b"SELECT":
                 self._selected_db = int(request[1])
+
+    def append_encoded(self, db_index: int, wire: bytes) -> None:
+        """Buffer units of one request each that are encoded already."""
+        self._introduce(db_index)
+        self._buffer.append(wire)
+
+    def _introduce(self, db_index: int) -> None:
+        if self._config.aof_timestamp_enabled:
+            self._annotate()
+        if db_index != self._selected_db:
+            self._buffer.append(select_request(db_index))
+            self._selected_db = db_index
 
     def _annotate(self) -> None:
         """Before the first unit of a second."""

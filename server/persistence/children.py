@@ -28,8 +28,11 @@ from typing import NoReturn, Protocol
 from commands.instance import Instance
 from commands.persistence import PersistenceState
 from server.persistence.files import Files
+from storage.opened import OPENED
 
 CALLED_OFF = signal.SIGUSR1
+# The child computes for seconds. Where processors are scarce, the server's clients come first.
+NICENESS = 10
 # At most one report in a second, and asking for the memory takes no more than 1% of the time.
 _REPORT_SECONDS = 1.0
 _REPORT_SHARE = 100
@@ -135,15 +138,10 @@ class ForkedChildren:
         """See `Children.start`."""
         assert not self._pid, "one child at a time"
         reading, writing = os.pipe()
-        # A collection in the server writes to every object that it looks at, and would so have
-        # every page copied: there is none until the child is gone. (To freeze what is there would
-        # do as well, but to thaw it makes one long collection of everything afterwards.)
-        gc.disable()
         server_pid, start_ns = os.getpid(), perf_counter_ns()
         try:
             pid = os.fork()
         except OSError:
-            gc.enable()
             os.close(reading)
             os.close(writing)
             raise
@@ -173,7 +171,6 @@ class ForkedChildren:
     def _ended(self, status: int) -> Ending:
         self._read_reports()
         os.close(self._pipe)
-        gc.enable()
         pid, self._pid = self._pid, 0
         if os.WIFSIGNALED(status):
             return Ending(pid, signal=os.WTERMSIG(status), progress=self.progress)
@@ -240,6 +237,11 @@ def _live(task: Task, pipe: int, files: Files, server_pid: int) -> NoReturn:
     """The whole life of a child."""
     status = 1
     try:
+        # A collection writes to every object that it looks at, and would so have every page copied.
+        # (In the server it only looks at new ones, see server/service.py.)
+        gc.disable()
+        OPENED.disable()  # each node is read once here
+        os.nice(NICENESS)
         _forget_the_server(pipe)
         child = ForkedChild(pipe, files, server_pid)
         try:

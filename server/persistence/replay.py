@@ -3,7 +3,8 @@
 They go straight to the handlers: no statistics, slow log, monitors, propagation or events. The
 client is one without a connection that `replays`: keys do not expire meanwhile, and what a command
 has already decided once (an explicit ID with IDMP) is taken over. A transaction runs when its EXEC
-is there; before that it has changed nothing. Long runs of XADD take a short way (xadd_runs.py).
+is there; before that it has changed nothing. Runs of what most files are full of take a short way
+(xadd_runs.py, delivery_runs.py, set_runs.py).
 
 What a handler refuses was not refused when it was written, so the data is not what it was then. As
 Redis does, the loading goes on; the log tells of the first refusal of each kind, and counts. A
@@ -18,14 +19,22 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from commands.client import Client
 from commands.instance import Instance
 from commands.registry import COMMANDS, WRITE, Argv, Command
 from commands.streams.add_run import find_run_end
 from protocol.errors import ReplyError
+from server.persistence.delivery_runs import (
+    find_acks_end,
+    find_claims_end,
+    take_acks,
+    take_claims,
+)
 from server.persistence.filling import no_database
+from server.persistence.set_runs import find_sets_end, take_set_columns, take_sets
 from server.persistence.xadd_runs import append_run
 from storage.append_only.reader import Batch
 from storage.packed_node import DamagedNode
@@ -33,6 +42,24 @@ from storage.values import as_int64
 
 # The client is nobody's: no other one has this ID.
 _CLIENT_ID = -1
+
+# Where the run ends that begins at an index, which is that index if there is none; and what runs
+# it as a whole, or does nothing and says False.
+FindEnd: TypeAlias = "Callable[[Sequence[Argv], int], int]"
+TakeRun: TypeAlias = "Callable[[Client, Sequence[Argv]], bool]"
+
+
+def _append(client: Client, run: Sequence[Argv]) -> bool:
+    return append_run(client, list(zip(*run, strict=True)))
+
+
+_RUNS: dict[bytes, tuple[FindEnd, TakeRun]] = {
+    b"XADD": (find_run_end, _append),
+    b"xadd": (find_run_end, _append),
+    b"XCLAIM": (find_claims_end, take_claims),
+    b"XACK": (find_acks_end, take_acks),
+    b"SET": (find_sets_end, take_sets),
+}
 
 
 class UnreplayableRequest(Exception):
@@ -58,16 +85,16 @@ class Replay:
         self._client = Client(instance, _CLIENT_ID, instance.databases[0])
         self._client.replays = True
         self._client.deny_blocking = True
-        # The requests of a transaction that has begun, its MULTI first: batches and indexes.
-        self._unit: list[tuple[Batch, int]] = []
+        # A transaction that has begun: batches, and from and up to which index it is in each.
+        self._unit: list[tuple[Batch, int, int]] = []
 
     @property
     def open_unit_offset(self) -> int | None:
         """Where in the file the transaction begins that has no end yet."""
         if not self._unit:
             return None
-        batch, index = self._unit[0]
-        return batch.offset_of(index)
+        batch, start, _ = self._unit[0]
+        return batch.offset_of(start)
 
     def run(self, batch: Batch) -> None:
         """Run all requests of a batch.
@@ -75,46 +102,60 @@ class Replay:
         Raises UnreplayableRequest and UnfitContent; what was before it has run.
         """
         with _in_silence(self._instance):
-            if batch.columns is None or self._unit:
-                position = 0
-                while position < len(batch.requests):
+            if batch.columns and not self._unit and self._take_columns(batch.columns):
+                return
+            position = 0
+            while position < len(batch.requests):
+                if self._unit or batch.requests[position][0].upper() == b"MULTI":
+                    position = self._take_unit(batch, position)
+                else:
                     position = self._run_from(batch, position)
-            elif append_run(self._client, batch.columns):
-                self.requests += len(batch.columns[0])
-            else:
-                for index in range(len(batch.requests)):
-                    self._take(batch, index)
+
+    def _take_columns(self, columns: Sequence[Sequence[bytes]]) -> bool:
+        """Run a batch of requests of one kind as a whole; False if nothing was done."""
+        taken = append_run(self._client, columns) or take_set_columns(self._client, columns)
+        if taken:
+            self.requests += len(columns[0])
+        return taken
 
     def _run_from(self, batch: Batch, position: int) -> int:
-        """Run one request, or the run of XADD that begins there; where to go on."""
-        end = position if self._unit else find_run_end(batch.requests, position)
-        run = batch.requests[position:end]
-        if run and append_run(self._client, list(zip(*run, strict=True))):
-            self.requests += end - position
-            return end
+        """Run one request, or the run that begins there; where to go on."""
+        end = position
+        ways = _RUNS.get(batch.requests[position][0])
+        if ways is not None:
+            find_end, take = ways
+            end = find_end(batch.requests, position)
+            if end > position and take(self._client, batch.requests[position:end]):
+                self.requests += end - position
+                return end
         end = max(end, position + 1)
         for index in range(position, end):
-            self._take(batch, index)
+            self._execute(batch, index)
         return end
 
-    def _take(self, batch: Batch, index: int) -> None:
-        """Run a request, or the transaction that it ends, or let it wait for that end."""
-        name = batch.requests[index][0].upper()
-        if not self._unit and name != b"MULTI":
-            self._execute(batch, index)
-        elif self._unit and name == b"EXEC":
-            self._execute_unit()
-        else:
-            self._unit.append((batch, index))
+    def _take_unit(self, batch: Batch, position: int) -> int:
+        """Take what is there of a transaction, and run it if it has its end; where to go on."""
+        requests = batch.requests
+        end = position
+        while end < len(requests) and requests[end][0].upper() != b"EXEC":
+            end += 1
+        self._unit.append((batch, position, end))
+        if end == len(requests):
+            return end
+        self._execute_unit()
+        return end + 1
 
     def _execute_unit(self) -> None:
-        (first, *unit), self._unit = self._unit, []
+        unit, self._unit = self._unit, []
+        first, start, _ = unit[0]
         try:
-            for batch, index in unit:
-                self._execute(batch, index)
+            for batch, position, end in unit:
+                if batch is first:
+                    position += 1  # MULTI itself
+                while position < end:
+                    position = self._run_from(batch, position)
         except UnreplayableRequest as error:
-            batch, index = first
-            error.unit_offset = batch.offset_of(index)
+            error.unit_offset = first.offset_of(start)
             raise
 
     def _execute(self, batch: Batch, index: int) -> None:

@@ -13,12 +13,14 @@ them).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from storage.snapshot import opcodes
 from storage.snapshot.checksum import CHECKSUM_BYTES, crc64, encode_checksum
 from storage.snapshot.encoding import Allowance, CorruptSnapshot, Cursor
 from storage.snapshot.reader import NEWEST_VERSION
 from storage.snapshot.stream_decoder import decode_stream
-from storage.snapshot.writer import SnapshotOptions, value_type, value_version, write_value
+from storage.snapshot.writer import SnapshotOptions, value_pieces, value_type, value_version
 from storage.values import StringValue, Value
 
 # A stream as programs fill it has up to four elements for each byte of its compressed form; only
@@ -36,18 +38,30 @@ class BadChecksum(Exception):
 
 def dump(value: Value, options: SnapshotOptions, now_ms: int) -> bytes:
     """The payload for a value; it has a checksum, whatever the options say."""
-    parts = [bytes((value_type(value, options),))]
-    write_value(value, parts.append, options, now_ms)
-    parts.append(value_version(value, options).to_bytes(_VERSION_BYTES, "little"))
-    content = b"".join(parts)
-    return content + encode_checksum(crc64(content))
+    return b"".join(dump_pieces(value, options, now_ms))
+
+
+def dump_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
+    """The payload in pieces: a node of a stream or some hundred pending entries each.
+
+    The value has to stay as it is until the last one is made.
+    """
+    checksum = 0
+    for piece in _content(value, options, now_ms):
+        checksum = crc64(piece, checksum)
+        yield piece
+    yield encode_checksum(checksum)
+
+
+def _content(value: Value, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
+    yield bytes((value_type(value, options),))
+    yield from value_pieces(value, options, now_ms)
+    yield value_version(value, options).to_bytes(_VERSION_BYTES, "little")
 
 
 def serialized_length(value: Value, options: SnapshotOptions, now_ms: int) -> int:
     """How many bytes a value takes in a file, its type and key aside."""
-    parts: list[bytes] = []
-    write_value(value, parts.append, options, now_ms)
-    return sum(map(len, parts))
+    return sum(map(len, value_pieces(value, options, now_ms)))
 
 
 def restore(payload: bytes, now_ms: int, *, max_string_bytes: int | None = None) -> Value:

@@ -25,12 +25,11 @@ deliveries stay. Only the order of their releases is lost, and that nobody shoul
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
-from storage.group import NEVER, UNKNOWN, Group
+from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.group import NEVER, UNKNOWN, Consumer, Group
 from storage.idempotence import Idempotence
 from storage.node_list import AnyNode
 from storage.packed_node import PackedNode
@@ -58,7 +57,7 @@ NOBODY = b""
 
 _MILLISECONDS = struct.Struct("<q")
 
-# So many pending entries are encoded before they are written.
+# So many IDs are encoded before they are written.
 _BATCH = 1024
 
 
@@ -76,19 +75,25 @@ def encode_stream(
 
     `now_ms` tells which messages of producers are too old.
     """
+    for piece in stream_pieces(stream, stream_type, compress=compress, now_ms=now_ms):
+        write(piece)
+
+
+def stream_pieces(
+    stream: Stream, stream_type: int, *, compress: bool, now_ms: int
+) -> Iterator[bytes]:
+    """As encode_stream; a piece is a node, or some hundred pending entries."""
     assert stream_type in STREAM_TYPES
-    _write_nodes(stream, compress, write)
-    write(encode_length(stream.length))
-    write(_id_lengths(stream.last_id))
+    yield from _nodes(stream, compress)
+    yield encode_length(stream.length) + _id_lengths(stream.last_id)
     if stream_type >= TYPE_COUNTERS:
-        write(_id_lengths(stream.first_id))
-        write(_id_lengths(stream.max_deleted_id))
-        write(encode_length(stream.entries_added))
-    write(encode_length(len(stream.groups)))
+        yield _id_lengths(stream.first_id) + _id_lengths(stream.max_deleted_id)
+        yield encode_length(stream.entries_added)
+    yield encode_length(len(stream.groups))
     for _, group in sorted(stream.groups.items()):
-        _write_group(group, stream_type, compress, now_ms, write)
+        yield from _group(group, stream_type, compress, now_ms)
     if stream_type >= TYPE_IDEMPOTENCE:
-        _write_idempotence(stream.idempotence or Idempotence(), compress, now_ms, write)
+        yield from _idempotence(stream.idempotence or Idempotence(), compress, now_ms)
 
 
 def _id_lengths(entry_id: EntryID) -> bytes:
@@ -98,12 +103,12 @@ def _id_lengths(entry_id: EntryID) -> bytes:
 # -- nodes -------------------------------------------------------------------------------------
 
 
-def _write_nodes(stream: Stream, compress: bool, write: Write) -> None:
+def _nodes(stream: Stream, compress: bool) -> Iterator[bytes]:
     nodes = [node for node in stream.iter_nodes() if node.live]
-    write(encode_length(len(nodes)))
+    yield encode_length(len(nodes))
     for node in nodes:
         key = encode_string(node.key.to_bytes(16, "big"), compress=False)
-        write(key + _encoded_node(node, compress))
+        yield key + _encoded_node(node, compress)
 
 
 def _encoded_node(node: AnyNode, compress: bool) -> bytes:
@@ -128,38 +133,33 @@ def _decompressed(listpack: Compressed) -> bytes:
 # -- groups ------------------------------------------------------------------------------------
 
 
-def _write_group(group: Group, stream_type: int, compress: bool, now_ms: int, write: Write) -> None:
-    write(encode_string(group.name, compress=compress))
-    write(_id_lengths(group.last_delivered_id))
+def _group(group: Group, stream_type: int, compress: bool, now_ms: int) -> Iterator[bytes]:
+    yield encode_string(group.name, compress=compress)
+    yield _id_lengths(group.last_delivered_id)
     if stream_type >= TYPE_COUNTERS:
         read = group.entries_read
-        write(encode_length(UNKNOWN_CODE if read == UNKNOWN else read))
-    _write_group_pending(group, write)
-    owners = [(c.name, c.seen_ms, c.active_ms, list(c.pending)) for c in group.consumers.values()]
+        yield encode_length(UNKNOWN_CODE if read == UNKNOWN else read)
+    yield from _group_pending(group)
+    owners = [(c.name, c.seen_ms, c.active_ms, _ids_of(c)) for c in group.consumers.values()]
     if stream_type < TYPE_RELEASED and group.nacked_count:
         owners = _with_nobody(owners, group, now_ms)
-    write(encode_length(len(owners)))
+    yield encode_length(len(owners))
     for name, seen_ms, active_ms, ids in sorted(owners):
-        write(encode_string(name, compress=compress))
-        write(_MILLISECONDS.pack(seen_ms))
+        yield encode_string(name, compress=compress)
+        yield _MILLISECONDS.pack(seen_ms)
         if stream_type >= TYPE_ACTIVE_TIME:
-            write(_MILLISECONDS.pack(active_ms))
-        _write_ids(ids, write)
+            yield _MILLISECONDS.pack(active_ms)
+        yield from _ids(ids)
     if stream_type >= TYPE_RELEASED:
-        _write_ids([entry.entry_id for entry in group.nacked()], write)
+        yield from _ids([entry.entry_id for entry in group.nacked()])
 
 
-def _write_group_pending(group: Group, write: Write) -> None:
-    write(encode_length(len(group.pending)))
-    entries = group.pending.values()
-    while batch := list(islice(entries, _BATCH)):
-        write(
-            b"".join(
-                entry.entry_id.to_bytes(16, "big")
-                + _MILLISECONDS.pack(entry.delivery_ms)
-                + encode_length(entry.delivery_count)
-                for entry in batch
-            )
+def _group_pending(group: Group) -> Iterator[bytes]:
+    yield encode_length(len(group.pending))
+    for ids, _, times_ms, counts in group.pending.lend(MIN_ID, MAX_ID):
+        yield b"".join(
+            entry_id.to_bytes(16, "big") + _MILLISECONDS.pack(delivery_ms) + encode_length(count)
+            for entry_id, delivery_ms, count in zip(ids, times_ms, counts, strict=True)
         )
 
 
@@ -174,21 +174,31 @@ def _with_nobody(owners: list[_Owner], group: Group, now_ms: int) -> list[_Owner
     return [*others, (NOBODY, nobody.seen_ms, nobody.active_ms, sorted(ids))]
 
 
-def _write_ids(ids: list[EntryID], write: Write) -> None:
-    write(encode_length(len(ids)))
+def _ids_of(consumer: Consumer) -> list[EntryID]:
+    """The IDs of what a consumer has."""
+    return [
+        entry_id
+        for ids, owners, _, _ in consumer.pending.lend(MIN_ID, MAX_ID)
+        for entry_id, owner in zip(ids, owners, strict=True)
+        if owner is consumer
+    ]
+
+
+def _ids(ids: list[EntryID]) -> Iterator[bytes]:
+    yield encode_length(len(ids))
     for start in range(0, len(ids), _BATCH):
-        write(b"".join([i.to_bytes(16, "big") for i in ids[start : start + _BATCH]]))
+        yield b"".join([i.to_bytes(16, "big") for i in ids[start : start + _BATCH]])
 
 
 # -- idempotent producing ----------------------------------------------------------------------
 
 
-def _write_idempotence(memory: Idempotence, compress: bool, now_ms: int, write: Write) -> None:
-    write(encode_length(memory.duration_s) + encode_length(memory.maxsize))
+def _idempotence(memory: Idempotence, compress: bool, now_ms: int) -> Iterator[bytes]:
+    yield encode_length(memory.duration_s) + encode_length(memory.maxsize)
     producers = memory.current(now_ms)
-    write(encode_length(len(producers)))
+    yield encode_length(len(producers))
     for pid, messages in sorted(producers.items()):
-        write(encode_string(pid, compress=compress) + encode_length(len(messages)))
+        yield encode_string(pid, compress=compress) + encode_length(len(messages))
         for iid, entry_id in messages.items():
-            write(encode_string(iid, compress=compress) + _id_lengths(entry_id))
-    write(encode_length(memory.added) + encode_length(memory.duplicates))
+            yield encode_string(iid, compress=compress) + _id_lengths(entry_id)
+    yield encode_length(memory.added) + encode_length(memory.duplicates)

@@ -14,14 +14,14 @@ Leaves out: keys are not tested for having expired, as in Redis; the reader's si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from storage.keyspace import Database
 from storage.snapshot import opcodes
 from storage.snapshot.checksum import NO_CHECKSUM, crc64, encode_checksum
 from storage.snapshot.encoding import encode_length, encode_string
-from storage.snapshot.stream_encoder import encode_stream, stream_type
+from storage.snapshot.stream_encoder import stream_pieces, stream_type
 from storage.stream import Stream
 from storage.values import StringValue, Value
 
@@ -84,13 +84,13 @@ def standard_aux(
     }
 
 
-def write_value(value: Value, write: Write, options: SnapshotOptions, now_ms: int) -> None:
-    """A value as it stands behind its type and key."""
+def value_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
+    """A value as it stands behind its type and key, in pieces."""
     if isinstance(value, StringValue):
-        write(encode_string(value.to_bytes(), compress=options.compress))
+        yield encode_string(value.to_bytes(), compress=options.compress)
     else:
         kind = value_type(value, options)
-        encode_stream(value, kind, compress=options.compress, now_ms=now_ms, write=write)
+        yield from stream_pieces(value, kind, compress=options.compress, now_ms=now_ms)
 
 
 def value_type(value: Value, options: SnapshotOptions) -> int:
@@ -143,7 +143,8 @@ def _write_database(
         if when_ms is not None:
             put(b"%c%b" % (opcodes.EXPIRE_TIME_MS, when_ms.to_bytes(8, "little", signed=True)))
         put(b"%c%b" % (value_type(value, options), encode_string(key, compress=options.compress)))
-        write_value(value, put, options, now_ms)
+        for piece in value_pieces(value, options, now_ms):
+            put(piece)
         written += 1
         if progress is not None and written % _KEYS_PER_REPORT == 0:
             progress(written)

@@ -57,7 +57,7 @@ XINFO_HELP = """\
 7)     Show information about the stream.
 8) HELP
 9)     {} this help."""
-STREAM_WITH_CONSUMER = """\
+STREAM_WITH_AN_ENTRY = """\
  1) "length"
  2) (integer) 1
  3) "radix-tree-keys"
@@ -71,7 +71,9 @@ STREAM_WITH_CONSUMER = """\
 11) "entries-added"
 12) (integer) 1
 13) "recorded-first-entry-id"
-14) "1-1"
+14) "1-1\""""
+STREAM_WITH_CONSUMER = f"""\
+{STREAM_WITH_AN_ENTRY}
 15) "entries"
 16) 1) 1) "1-1"
        2) 1) "f"
@@ -90,21 +92,8 @@ STREAM_WITH_CONSUMER = """\
        11) "pending"
        12) (empty array)
        13) "consumers\""""
-NEWER_STREAM_WITH_CONSUMER = """\
- 1) "length"
- 2) (integer) 1
- 3) "radix-tree-keys"
- 4) (integer) 1
- 5) "radix-tree-nodes"
- 6) (integer) 2
- 7) "last-generated-id"
- 8) "1-1"
- 9) "max-deleted-entry-id"
-10) "0-0"
-11) "entries-added"
-12) (integer) 1
-13) "recorded-first-entry-id"
-14) "1-1"
+NEWER_STREAM_WITH_CONSUMER = f"""\
+{STREAM_WITH_AN_ENTRY}
 15) "idmp-duration"
 16) (integer) 100
 17) "idmp-maxsize"

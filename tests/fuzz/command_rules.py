@@ -8,8 +8,8 @@ reply comes to depend on it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
 
 from commands.client import GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING, Client
 from commands.instance import Instance
@@ -17,15 +17,23 @@ from commands.pubsub.registry import Subscriptions, is_subscribed
 from storage.entry_id import MAX_ID, MIN_ID, format_id
 from storage.group import Group
 from storage.keyspace import Database
-from storage.ordered_index import OrderedIndex
 from storage.stream import Stream
 from storage.values import StringValue, Value
 from tests.support.resp import BrokenReply, Reply, ReplyReader, parse
 
 T = TypeVar("T")
+Item = TypeVar("Item", covariant=True)
+
 ERROR_LINE = re.compile(rb"-[A-Z][A-Z0-9]* [^\r\n]*\r\n|-[A-Z]+\r\n")
 RESP2_KINDS = frozenset((b"+", b"-", b":", b"$", b"*"))
 RESP2_NULLS = (b"$-1\r\n", b"*-1\r\n")
+
+
+class Walked(Protocol[Item]):
+    """What knows its length and gives its items in ascending order of their keys."""
+
+    def __len__(self) -> int: ...
+    def items(self) -> Iterator[tuple[int, Item]]: ...
 
 
 class Broken(Exception):
@@ -136,7 +144,7 @@ def check_group(group: Group) -> None:
     require(group.entries_read >= -1, f"entries-read {group.entries_read}")
 
 
-def _items(index: OrderedIndex[T], what: str) -> list[tuple[int, T]]:
+def _items(index: Walked[T], what: str) -> list[tuple[int, T]]:
     items = list(index.items())
     keys = [key for key, _ in items]
     require(keys == sorted(set(keys)), f"{what} does not ascend")

@@ -51,7 +51,7 @@ def stream_of(player: Player) -> Stream:
 
 def lose_from_consumer(player: Player) -> object:
     consumer = stream_of(player).groups[b"g"].consumers[b"alice"]
-    return consumer.pending.pop(make_id(1, 0))
+    return consumer.pending_blocks.pop(0)
 
 
 def forget_consumer(player: Player) -> object:
@@ -86,7 +86,7 @@ def answer_twice(player: Player) -> None:
 @pytest.mark.parametrize(
     ("corrupt", "noticed"),
     [
-        (lose_from_consumer, "not the union"),
+        (lose_from_consumer, "counts 3, but holds 0"),
         (forget_consumer, "not the union"),
         (miscount, "length 9, but 8 IDs"),
         (step_back, "an ID above the last"),

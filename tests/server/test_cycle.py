@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.client import Client
+from commands.sinks import Sink
 from server.cycle import Cycle
 from server.inprocess import InProcessServer
 from storage.values import StringValue
@@ -88,7 +89,7 @@ def test_no_request_runs_behind_one_that_ends_the_server() -> None:
         client.execute("SET", "k", number)
     cycle = server.cycle
     # Whoever runs first ends the server, as SHUTDOWN does.
-    server.instance.sinks.append(lambda db_index, unit: cycle.stop())
+    server.instance.sinks.append(Sink(lambda db_index, unit: cycle.stop()))
     server.advance(101)
     assert (first.received(), second.received()) == (b"+OK\r\n", b"")
     value = server.instance.databases[0].values[b"k"]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from protocol import replies
+from server.dispatch import NEVER_NS
 from server.inprocess import InProcessServer
 
 
@@ -121,3 +125,82 @@ def test_what_a_transaction_queues_counts_towards_the_query_buffer_limit() -> No
     for _ in range(4):
         client.execute("SET", "k", big)
     assert client.closed
+
+
+# -- turns ---------------------------------------------------------------------------------------
+
+
+def test_a_batch_whose_turn_is_over_gives_way_to_others() -> None:
+    server = InProcessServer()
+    first, second = server.connect(), server.connect()
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    first.session.receive(b"INCR n\r\n" * 3)
+    server.cycle.touch(first.state)
+    server.cycle.finish()
+    assert first.received() == b":1\r\n"
+    assert second.execute("INCR", "n") == b":2\r\n"
+    assert first.received() == b":3\r\n:4\r\n"
+
+
+def test_what_a_client_sends_while_others_have_their_turn_comes_behind_its_batch() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    client.session.receive(b"ECHO 1\r\nECHO 2\r\nECHO 3\r\n")
+    assert client.feed(b"ECHO 4\r\n") == b"".join(b"$1\r\n%d\r\n" % n for n in (1, 2, 3, 4))
+
+
+def test_clients_whose_turn_is_over_go_on_one_after_the_other() -> None:
+    server = InProcessServer()
+    clients = [server.connect() for _ in range(3)]
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    for client in clients:
+        client.session.receive(b"INCR n\r\n" * 3)
+        server.cycle.touch(client.state)
+    server.finish_cycle()
+    assert [client.received() for client in clients] == [
+        b":1\r\n:4\r\n:7\r\n",
+        b":2\r\n:5\r\n:8\r\n",
+        b":3\r\n:6\r\n:9\r\n",
+    ]
+
+
+def test_a_client_that_closes_before_its_next_turn_has_none() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    client.session.receive(b"INCR n\r\n" * 3)
+    client.disconnect()
+    server.finish_cycle()
+    assert server.connect().execute("GET", "n") == b"$1\r\n1\r\n"
+
+
+@pytest.mark.parametrize("turn_ns", [NEVER_NS, -1])
+def test_a_long_pipeline_runs_in_order_however_it_is_cut(turn_ns: int) -> None:
+    server = InProcessServer()
+    client, admin = server.connect(), server.connect()
+    server.dispatcher.turn_ns = turn_ns
+    client.execute("XREAD", "BLOCK", "10", "STREAMS", "s", "$")
+    ids = [b"%d-%d" % (10**12 + number, number) for number in range(3000)]
+    sent = b"".join(replies.command([b"XADD", b"s", entry_id, b"f", b"v"]) for entry_id in ids)
+    client.feed(sent)
+    admin.execute("CLIENT", "PAUSE", "100", "WRITE")
+    server.advance(10)
+    assert client.received() == b"*-1\r\n"
+    assert client.feed(b"*1\r\n$4\r\nPING\r\n") == b""
+    server.advance(90)
+    assert client.received() == b"".join(map(replies.bulk, ids)) + b"+PONG\r\n"
+
+
+def test_what_follows_a_password_runs_in_order_however_it_is_cut() -> None:
+    server = InProcessServer(requirepass="secret")
+    client = server.connect()
+    numbers = range(20_000)
+    sent = b"AUTH secret\r\n" + b"".join(b"ECHO %05d\r\n" % number for number in numbers)
+    expected = b"+OK\r\n" + b"".join(b"$5\r\n%05d\r\n" % number for number in numbers)
+    server.dispatcher.turn_ns = -1
+    assert client.feed(sent) == expected

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entry import Shape, decode_fields, decode_payload, encode_id, encode_ids
+from storage.append_only.requests import encode_requests
+from storage.entry import (
+    Shape,
+    decode_fields,
+    decode_payload,
+    encode_additions,
+    encode_alike,
+    encode_id,
+    encode_ids,
+)
 from storage.entry_id import MAX_SEQ, format_id, make_id
 
 ID_BULK = b"$3\r\n7-1\r\n"
@@ -64,6 +73,35 @@ def test_columns_of_values_become_the_entries_that_they_are_one_by_one() -> None
         shape.encode(encode_id(i), [b"a", v, b"%b", w])
         for i, v, w in zip(ids, *values, strict=True)
     ]
+
+
+@pytest.mark.parametrize("seq", [0, 7, 97, 4090])
+def test_entries_that_differ_in_their_last_value_are_what_they_are_one_by_one(seq: int) -> None:
+    first = make_id(1_700_000_000_000, seq)
+    values = [b"v" * length for length in range(30)]
+    bulks = [b"$%d\r\n%b" % (len(value), value) for value in values]
+    entries, id_bulks = encode_alike(first, [b"a", b"1", b"%b"], bulks)
+    shape = Shape([b"a", b"%b"])
+    assert entries == [
+        shape.encode(encode_id(first + n), [b"a", b"1", b"%b", value])
+        for n, value in enumerate(values)
+    ]
+    assert id_bulks == b"".join(encode_ids(first, 30))
+
+
+@given(st.integers(0, MAX_SEQ - 3), st.lists(st.binary(), min_size=1, max_size=12))
+def test_entries_can_be_had_as_the_requests_that_add_them(seq: int, names: list[bytes]) -> None:
+    ids = [make_id(5, seq + n) for n in range(3)]
+    all_fields = [[word for name in names for word in (name, b"%d" % n)] for n in range(3)]
+    id_bulks = [encode_id(entry_id) for entry_id in ids]
+    entries = [
+        Shape(names).encode(id_bulk, fields)
+        for id_bulk, fields in zip(id_bulks, all_fields, strict=True)
+    ]
+    assert encode_additions(b"key", id_bulks, entries) == encode_requests(
+        [b"XADD", b"key", format_id(entry_id), *fields]
+        for entry_id, fields in zip(ids, all_fields, strict=True)
+    )
 
 
 def test_an_id_is_a_bulk_string() -> None:

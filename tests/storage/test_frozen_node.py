@@ -12,9 +12,17 @@ from storage.frozen_node import FrozenNode
 from storage.node import freeze
 from tests.storage.nodes import ALL, HALVES, IDS, add, frozen_node, open_node, wire
 
+# One ID in each millisecond, and IDs of one millisecond: such entries are kept in columns.
+PROGRESSIONS = st.builds(
+    lambda start, step, count: [start + step * n for n in range(count)],
+    st.builds(make_id, st.integers(0, 2**40), st.integers(0, 2**40)),
+    st.sampled_from([1, make_id(1, 0)]),
+    st.integers(1, 40),
+)
 
-@settings(max_examples=200, deadline=None)
-@given(ids=IDS, data=st.data())
+
+@settings(max_examples=300, deadline=None)
+@given(ids=IDS | PROGRESSIONS, data=st.data())
 def test_a_frozen_node_answers_as_the_open_one_did(ids: list[int], data: st.DataObject) -> None:
     before = open_node(ids)
     after = frozen_node(ids)
@@ -33,6 +41,9 @@ def test_a_frozen_node_answers_as_the_open_one_did(ids: list[int], data: st.Data
         assert after.count_below(entry_id) == before.count_below(entry_id)
         assert after.copy().delete(entry_id) == before.copy().delete(entry_id)
     assert after.select_ids(start, end, limit) == before.select_ids(start, end, limit)
+    found_ids, chunks = after.select_with_ids(start, end, limit)
+    expected_ids, entries = before.select_with_ids(start, end, limit)
+    assert (found_ids, b"".join(chunks)) == (expected_ids, b"".join(entries))
     found, chunks = after.select(start, end, limit)
     expected, entries = before.select(start, end, limit)
     assert (found, b"".join(chunks)) == (expected, b"".join(entries))
@@ -67,29 +78,31 @@ def test_a_node_that_is_opened_again_has_kept_everything(
     assert node.listpack_bytes() == plain.listpack_bytes()
 
 
-def test_thawing_keeps_what_is_left_and_how_much_was_lost() -> None:
+def test_packing_anew_keeps_what_is_left_and_how_much_was_lost() -> None:
     ids = [make_id(1000 + n, n) for n in range(50)]
-    node = frozen_node(ids)
-    for entry_id in ids[1:]:
+    node, plain = frozen_node(ids), open_node(ids)
+    for entry_id in ids[:40]:
         node.delete(entry_id)
+        plain.delete(entry_id)
     assert node.is_sparse
-    thawed = node.thaw()
-    assert thawed.ids == ids[:1]
-    assert wire(thawed) == wire(node)
-    assert (thawed.live, thawed.deleted) == (1, 49)
-    assert thawed.highest_id == ids[-1]
-    assert thawed.memory_bytes() < frozen_node(ids).memory_bytes()
+    anew = freeze(node.reopen())
+    assert isinstance(anew, FrozenNode)
+    assert wire(anew) == wire(node) == wire(plain)
+    assert (anew.live, anew.deleted, anew.highest_id) == (10, 40, ids[-1])
+    assert not anew.is_sparse
+    assert anew.memory_bytes() < node.memory_bytes()
+    assert anew.reopen().listpack_bytes() == plain.listpack_bytes()
 
 
-def test_a_node_with_a_tenth_of_its_entries_is_not_sparse_yet() -> None:
+def test_a_node_is_sparse_once_half_of_it_is_gone() -> None:
     ids = [make_id(n, 0) for n in range(1, 51)]
     node = frozen_node(ids)
-    node.drop_first(45)
+    node.drop_first(24)
     assert not node.is_sparse
     node.drop_first(1)
     assert node.is_sparse
-    node.drop_first(4)
-    assert not node.is_sparse  # nothing is left to thaw
+    node.drop_first(25)
+    assert not node.is_sparse  # nothing is left to pack
 
 
 def test_a_node_without_live_entries_still_ends_where_it_ended() -> None:

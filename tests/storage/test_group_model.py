@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 
 import pytest
@@ -14,7 +15,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage import delivery_order
+from storage import delivery_order, pending_list
+from storage.entry_id import MAX_ID
 from storage.group import MAX_DELIVERIES, Consumer, Group, PendingEntry
 from tests.storage.stream_model import ModelGroup
 
@@ -125,7 +127,7 @@ class GroupMachine(RuleBasedStateMachine):
             known = min(deliveries, MAX_DELIVERIES)
             self.model.claim(entry.entry_id, consumer, self.now_ms, known)
         assert found_times == times
-        assert len(set(found)) == len(found)
+        assert len({entry.entry_id for entry in found}) == len(found)
 
     @rule(ids=SOME_IDS, idle=IDLE_TIMES)
     def lose_entries_while_they_are_walked(self, ids: list[int], idle: int) -> None:
@@ -168,7 +170,11 @@ class GroupMachine(RuleBasedStateMachine):
         order = self.group._order
         listed = [item for part in order._parts.values() for item in part if item >= 0]
         assert order._listed == len(listed)
-        assert {entry_id for _, entry_id in self.model.owned()} <= set(listed)
+        owned = {entry_id for _, entry_id in self.model.owned()}
+        in_line = [entry_id for _, entry_id in self.group.pending.items_in_line(0)]
+        assert owned - set(in_line) <= set(listed)
+        assert in_line == [entry_id for _, entry_id in order._in_line()]
+        assert owned.issuperset(in_line)
 
     @rule()
     def look_at_the_oldest_delivery(self) -> None:
@@ -210,14 +216,35 @@ class GroupMachine(RuleBasedStateMachine):
         for consumer in group.consumers.values():
             assert all(entry.consumer is consumer for entry in consumer.pending.values())
 
+    @invariant()
+    def blocks_are_in_order_and_known_to_consumers(self) -> None:
+        blocks = self.group.pending._blocks
+        starts = [block.start for block in blocks]
+        assert starts == self.group.pending._starts == sorted(set(starts))
+        assert starts[0] == 0
+        assert all(block.ids for block in blocks[1:-1])
+        for block, end in zip(blocks, [*starts[1:], MAX_ID], strict=True):
+            assert all(block.start <= entry_id < end for entry_id in block.ids)
+            shares = Counter(owner for owner in block.owners if owner is not None)
+            assert {owner: share for owner, share in block.shares.items() if share} == shares
+            assert block is blocks[-1] or all(block.shares.values())
+        for consumer in self.group.consumers.values():
+            own = [block for block in blocks if consumer in block.shares]
+            assert list(consumer.pending_blocks.values()) == own
 
-@pytest.mark.parametrize(("part_ids", "spare_ids"), [(1024, 1024), (1024, 4), (3, 4)])
+
+@pytest.mark.parametrize(
+    ("part_ids", "spare_ids", "block_entries"),
+    [(1024, 1024, 512), (1024, 4, 8), (3, 4, 4), (3, 1024, 8)],
+)
 def test_a_group_does_what_its_model_does(
-    part_ids: int, spare_ids: int, monkeypatch: pytest.MonkeyPatch
+    part_ids: int, spare_ids: int, block_entries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the parts of the delivery order as they are, and so small that many are needed."""
+    """With the parts of the order and the blocks as they are, and so small that many are needed."""
     monkeypatch.setattr(delivery_order, "PART_IDS", part_ids)
     monkeypatch.setattr(delivery_order, "SPARE_IDS", spare_ids)
+    monkeypatch.setattr(pending_list, "BLOCK_ENTRIES", block_entries)
+    monkeypatch.setattr(pending_list, "SPARSE_ENTRIES", max(block_entries // 8, 2))
     run_state_machine_as_test(
         GroupMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None)
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from storage.listpack_size import (
     element_bytes,
-    entry_bytes,
+    elements_bytes,
+    entries_bytes,
     header_bytes,
     integer_bytes,
     packed_integer,
@@ -76,10 +79,17 @@ def test_a_string_takes_a_longer_frame_the_longer_it_is(length: int, overhead: i
 
 def test_the_names_of_the_node_are_left_out_of_an_entry() -> None:
     key = 5 << 64
-    same = entry_bytes(key, [b"f"], key + 1, [b"f", b"v"])
+    same = entries_bytes(key, [b"f"], [key + 1], [[b"f", b"v"]])
     assert same == 2 + 2 + 2 + 3 + 2  # flags, two differences, the value, the element count
-    other = entry_bytes(key, [b"g"], key + 1, [b"f", b"v"])
+    other = entries_bytes(key, [b"g"], [key + 1], [[b"f", b"v"]])
     assert other == same + 2 + 3  # the number of fields, and the name
+    both = entries_bytes(key, [b"g"], [key + 1, key + 2], [[b"f", b"v"], [b"g", b"v"]])
+    assert both == same + other
+
+
+@given(st.lists(st.binary(max_size=70) | st.integers().map(lambda number: b"%d" % number)))
+def test_values_take_together_what_each_takes(values: list[bytes]) -> None:
+    assert elements_bytes(values) == sum(map(element_bytes, values))
 
 
 def test_an_empty_node_holds_its_counts_and_names() -> None:

@@ -152,6 +152,15 @@ def test_entries_taken_at_once_are_those_that_are_taken_one_by_one(
     assert together.listpack_bytes() == one_by_one.listpack_bytes()
 
 
+def test_a_node_has_all_its_entries_when_deleted_ones_count() -> None:
+    node = open_node([1, 2, 3])
+    assert not node.has_all(4)
+    assert node.has_all(3)
+    node.drop_first(2)
+    assert node.has_all(3)
+    assert not node.has_all(0)
+
+
 def test_small_entries_fill_a_node_at_once() -> None:
     shape = Shape([b"f"])
     ids = [make_id(5, n) for n in range(150)]

@@ -223,6 +223,7 @@ class IndexMachine(RuleBasedStateMachine):
         ascending = sorted(self.model.items())
         assert list(self.index.items_from(key)) == [pair for pair in ascending if pair[0] >= key]
         below = [pair for pair in ascending if pair[0] <= key]
+        assert self.index.floor_key(key) == (below[-1][0] if below else None)
         assert list(self.index.items_down_from(key)) == below[::-1]
 
     @rule(keys=st.lists(KEYS, max_size=5))
@@ -236,12 +237,6 @@ class IndexMachine(RuleBasedStateMachine):
     def clear(self) -> None:
         self.index.clear()
         self.model.clear()
-
-    @rule(data=st.data(), strange=st.sets(st.integers(0, 2**128 - 1), max_size=2))
-    def get_many(self, data: st.DataObject, strange: set[int]) -> None:
-        known = data.draw(st.sets(st.sampled_from(sorted(self.model)))) if self.model else set()
-        keys = sorted(known | strange)
-        assert self.index.get_many(keys) == [self.model.get(key) for key in keys]
 
     @rule()
     def look_at_the_ends(self) -> None:

@@ -376,7 +376,7 @@ class StreamMachine(RuleBasedStateMachine):
             for consumer in group.consumers.values():
                 for entry_id, entry in consumer.pending.items():
                     assert entry.consumer is consumer
-                    assert group.pending.get(entry_id) is entry
+                    assert group.pending.get(entry_id) == entry
 
     @precondition(lambda self: self.stream.node_count > 1)
     @invariant()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import attrgetter
 
 from storage.entry import decode_fields, encode_id
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.group import MAX_DELIVERIES, RELEASED_MS, UNKNOWN, Group, PendingEntry
 from storage.idempotence import Idempotence
-from storage.ordered_index import OrderedIndex
+from storage.pending_list import OwnPending, PendingList
 from storage.stream import Stream
 
 FAR_FUTURE_MS = 2**64
@@ -92,7 +93,7 @@ def _text(entry_id: EntryID) -> str:
 
 def _of_group(group: Group) -> Iterator[str]:
     pending = dict(group.pending.items())
-    yield from _of_index(group.pending, "its PEL")
+    yield from _of_list(group.pending, "its PEL")
     if group.entries_read < UNKNOWN:
         yield f"entries_read is {group.entries_read}"
     for entry_id, entry in pending.items():
@@ -104,7 +105,7 @@ def _of_group(group: Group) -> Iterator[str]:
     released = list(group.nacked())
     owned: list[PendingEntry] = []
     for name, consumer in group.consumers.items():
-        yield from _of_index(consumer.pending, f"the PEL of {name!r}")
+        yield from _of_list(consumer.pending, f"the PEL of {name!r}")
         owned += consumer.pending.values()
         if consumer.name != name:
             yield f"consumer {consumer.name!r} is kept as {name!r}"
@@ -112,20 +113,21 @@ def _of_group(group: Group) -> Iterator[str]:
             yield f"consumer {name!r} has what is another's"
     if any(entry.consumer or entry.delivery_ms != RELEASED_MS for entry in released):
         yield "a released entry has an owner or a time"
-    parts = sorted(map(id, [*owned, *released]))
-    if parts != sorted(map(id, pending.values())):
+    parts = sorted([*owned, *released], key=attrgetter("entry_id"))
+    if parts != list(pending.values()):
         yield "its PEL is not what its consumers have and what was released, each once"
     if group.nacked_count != len(released):
         yield f"{group.nacked_count} entries are said to be released, and {len(released)} are"
     claimable = list(group.claimable(FAR_FUTURE_MS, 0))
-    if claimable[: len(released)] != released or parts != sorted(map(id, claimable)):
+    is_complete = parts == sorted(claimable, key=attrgetter("entry_id"))
+    if claimable[: len(released)] != released or not is_complete:
         yield "what can be claimed is not what is pending, the released entries first"
     times_ms = [entry.delivery_ms for entry in claimable[len(released) :]]
     if times_ms != sorted(times_ms):
         yield "the oldest delivery is not claimable first"
 
 
-def _of_index(index: OrderedIndex[PendingEntry], what: str) -> Iterator[str]:
+def _of_list(index: PendingList | OwnPending, what: str) -> Iterator[str]:
     keys = list(index)
     if len(keys) != len(index) or any(low >= high for low, high in pairwise(keys)):
         yield f"{what} counts {len(index)} entries and lists {len(keys)}, or not in order"

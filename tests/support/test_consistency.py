@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from storage.entry_id import make_id
 from storage.group import Consumer, Group
 from storage.idempotence import Idempotence
+from storage.pending_list import Block
 from storage.stream import Stream
 from tests.support.consistency import contradictions
 
@@ -37,8 +39,29 @@ def of(stream: Stream, name: bytes) -> Consumer:
     return group_of(stream).consumers[name]
 
 
+def block_of(stream: Stream) -> Block:
+    """The columns of the pending entries."""
+    return group_of(stream).pending._blocks[0]
+
+
+def lose_share(stream: Stream) -> None:
+    of(stream, b"a").pending_count -= 1
+
+
+def set_owner(stream: Stream) -> None:
+    block_of(stream).owners[0] = of(stream, b"b")
+
+
+def set_id(stream: Stream) -> None:
+    block_of(stream).ids[0] = 9
+
+
 def set_time(stream: Stream) -> None:
-    group_of(stream).pending[2].delivery_ms = 60
+    block_of(stream).times_ms[-1] = 1
+
+
+def set_count(stream: Stream) -> None:
+    block_of(stream).counts = array("q", [-1] * len(block_of(stream).ids))
 
 
 BROKEN: dict[str, Callable[[Stream], object]] = {
@@ -49,14 +72,12 @@ BROKEN: dict[str, Callable[[Stream], object]] = {
     "group name": lambda stream: setattr(group_of(stream), "name", b"h"),
     "entries read": lambda stream: setattr(group_of(stream), "entries_read", -2),
     "consumer name": lambda stream: setattr(of(stream, b"a"), "name", b"c"),
-    "an entry of a consumer that is not pending": lambda stream: group_of(stream).pending.pop(2),
-    "an entry that nobody has": lambda stream: of(stream, b"a").pending.pop(2),
-    "an entry of another": lambda stream: setattr(
-        group_of(stream).pending[2], "consumer", of(stream, b"b")
-    ),
-    "an entry under another ID": lambda stream: setattr(group_of(stream).pending[2], "entry_id", 9),
+    "an entry of a consumer that is not pending": lambda stream: block_of(stream).cut(0, 1),
+    "an entry that nobody has": lose_share,
+    "an entry of another": set_owner,
+    "an entry under another ID": set_id,
     "a delivery that the order does not know": set_time,
-    "a negative count": lambda stream: setattr(group_of(stream).pending[2], "delivery_count", -1),
+    "a negative count": set_count,
     "messages": lambda stream: setattr(stream.idempotence, "iids_tracked", 5),
     "limit of messages": lambda stream: setattr(stream.idempotence, "maxsize", 0),
 }

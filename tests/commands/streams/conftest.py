@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.sinks import Sink
 from server.inprocess import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
 
@@ -45,5 +46,5 @@ def propagated(server: InProcessServer) -> list[str]:
     def sink(db_index: int, requests: list[list[bytes]]) -> None:
         seen.extend(b" ".join(argv).decode() for argv in requests)
 
-    server.instance.sinks.append(sink)
+    server.instance.sinks.append(Sink(sink))
     return seen

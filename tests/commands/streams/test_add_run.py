@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from commands.registry import COMMANDS
 from commands.streams.add_run import find_run_end
+from protocol.request_runs import RequestRun
 from server.inprocess import InProcessClient, InProcessServer
 from storage.entry_id import MAX_SEQ
 
@@ -75,6 +76,48 @@ def test_the_replies_and_the_data_are_those_of_single_requests(
     assert state_of(together) == state_of(alone)
 
 
+CAPS = st.sampled_from(
+    [
+        (b"MAXLEN", b"~", b"12"),
+        (b"MAXLEN", b"40"),
+        (b"maxlen", b"=", b"13"),
+        (b"MAXLEN", b"~", b"20", b"LIMIT", b"7"),
+        (b"LIMIT", b"0", b"MAXLEN", b"~", b"12"),
+        (b"MAXLEN", b"3"),
+        (b"MAXLEN", b"~", b"12", b"DELREF"),
+        (b"NOMKSTREAM", b"MAXLEN", b"x"),
+        (b"MINID", b"~", b"1700000000000"),
+        (b"NOMKSTREAM",),
+    ]
+)
+
+
+@given(caps=st.lists(CAPS, min_size=1, max_size=4), sizes=st.lists(st.integers(5, 12), min_size=4))
+def test_capped_runs_leave_what_single_requests_leave(
+    caps: list[tuple[bytes, ...]], sizes: list[int]
+) -> None:
+    together, alone, copy = small_nodes("3"), small_nodes("3"), small_nodes("3")
+    at_once, one_by_one, copying = together.connect(), alone.connect(), copy.connect()
+    for client in (at_once, one_by_one, copying):
+        for number in range(25):
+            client.execute("XADD", "s", f"1-{number + 1}", "f", "v")
+        client.execute("XGROUP", "CREATE", "s", "g", "0")
+        client.execute("XREADGROUP", "GROUP", "g", "c", "COUNT", "9", "STREAMS", "s", ">")
+    together.propagated.clear()
+    for number, size in enumerate(sizes):
+        words = (b"XADD", b"s", *caps[number % len(caps)], b"*", b"f", b"1", b"f")
+        batch = [(*words, b"%d" % value) for value in range(size)]
+        assert at_once.pipeline(*batch) == b"".join(one_by_one.execute(*each) for each in batch)
+        together.advance(7)
+        alone.advance(7)
+    for _, unit in together.propagated:
+        for request in unit:
+            copying.execute(*request)
+    state = state_of(alone)[:-3]  # without what was propagated, and counts
+    assert state_of(together)[:-3] == state
+    assert state_of(copy)[:-3] == state
+
+
 def xadds(count: int) -> list[Request]:
     return [(b"XADD", b"s", b"*", b"f", b"%d" % number) for number in range(count)]
 
@@ -88,6 +131,17 @@ def is_taken_at_once(client: InProcessClient) -> bool:
 
 def test_a_pipeline_is_taken_at_once() -> None:
     assert is_taken_at_once(InProcessServer().connect())
+
+
+def test_a_capped_pipeline_is_taken_at_once() -> None:
+    client = InProcessServer().connect()
+    client.execute("XADD", "s", "*", "f", "v")
+    words = [b"XADD", b"s", b"MAXLEN", b"~", b"100", b"*", b"f"]
+    dispatcher = client.server.dispatcher
+    assert dispatcher.execute_run(client.state, RequestRun(words, [b"$1\r\nv"] * 9))
+    assert not dispatcher.execute_run(client.state, RequestRun(words, [b"$1\r\nv"] * 100))
+    client.server.connect().execute("XREAD", "BLOCK", "0", "STREAMS", "t", "$")
+    assert not dispatcher.execute_run(client.state, RequestRun(words, [b"$1\r\nv"] * 9))
 
 
 def test_who_is_told_of_single_changes_gets_each() -> None:

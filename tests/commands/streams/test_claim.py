@@ -321,6 +321,28 @@ def test_each_claim_is_propagated_as_what_it_came_to(client: Talk, propagated: l
     ]
 
 
+def test_new_entries_are_claimed_as_they_would_be_delivered(
+    client: Talk, propagated: list[str]
+) -> None:
+    """What XREADGROUP is propagated as makes a whole run pending at once."""
+    client.do("XGROUP CREATE s fresh 0")
+    del propagated[:]
+    run = f"TIME {NOW_MS - 5} RETRYCOUNT 1 FORCE JUSTID LASTID 2-1"
+    assert client.do(f"XCLAIM s fresh d 0 1-1 2-1 {run}") == [b"1-1", b"2-1"]
+    assert propagated == [f"XCLAIM s fresh d 0 1-1 2-1 {run}"]
+    assert client.do("XPENDING s fresh - + 9") == [[b"1-1", b"d", 5, 1], [b"2-1", b"d", 5, 1]]
+    assert b"2-1" in client.do("XINFO GROUPS s")[0]
+
+
+@pytest.mark.parametrize("ids", ["2-1 1-1", "1-1 1-1", "1-1 1-2", "1-1 2-1 9-9"])
+def test_entries_that_are_no_run_are_claimed_one_by_one(client: Talk, ids: str) -> None:
+    client.do("XGROUP CREATE s fresh 0")
+    claimed = client.do(f"XCLAIM s fresh d 0 {ids} TIME 7 RETRYCOUNT 1 FORCE JUSTID")
+    assert claimed == [i.encode() for i in ids.split() if i in ("1-1", "2-1")]
+    found = client.do("XPENDING s fresh - + 9")
+    assert [row[0] for row in found] == sorted(set(claimed))
+
+
 def test_a_dropped_entry_is_propagated_in_its_old_owners_name(
     client: Talk, propagated: list[str]
 ) -> None:

@@ -342,8 +342,7 @@ def test_a_delivery_is_propagated_as_claims_and_the_position(
     client.do(f"{READ} COUNT 2 STREAMS s >")
     assert propagated == [
         "MULTI",
-        f"XCLAIM s g c 0 1-1 TIME {NOW_MS} RETRYCOUNT 1 FORCE JUSTID LASTID 1-1",
-        f"XCLAIM s g c 0 2-1 TIME {NOW_MS} RETRYCOUNT 1 FORCE JUSTID LASTID 2-1",
+        f"XCLAIM s g c 0 1-1 2-1 TIME {NOW_MS} RETRYCOUNT 1 FORCE JUSTID LASTID 2-1",
         "XGROUP SETID s g 2-1 ENTRIESREAD 2",
         "EXEC",
     ]

@@ -26,9 +26,7 @@ from server.persistence.files import OsFiles
 
 @pytest.fixture
 def children() -> Iterator[ForkedChildren]:
-    children = ForkedChildren(OsFiles())
-    yield children
-    assert gc.isenabled()
+    yield ForkedChildren(OsFiles())
 
 
 def ending_of(children: ForkedChildren, task: Task) -> Ending:
@@ -98,8 +96,17 @@ def test_a_child_that_is_called_off_is_gone_at_once_and_has_not_failed(
 def test_a_child_that_lives_is_not_heard_of_as_ended(children: ForkedChildren) -> None:
     children.start(wait_for_ever)
     assert children.poll() is None
-    assert not gc.isenabled()  # a collection would have all memory copied
     children.kill()
+
+
+def test_no_garbage_is_collected_in_a_child(children: ForkedChildren) -> None:
+    def fail_with_a_collector(child: Child) -> None:
+        if gc.isenabled():
+            raise OSError("a collection would have all memory copied")
+
+    assert gc.isenabled()
+    assert ending_of(children, fail_with_a_collector).error == ""
+    assert gc.isenabled()
 
 
 def test_an_interrupt_from_the_terminal_is_left_to_the_server(children: ForkedChildren) -> None:

@@ -1,0 +1,102 @@
+"""Entries of frozen nodes that were opened a short while ago, for who reads them next.
+
+Readers come to the same nodes again: in steps of a few entries, many readers one behind the other,
+or because everybody wants to know the same. A bounded cache keeps what was opened.
+
+It has two queues. What was opened for the first time goes into the shorter one. What was read
+again by the end of that, or is opened for the second time, goes into the longer one, and goes round
+it as long as it is read between two rounds. So somebody who reads a whole stream once does not
+drive out what others read.
+
+A node that has gone may keep its place until its turn comes: the bound holds all the same.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+# A million small entries, as they are sent.
+NEW_MAX_BYTES = 4 * 1024 * 1024
+PROVEN_MAX_BYTES = 60 * 1024 * 1024
+
+
+class Opened(Protocol):
+    """What a node has for the cache."""
+
+    opened: bytes | None  # its entries, as long as it is in the cache
+    was_read: bool  # since it came into its queue; before that, whether it ever was in one
+
+
+class _Queue:
+    """Nodes in the order in which they came."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.used_bytes = 0
+        self._nodes: deque[Opened] = deque()
+
+    def append(self, node: Opened) -> None:
+        assert node.opened is not None
+        node.was_read = False
+        self._nodes.append(node)
+        self.used_bytes += len(node.opened)
+
+    def pop(self) -> Opened:
+        node = self._nodes.popleft()
+        assert node.opened is not None
+        self.used_bytes -= len(node.opened)
+        return node
+
+    @property
+    def is_full(self) -> bool:
+        return self.used_bytes > self.max_bytes
+
+
+class OpenedNodes:
+    """The cache; see the module."""
+
+    def __init__(
+        self, new_max_bytes: int = NEW_MAX_BYTES, proven_max_bytes: int = PROVEN_MAX_BYTES
+    ) -> None:
+        self._new = _Queue(new_max_bytes)
+        self._proven = _Queue(proven_max_bytes)
+        self._is_enabled = True
+
+    @property
+    def used_bytes(self) -> int:
+        """How many bytes of entries there are in the cache."""
+        return self._new.used_bytes + self._proven.used_bytes
+
+    def add(self, node: Opened, payload: bytes) -> None:
+        """Keep the entries of a node that is not in the cache."""
+        if not self._is_enabled:
+            return
+        node.opened = payload
+        queue = self._proven if node.was_read else self._new
+        queue.append(node)
+        for queue in (self._new, self._proven):
+            while queue.is_full:
+                passed = queue.pop()
+                if passed.was_read:
+                    self._proven.append(passed)
+                else:
+                    _close(passed)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        for queue in (self._new, self._proven):
+            while queue.used_bytes:
+                _close(queue.pop())
+
+    def disable(self) -> None:
+        """Keep no more than there is: for a process that reads everything once, and ends."""
+        self._is_enabled = False
+
+
+def _close(node: Opened) -> None:
+    node.opened = None
+    node.was_read = True
+
+
+OPENED = OpenedNodes()

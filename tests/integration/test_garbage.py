@@ -1,0 +1,91 @@
+"""Connections go without the collector of garbage, which never looks at what has lived for long."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from commands.client import Client
+from commands.configuration import Configuration
+from server.connection import Connection
+from server.service import Service
+from server.session import Session
+
+pytestmark = pytest.mark.integration
+
+# What a client may be in the middle of when it leaves.
+LAST_WORDS = [
+    b"PING\r\n",
+    b"QUIT\r\n",
+    b"HELLO 3\r\nSUBSCRIBE c\r\n",
+    b"XREAD BLOCK 0 STREAMS s $\r\n",
+    b"MULTI\r\nSET k v\r\n",
+    b"WATCH k\r\nCLIENT TRACKING ON\r\nGET k\r\n",
+    b"MONITOR\r\n",
+]
+
+
+@pytest.fixture
+def on_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Callable[[Service], Coroutine[Any, Any, None]]], None]:
+    """Runs a test beside a server, in the same loop."""
+    monkeypatch.chdir(tmp_path)
+    thresholds = gc.get_threshold()
+
+    async def serve(test: Callable[[Service], Coroutine[Any, Any, None]]) -> None:
+        config = Configuration()
+        config.set("port", ["0"])
+        config.set("save", [""])
+        service = Service(config, None, asyncio.get_running_loop())
+        await service.start()
+        await service.load()
+        await test(service)
+        service.shut_down(save=False, force=True)
+        await service.run()
+
+    def run(test: Callable[[Service], Coroutine[Any, Any, None]]) -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(serve(test))
+        finally:
+            gc.enable()
+            gc.unfreeze()
+            gc.set_threshold(*thresholds)
+
+    return run
+
+
+def alive() -> dict[str, int]:
+    objects = gc.get_objects()
+    kinds = (Client, Connection, Session)
+    return {kind.__name__: sum(type(o) is kind for o in objects) for kind in kinds}
+
+
+def test_a_connection_that_is_closed_needs_no_garbage_collector(
+    on_service: Callable[[Callable[[Service], Coroutine[Any, Any, None]]], None],
+) -> None:
+    async def connect_and_leave(service: Service) -> None:
+        port = service.listeners[0][2]
+        gc.collect()
+        gc.disable()
+        before = alive()
+        for words in LAST_WORDS:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(words)
+            await writer.drain()
+            await asyncio.sleep(0.02)
+            writer.close()
+            await writer.wait_closed()
+        while service.instance.clients:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02)
+        assert alive() == before
+
+    on_service(connect_and_leave)

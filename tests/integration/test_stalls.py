@@ -1,0 +1,128 @@
+"""One client's huge command holds up nobody else: over real sockets, without a stop-watch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.resp import RespClient
+from tests.support.servers import RunningServer
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_SECONDS = 20.0
+ENTRIES = 60_000
+KEYS = 50_000
+
+
+def info(client: RespClient, section: str, field: str) -> int:
+    lines = client.send("INFO", section).decode().splitlines()
+    return int(next(line for line in lines if line.startswith(field + ":")).partition(":")[2])
+
+
+def calls(client: RespClient, command: str) -> int:
+    lines = client.send("INFO", "commandstats").decode().splitlines()
+    start = f"cmdstat_{command}:calls="
+    return next((int(x[len(start) :].split(",")[0]) for x in lines if x.startswith(start)), 0)
+
+
+def begin(reader: RespClient, other: RespClient, *words: str) -> None:
+    """Send a request, and wait until it has run; its reply is on its way then."""
+    before = calls(other, words[0].lower())
+    reader.write(*words)
+    until(lambda: calls(other, words[0].lower()) == before + 1)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.005)
+
+
+def fill(client: RespClient, key: str, entries: int = ENTRIES) -> None:
+    for _ in range(entries // 1000):
+        for _ in range(1000):
+            client.write("XADD", key, "*", "field", "value")
+        for _ in range(1000):
+            client.read_reply()
+
+
+def resident_bytes(server: RunningServer) -> int:
+    with open(f"/proc/{server.process.pid}/statm") as fields:
+        return int(fields.read().split()[1]) * 4096
+
+
+@pytest.fixture
+def server(run_rillway: Callable[..., RunningServer]) -> RunningServer:
+    return run_rillway()
+
+
+def test_who_leaves_a_long_reply_unread_costs_neither_time_nor_memory(
+    server: RunningServer,
+) -> None:
+    with server.connect() as slow, server.connect() as other:
+        fill(other, "s")
+        before = resident_bytes(server)
+        expected = other.send("XRANGE", "s", "-", "+")
+        for _ in range(5):
+            slow.write("XRANGE", "s", "-", "+")
+        slow.write("PING")
+        for _ in range(100):
+            assert other.send("PING") == b"+PONG\r\n"
+        # Of 16 megabytes, only as much waits as a socket and a buffer hold.
+        assert resident_bytes(server) - before < 2 * len(expected)
+        assert other.send("DEL", "s") == b":1\r\n"
+        for _ in range(5):
+            first = slow.read_reply()
+            assert first == expected or first == b"*0\r\n"
+        assert slow.read_reply() == b"+PONG\r\n"
+
+
+def test_a_long_reply_is_that_of_one_moment_while_others_write(server: RunningServer) -> None:
+    with server.connect() as reader, server.connect() as writer:
+        fill(writer, "s")
+        writer.send("XGROUP", "CREATE", "s", "g", "0")
+        for words in (("XRANGE", "s", "-", "+"), ("XREVRANGE", "s", "+", "-"), ("DUMP", "s")):
+            expected = writer.send(*words)
+            begin(reader, writer, *words)
+            writer.send("XADD", "s", "*", "field", "late")
+            writer.send("XTRIM", "s", "MAXLEN", str(ENTRIES - 20_000))
+            assert reader.read_reply() == expected
+            fill(writer, "s", 20_000)
+
+
+def test_keys_answers_all_keys_while_they_go(server: RunningServer) -> None:
+    with server.connect() as reader, server.connect() as writer:
+        for start in range(0, KEYS, 1000):
+            pairs = [f"key:{number} v".split() for number in range(start, start + 1000)]
+            writer.send("MSET", *(word for pair in pairs for word in pair))
+        expected = sorted(writer.send("KEYS", "*").split(b"\r\n"))
+        begin(reader, writer, "KEYS", "*")
+        writer.send("FLUSHALL")
+        assert sorted(reader.read_reply().split(b"\r\n")) == expected
+        assert writer.send("DBSIZE") == b":0\r\n"
+
+
+def test_what_is_removed_is_freed_by_and_by(server: RunningServer) -> None:
+    with server.connect() as client:
+        fill(client, "s", 2 * ENTRIES)
+        before = info(client, "memory", "lazyfreed_objects")
+        assert client.send("DEL", "s") == b":1\r\n"
+        until(lambda: info(client, "memory", "lazyfreed_objects") == before + 1)
+        assert info(client, "memory", "lazyfree_pending_objects") == 0
+        assert info(client, "stats", "chores_pending") == 0
+        assert info(client, "stats", "chores_steps") > 0
+
+
+def test_a_server_with_work_left_ends_at_once(run_rillway: Callable[..., RunningServer]) -> None:
+    server = run_rillway()
+    with server.connect() as slow, server.connect() as client:
+        fill(client, "s")
+        fill(client, "t")
+        slow.write("XRANGE", "s", "-", "+")
+        client.send("DEL", "t")
+        client.write("SHUTDOWN", "NOSAVE")
+        assert server.process.wait(timeout=DEADLINE_SECONDS) == 0

@@ -1,0 +1,96 @@
+"""The cache of opened nodes: bounded, and not emptied by who reads everything once."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.opened import OpenedNodes
+
+PAYLOAD = b"x" * 100
+
+
+class Node:
+    def __init__(self) -> None:
+        self.opened: bytes | None = None
+        self.was_read = False
+
+
+def read(cache: OpenedNodes, node: Node) -> bool:
+    """As a frozen node is read; whether it was in the cache."""
+    if node.opened is not None:
+        node.was_read = True
+        return True
+    cache.add(node, PAYLOAD)
+    return False
+
+
+def test_what_was_opened_stays_at_hand() -> None:
+    cache, node = OpenedNodes(1000, 1000), Node()
+    assert not read(cache, node)
+    assert read(cache, node)
+    assert node.opened == PAYLOAD
+
+
+def test_reading_everything_once_does_not_drive_out_what_is_read_often() -> None:
+    cache = OpenedNodes(300, 1000)
+    popular = Node()
+    read(cache, popular)
+    read(cache, popular)
+    for _ in range(100):
+        read(cache, Node())
+    assert read(cache, popular)
+
+
+def test_what_is_opened_for_the_second_time_stays_for_longer() -> None:
+    cache = OpenedNodes(300, 1000)
+    node = Node()
+    read(cache, node)
+    for _ in range(3):
+        read(cache, Node())
+    assert not read(cache, node)
+    for _ in range(100):
+        read(cache, Node())
+    assert read(cache, node)
+
+
+def test_what_nobody_reads_any_more_goes_in_the_end() -> None:
+    cache = OpenedNodes(300, 500)
+    once_popular = Node()
+    read(cache, once_popular)
+    read(cache, once_popular)
+    for _ in range(20):
+        others = [Node() for _ in range(3)]
+        for node in others * 2:
+            read(cache, node)
+    assert once_popular.opened is None
+
+
+def test_clearing_lets_go_of_everything() -> None:
+    cache = OpenedNodes(300, 500)
+    nodes = [Node() for _ in range(3)]
+    for node in nodes * 2:
+        read(cache, node)
+    cache.clear()
+    assert cache.used_bytes == 0
+    assert not any(node.opened for node in nodes)
+
+
+def test_a_process_that_reads_everything_once_keeps_nothing() -> None:
+    cache, before, after = OpenedNodes(300, 500), Node(), Node()
+    read(cache, before)
+    cache.disable()
+    assert not read(cache, after)
+    assert not read(cache, after)
+    assert read(cache, before)
+
+
+@settings(deadline=None)
+@given(reads=st.lists(st.integers(0, 30), max_size=300))
+def test_the_cache_is_bounded_and_counts_what_it_holds(reads: list[int]) -> None:
+    cache = OpenedNodes(500, 1000)
+    nodes = [Node() for _ in range(31)]
+    for number in reads:
+        read(cache, nodes[number])
+        held = sum(len(node.opened) for node in nodes if node.opened is not None)
+        assert cache.used_bytes == held <= 1500

@@ -1,0 +1,44 @@
+"""Memory of what is gone is given back a little at a time."""
+
+from __future__ import annotations
+
+from storage.waste import FEW_STEPS, Waste
+
+
+def test_items_go_step_by_step_from_the_end() -> None:
+    items: list[object] = list(range(10))
+    waste = Waste()
+    waste.add(items, 4)
+    steps = waste.free()
+    sizes = []
+    for _ in steps:
+        sizes.append(len(items))
+    assert sizes == [6, 2, 0]
+
+
+def test_nothing_is_left_of_any_list() -> None:
+    lists: list[list[object]] = [[1, 2, 3], [], [4]]
+    waste = Waste()
+    for items in lists:
+        waste.add(items, 2)
+    assert len(list(waste.free())) == 3
+    assert lists == [[], [], []]
+
+
+def test_what_takes_a_few_steps_is_not_large() -> None:
+    waste = Waste()
+    waste.add([0] * 2 * FEW_STEPS, 2)
+    assert not waste.is_large
+    waste.add([0], 2)
+    assert waste.is_large
+
+
+def test_merging_takes_over_what_the_other_one_has() -> None:
+    waste, other = Waste(), Waste()
+    items: list[object] = [1]
+    other.add(items, 1)
+    waste.merge(other)
+    assert list(other.free()) == []
+    assert items == [1]
+    assert len(list(waste.free())) == 1
+    assert items == []
