@@ -27,6 +27,8 @@ from typing import Any
 
 import hiredis
 
+from benchmarks.machine import end_with_parent
+
 ROOT = Path(__file__).resolve().parents[1]
 LOADED = re.compile(rb"DB loaded from (?:append only file|disk): ([0-9.]+) seconds")
 READY = b"Ready to accept connections"
@@ -53,7 +55,11 @@ class Server:
         self._started = time.monotonic()
         arguments = ["--port", str(self.port), "--dir", str(directory), *directives]
         self._process = subprocess.Popen(
-            [*command, *arguments], cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
+            [*command, *arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=end_with_parent,
         )
 
     def __enter__(self) -> Server:

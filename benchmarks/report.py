@@ -34,6 +34,16 @@ TITLES = {
     "stall": "What others feel while one command works",
     "growth": "Growth",
 }
+# The settings, in words.
+SETTINGS = {
+    "seconds": "seconds of a measurement",
+    "pairs": "pairs",
+    "small": "entries of small streams",
+    "entries": "entries, where it says 1M",
+    "large": "entries, where it says 10M",
+    "unacknowledged": "unacknowledged messages",
+    "latency_seconds": "seconds of a latency test",
+}
 HEADINGS = ("case", "Rillway", "Redis", "ratio", "spread", "target", "load's ceiling", "note")
 
 
@@ -163,8 +173,11 @@ def sections(results: Mapping[str, Result]) -> dict[str, list[Result]]:
 
 def _about(record: Record) -> Iterator[str]:
     """Machine, settings, when and how it was run, and what the notes mean."""
-    known = record.machine | {name: str(value) for name, value in record.settings.items()}
-    yield table(("", ""), list(known.items()))
+    settings = [
+        (SETTINGS.get(name, name), f"{value:,}" if isinstance(value, int) else str(value))
+        for name, value in record.settings.items()
+    ]
+    yield table(("", ""), [*record.machine.items(), *settings])
     if len(record.goes) > 1:
         yield f"The run was made in {len(record.goes)} goes, each going on where the last ended:"
     headings = ("begun", "minutes", "cases", "load before", "load after", "commit", "command")

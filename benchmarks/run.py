@@ -40,6 +40,7 @@ FULL_PAIRS = 5
 # Both servers, four states of each, thousands of clients.
 OPEN_FILES = 10_000
 INTERRUPTED = 130
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -123,7 +124,8 @@ def _run(cases: Sequence[Case], options: argparse.Namespace, arguments: str) -> 
     print(f"{' beside '.join(made.servers)}, {scale.pairs} pairs, {made.settings['pinned']}")
     _allow_open_files()
     path = figures_file(options)
-    status = measure([case for case in cases if not made.has(case)], contenders, scale, made, path)
+    left = [case for case in cases if not made.has(case)]
+    status = measure(left, contenders, scale, made, path) if left else 0
     if path and is_complete(made):
         _write_page(made, path)
     elif path:
@@ -177,15 +179,17 @@ def measure(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM raise KeyboardInterrupt within. Once: the next must not disturb the end
-    of the servers."""
+    """Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt within.
+
+    Once: the next signal must not disturb the end of the servers.
+    """
 
     def interrupt(*_: object) -> None:
         for kind in before:
             signal.signal(kind, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    before = {kind: signal.getsignal(kind) for kind in ENDING_SIGNALS}
     for kind in before:
         signal.signal(kind, interrupt)
     try:

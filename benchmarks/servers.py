@@ -20,7 +20,7 @@ import hiredis
 
 import rillway
 from benchmarks.loading import free_port
-from benchmarks.machine import cpu_seconds, pinned, resident_bytes
+from benchmarks.machine import cpu_seconds, end_with_parent, pinned, resident_bytes
 
 ROOT = Path(__file__).resolve().parents[1]
 READY_SECONDS = 20.0
@@ -92,7 +92,12 @@ class Server:
         with pinned(cores), self._log.open("wb") as log:
             # In a session of its own: Ctrl-C is for the run, which ends its servers in order.
             self._process = subprocess.Popen(
-                command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
+                command,
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
             )
         self.pid = self._process.pid
         try:

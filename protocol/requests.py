@@ -70,7 +70,7 @@ _ASTERISK = ord("*")
 _DOLLAR = ord("$")
 
 # One request of up to this many bytes is read by `_split_single`. Beyond, hiredis is faster.
-_SINGLE_BYTES = 2048
+_SINGLE_BYTES = 4096
 # Requests of a run may be so long that these bytes hold just enough of them.
 _RUN_SAMPLE_BYTES = 2 * MIN_REQUESTS * MAX_WORD_BYTES
 # hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch

@@ -13,9 +13,10 @@ import socket
 from typing import TYPE_CHECKING, cast
 
 from commands.client import GATE_AUTH, Client
+from commands.output_limits import drop_for_output, output_limit
 from protocol import replies
 from server import clock
-from server.session import Session, output_limit
+from server.session import Session
 
 if TYPE_CHECKING:
     from server.service import Service
@@ -200,11 +201,8 @@ class Connection(asyncio.Protocol):
 
     def _check_output_limit(self) -> None:
         """Drop the client if it leaves too much in the transport, or too much for too long."""
-        client, service = self.client, self.service
-        if not client.closed and self._is_over_output_limit():
-            service.instance.stats.client_output_buffer_limit_disconnections += 1
-            service.log("warning", f"output buffer limit: closing {client.address!r}")
-            service.close(client)
+        if not self.client.closed and self._is_over_output_limit():
+            drop_for_output(self.client)
 
     def _is_over_output_limit(self) -> bool:
         limit = output_limit(self.client)

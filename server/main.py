@@ -12,6 +12,7 @@ import sys
 import uvloop
 
 from commands.configuration import Configuration
+from server import allocator
 from server.config_file import ConfigurationError, load_configuration
 from server.service import LEVELS, Service
 
@@ -34,6 +35,7 @@ def main(argv: list[str]) -> int:
         return 1
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may close; the server stays
     _allow_open_files(config)
+    allocator.keep_room_for_replies()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(config, config_file))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import dataclasses
 import errno
 import gc
@@ -28,7 +27,7 @@ from commands.configuration import Configuration
 from commands.host import ProcessFacts
 from commands.instance import Instance
 from commands.version import REDIS_VERSION, RILLWAY_VERSION
-from server import clock
+from server import allocator, clock
 from server.caretaker import Caretaker
 from server.config_file import rewrite_configuration
 from server.connection import Connection, write_output
@@ -412,7 +411,7 @@ class Service:
     def purge_memory(self) -> None:
         """MEMORY PURGE: collect garbage, then let the C library return what is free."""
         gc.collect()
-        ctypes.CDLL(None).malloc_trim(0)
+        allocator.give_back()
 
     def apply_config(self, names: list[str]) -> None:
         """Bring changed directives into force."""

@@ -11,8 +11,7 @@ from collections import deque
 
 from commands.client import Client
 from commands.configuration import Configuration
-from commands.directive_kinds import OutputLimit
-from commands.pubsub.registry import is_subscribed
+from commands.output_limits import drop_for_output, output_room_bytes
 from commands.registry import Argv
 from commands.streams.add_run import XADD, find_run_end
 from protocol import replies
@@ -123,7 +122,7 @@ class Session:
         dispatcher, client = self.dispatcher, self.client
         execute = dispatcher.execute
         # The replies of one batch are written together: what they come to shows only here.
-        room_bytes = self._output_room_bytes() if len(requests) > 1 else None
+        room_bytes = output_room_bytes(client) if len(requests) > 1 else None
         counted = 0
         position, end = 0, len(requests)
         single_until = 0  # those before are no run, or none that can be taken as a whole
@@ -142,8 +141,7 @@ class Session:
                 room_bytes -= sum(map(len, client.output[counted:]))
                 counted = len(client.output)
                 if room_bytes <= 0:
-                    client.instance.stats.client_output_buffer_limit_disconnections += 1
-                    self._drop("output buffer limit")
+                    drop_for_output(client)
                     return
 
     def _hold_back(self, requests: list[Argv]) -> None:
@@ -152,13 +150,6 @@ class Session:
             self.backlog.extend(requests)
             if not self.is_halted:
                 self.dispatcher.yielded[self.client] = None
-
-    def _output_room_bytes(self) -> int | None:
-        """How many bytes of output the client may have waiting; None for any number."""
-        hard_bytes = output_limit(self.client).hard_bytes
-        if not hard_bytes:
-            return None
-        return hard_bytes - self.client.instance.host.unsent_bytes(self.client)
 
     def _check_reader(self) -> None:
         """Refuse what the reader refuses, once the requests before it are answered."""
@@ -188,12 +179,6 @@ def _piece_end(unread: bytearray) -> int:
         return len(unread)
     mark = unread.rfind(b"\r\n*", 0, _PIECE_BYTES)
     return mark + 2 if mark >= 0 else _PIECE_BYTES
-
-
-def output_limit(client: Client) -> OutputLimit:
-    """The client-output-buffer-limit of the client's class."""
-    limits = client.instance.config.client_output_buffer_limit
-    return limits["pubsub" if is_subscribed(client) else "normal"]
 
 
 def request_limits(config: Configuration) -> Limits:

@@ -18,7 +18,7 @@ from typing import TypeVar
 from storage.allocation import allocated_bytes
 from storage.entry import decode_fields
 from storage.entry_id import MAX_ID, EntryID
-from storage.id_columns import Column, NodeIDs, column, pack_ids
+from storage.id_columns import Column, NodeIDs, column, pack_ids, progression
 from storage.layout import Layout
 from storage.open_node import MAX_NODE_BYTES, OpenNode
 from storage.opened import OPENED
@@ -88,13 +88,9 @@ class FrozenNode:
         self.was_read = False
 
     def _pack_ids(self, ids: list[EntryID]) -> NodeIDs:
-        form = self._form
-        if not isinstance(form, Layout) or ids[0] != self.key:
-            return pack_ids(self.key, ids)
-        # Nodes of one layout have the same IDs relative to the first one.
-        if form.ids is None:
-            form.ids = pack_ids(self.key, ids)
-        return form.ids
+        if isinstance(self._form, Layout):
+            return progression(ids[0] - self.key, self._form.step, len(ids))
+        return pack_ids(self.key, ids)
 
     # -- places --------------------------------------------------------------------------------
     # An entry's place is its position in the node, deleted ones included.

@@ -101,11 +101,11 @@ def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
     """IDs that ascend from the key on or behind it; there is at least one."""
     first, last, count = ids[0], ids[-1], len(ids)
     if last - first == count - 1:
-        return _progression(first - key, 1, count)  # there are no others between them
+        return progression(first - key, 1, count)  # there are no others between them
     seqs = [entry_id & MAX_SEQ for entry_id in ids]
     seq = column(seqs)
     if last - first == (count - 1) * MS_STEP and seq is _uniform_column(seqs[0], count):
-        return _progression(first - key, MS_STEP, count)
+        return progression(first - key, MS_STEP, count)
     base_ms = key >> SEQ_BITS
     if first >> SEQ_BITS == last >> SEQ_BITS:
         return IDColumns(_uniform_column((first >> SEQ_BITS) - base_ms, count), seq)
@@ -120,7 +120,8 @@ def may_progress(ids: list[EntryID]) -> bool:
 
 
 @lru_cache(SHARED)
-def _progression(offset: int, step: int, count: int) -> IDProgression:
+def progression(offset: int, step: int, count: int) -> IDProgression:
+    """So many IDs in equal steps, the first at a distance from the key: the same for all nodes."""
     return IDProgression(offset, step, count)
 
 

@@ -1,21 +1,20 @@
 """What the entries of a node have in common, where they are alike.
 
-Entries of a stream often have the same length, and differ in few places: in the last digits of
-their IDs, and in short values of a fixed width. Such a node is kept as columns: for each place in
-which entries differ, that byte of all entries. What is the same everywhere is there once, in a
-Layout that nodes share, and so are the digits of IDs that proceed in the same steps. What remains
-are the values; an entry is had from them without opening the whole node.
+Entries of a stream often have the same length, and IDs that count up by one, and differ beside that
+in short values of a fixed width. Such a node is kept as columns: for each place in which entries
+differ, that byte of all entries. What is the same everywhere is there once, in a Layout that all
+such nodes of a stream share, and IDs follow from the first one. What remains are the values; an
+entry is had from them without opening the whole node.
 
 Guarantees: `lay_out` gives a layout only if the entries come back from it byte by byte.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import groupby
 
-from storage.entry_id import EntryID, format_id
-from storage.id_columns import NodeIDs
+from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
+from storage.id_columns import MS_STEP
 
 # Opening a node costs a step for each column: it has to be worth it for so many entries, ...
 MIN_ENTRIES = 16
@@ -23,87 +22,105 @@ MIN_ENTRIES = 16
 MAX_COLUMNS = 32
 MAX_SHARE = 1 / 2
 
-# How many different layouts are kept to be shared.
-SHARED_LAYOUTS = 1024
-
 # An entry begins with the header of an array of two, and that of its ID: *2 CRLF $<bytes> CRLF.
 _LENGTH_OF_ID = 4
+
+# The last digits of numbers that count up: all ones, all tens ... of two such periods. They are
+# bytearrays, because to assign from these takes half the time.
+PERIOD = 10_000
+_DIGITS = [
+    bytearray(ord("0") + number // unit % 10 for number in range(2 * PERIOD))
+    for unit in (1, 10, 100, 1000)
+]
 
 
 class Layout:
     """The form of entries of one length; see the module. Columns are offsets in an entry."""
 
     __slots__ = (
-        "_digit_slices",
-        "_digits",
+        "_columns",
+        "_digits_end",
         "_head",
+        "_id_bytes",
+        "_rest",
         "_runs",
-        "_slices",
         "_template",
-        "columns",
-        "ids",
         "length",
-        "rest",
+        "step",
     )
 
-    def __init__(
-        self,
-        head: bytes,
-        id_bytes: int,
-        rest: bytes,
-        columns: tuple[int, ...],
-        digit_columns: tuple[int, ...],
-        digits: bytes,
-    ) -> None:
-        """`head` and `rest`: an entry before and behind its ID, which is `id_bytes` long.
+    def __init__(self, entry: bytes, id_text: bytes, columns: list[int], step: int) -> None:
+        """From one of the entries.
 
-        `columns`: where entries differ behind their IDs. `digit_columns`: where IDs differ, and
-        `digits`: those of all IDs, column by column.
+        `columns`: where entries differ behind their IDs. `step`: from an ID to the next one, 1 or
+        MS_STEP.
         """
-        self.length = len(head) + id_bytes + len(rest)
-        self.rest = rest
-        self.columns = columns
-        self.ids: NodeIDs | None = None  # of a node that begins with its key; set by who knows
-        self._head = head
-        self._slices = [slice(column, None, self.length) for column in columns]
-        self._digit_slices = [slice(column, None, self.length) for column in digit_columns]
-        self._digits = bytearray(digits)  # to assign from a bytearray takes half the time
-        self._template, self._runs = _template(head, rest, columns, len(head) + id_bytes)
+        id_start = entry.index(b"\r\n", _LENGTH_OF_ID) + 2
+        self.length = len(entry)
+        self.step = step
+        self._id_bytes = len(id_text)
+        self._head = entry[:id_start]
+        self._rest = entry[id_start + len(id_text) :]
+        # Where the number ends that counts up.
+        counting = id_text.index(b"-") if step == MS_STEP else len(id_text)
+        self._digits_end = id_start + counting
+        self._columns = [slice(column, None, self.length) for column in columns]
+        self._template, self._runs = _template(entry, id_start, len(id_text), columns)
+
+    def fits(self, length: int, id_text: bytes) -> bool:
+        """Whether entries of this length with such an ID may have this layout."""
+        return self.length == length and self._id_bytes == len(id_text)
+
+    @property
+    def column_count(self) -> int:
+        """How many columns there are."""
+        return len(self._columns)
+
+    def squeeze(self, payload: bytes) -> bytes:
+        """What differs in these entries: the columns, one behind the other."""
+        return b"".join([payload[column] for column in self._columns])
 
     def expand(self, first_id: EntryID, packed: bytes, count: int) -> bytes:
-        """All `count` entries of a node, the first of which has the ID first_id.
-
-        `packed`: the columns, one behind the other.
-        """
-        entries = bytearray(self._head + format_id(first_id) + self.rest) * count
-        start, columns = 0, self._digits
-        for target in self._digit_slices:
-            entries[target] = columns[start : start + count]
-            start += count
-        start, columns = 0, bytearray(packed)
-        for target in self._slices:
-            entries[target] = columns[start : start + count]
-            start += count
+        """The `count` entries that were squeezed, the first of which has this ID."""
+        number = first_id & MAX_SEQ if self.step == 1 else first_id >> SEQ_BITS
+        start = number % PERIOD
+        same = min(count, PERIOD - start)  # so many have the same digits before the last four
+        entries = bytearray(self._head + format_id(first_id) + self._rest) * same
+        if same < count:
+            later = format_id(first_id + same * self.step)
+            entries += (self._head + later + self._rest) * (count - same)
+        length = self.length
+        column, low, high = self._digits_end, start, start + count - 1
+        for digits in _DIGITS:
+            if low == high:
+                break
+            column -= 1
+            entries[column::length] = digits[start : start + count]
+            low, high = low // 10, high // 10
+        values, place = bytearray(packed), 0
+        for target in self._columns:
+            entries[target] = values[place : place + count]
+            place += count
         return bytes(entries)
 
     def entry(self, entry_id: EntryID, packed: bytes, count: int, place: int) -> bytes:
-        """The entry at a place, which has this ID."""
+        """One of `count` entries that were squeezed: that at a place, which has this ID."""
         differing = packed[place::count]
         return self._template % (format_id(entry_id), *[differing[run] for run in self._runs])
 
 
 def _template(
-    head: bytes, rest: bytes, columns: tuple[int, ...], rest_at: int
+    entry: bytes, id_start: int, id_bytes: int, columns: list[int]
 ) -> tuple[bytes, list[slice]]:
     """An entry to fill in an ID and what differs, and the runs of columns that go into one gap."""
-    template, runs = head.replace(b"%", b"%%") + b"%b", []
-    end = 0  # of what is done of the rest
+    template, runs = entry[:id_start] + b"%b", []
+    end = id_start + id_bytes  # of what is done
     for _, group in groupby(enumerate(columns), lambda item: item[1] - item[0]):
         run = list(group)
         runs.append(slice(run[0][0], run[-1][0] + 1))
-        template += rest[end : run[0][1] - rest_at].replace(b"%", b"%%") + b"%b"
-        end = run[-1][1] + 1 - rest_at
-    return template + rest[end:].replace(b"%", b"%%"), runs
+        template += entry[end : run[0][1]].replace(b"%", b"%%") + b"%b"
+        end = run[-1][1] + 1
+    return template + entry[end:].replace(b"%", b"%%"), runs
 
 
 def lay_out(
@@ -114,56 +131,27 @@ def lay_out(
     `known`: the layout of entries before, which probably fits these as well.
     """
     count = len(ids)
-    first_text, last_text = format_id(ids[0]), format_id(ids[-1])
-    if count < MIN_ENTRIES or len(first_text) != len(last_text):
+    length, id_text = len(payload) // count, format_id(ids[0])
+    if not MIN_ENTRIES <= count <= PERIOD or len(format_id(ids[-1])) != len(id_text):
         return None
-    length = len(payload) // count
-    id_start = payload.index(b"\r\n", _LENGTH_OF_ID) + 2
-    id_end = id_start + len(first_text)
-    same = 0
-    while first_text[same] == last_text[same]:
-        same += 1
-    digits = _differing(payload, length, id_start + same, id_end)
-    if known is not None and known.length == length:
-        rest, columns = known.rest, known.columns
-    else:
-        known, rest = None, payload[id_end:length]
-        columns = tuple(_differing(payload, length, id_end, length))
+    if known is not None and known.fits(length, id_text):
+        packed = known.squeeze(payload)
+        if known.expand(ids[0], packed, count) == payload:
+            return known, packed
+    step = 1 if ids[-1] - ids[0] == count - 1 else MS_STEP
+    columns = _differing(payload, length, payload.index(id_text) + len(id_text))
     if len(columns) > min(MAX_COLUMNS, length * MAX_SHARE):
         return None
-    layout = _layout(
-        payload[:id_start],
-        first_text.index(b"-"),
-        len(first_text),
-        rest,
-        columns,
-        tuple(digits),
-        b"".join(digits.values()),
-    )
-    packed = b"".join([payload[column::length] for column in columns])
-    if layout.length == length and layout.expand(ids[0], packed, count) == payload:
-        return layout, packed
-    return lay_out(payload, ids, None) if known is not None else None
+    layout = Layout(payload[:length], id_text, columns, step)
+    packed = layout.squeeze(payload)
+    return (layout, packed) if layout.expand(ids[0], packed, count) == payload else None
 
 
-def _differing(payload: bytes, length: int, low: int, high: int) -> dict[int, bytes]:
-    """The columns from `low` to `high` in which entries of this length are not all the same."""
-    columns = {column: payload[column::length] for column in range(low, high)}
-    return {at: data for at, data in columns.items() if data.count(data[0]) != len(data)}
-
-
-@lru_cache(SHARED_LAYOUTS)
-def _layout(
-    head: bytes,
-    ms_bytes: int,
-    id_bytes: int,
-    rest: bytes,
-    columns: tuple[int, ...],
-    digit_columns: tuple[int, ...],
-    digits: bytes,
-) -> Layout:
-    """A layout that nodes share: those with IDs that proceed in the same way.
-
-    `ms_bytes`: how many digits the milliseconds have. IDs relative to the first one follow.
-    """
-    return Layout(head, id_bytes, rest, columns, digit_columns, digits)
+def _differing(payload: bytes, length: int, start: int) -> list[int]:
+    """The columns from `start` on in which entries of this length are not all the same."""
+    found = []
+    for column in range(start, length):
+        data = payload[column::length]
+        if data.count(data[0]) != len(data):
+            found.append(column)
+    return found

@@ -198,6 +198,13 @@ class NodeList:
             total = totals[-1]
         return counted, total
 
+    def count_live(self, nodes: int, entries: int) -> int:
+        """How many live entries the first `nodes` nodes hold. `entries`: how many all hold."""
+        end = self._head + nodes
+        if 2 * nodes > len(self):
+            return entries - sum(node.live for node in self._nodes[end:])
+        return sum(node.live for node in self._nodes[self._head : end])
+
     def count_before(self, entry_id: EntryID) -> int:
         """How many of the first nodes have keys below `entry_id`."""
         return bisect_left(self._keys, entry_id, self._head) - self._head
@@ -206,13 +213,14 @@ class NodeList:
         """Remove the first `count` nodes; which they were."""
         end = self._head + count
         dropped = self._nodes[self._head : end]
-        # Their places in the lists are given up later, for many nodes at once.
-        self._nodes[self._head : end] = [_DROPPED] * len(dropped)
-        self._head = end
         if end > len(self._nodes) * WASTE_SHARE:
             del self._keys[:end]
             del self._nodes[:end]
             self._head = 0
+        else:
+            # Their places in the lists are given up later, for many nodes at once.
+            self._nodes[self._head : end] = [_DROPPED] * len(dropped)
+            self._head = end
         return dropped
 
     def take_all(self) -> list[AnyNode]:

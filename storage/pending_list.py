@@ -121,17 +121,25 @@ class Block:
             )
         )
 
-    def append(
-        self, ids: list[EntryID], owner: Consumer, delivery_ms: int, *, are_strays: bool
+    def put(
+        self,
+        place: int,
+        ids: list[EntryID],
+        owner: Consumer,
+        delivery_ms: int,
+        *,
+        are_strays: bool,
     ) -> None:
-        """Add entries behind all others, each delivered once."""
-        self.own()
+        """Add entries, each delivered once, that belong side by side at a place."""
         number = len(ids)
-        self.ids += ids
-        self.owners += [owner] * number
-        self.times_ms += array("q", (delivery_ms,)) * number
-        self.counts.extend(b"\1" * number)
-        self.strays += b"\1" * number if are_strays else bytes(number)
+        self.ids[place:place] = ids
+        self.owners[place:place] = [owner] * number
+        self.times_ms[place:place] = array("q", (delivery_ms,)) * number
+        if isinstance(self.counts, bytearray):
+            self.counts[place:place] = b"\1" * number
+        else:
+            self.counts[place:place] = array("q", (1,)) * number
+        self.strays[place:place] = b"\1" * number if are_strays else bytes(number)
 
     def insert(self, place: int, entry: PendingEntry, *, is_stray: bool) -> None:
         """Add one entry at its place."""
@@ -275,18 +283,25 @@ class PendingList:
 
         Quickest above all others.
         """
-        tail = self._blocks[-1]
-        if ids[0] < (tail.ids[-1] if tail.ids else tail.start):
-            for entry_id in ids:
-                self.add(PendingEntry(entry_id, owner, delivery_ms, 1), is_stray=are_strays)
-            return
         rest = ids
         while rest:
-            if len(tail.ids) >= BLOCK_ENTRIES:
-                tail = self._open_block(rest[0])
-            part = rest[: BLOCK_ENTRIES - len(tail.ids)]
-            tail.append(part, owner, delivery_ms, are_strays=are_strays)
-            self._share(tail, owner, len(part))
+            index = self._index(rest[0])
+            block = self._blocks[index]
+            place = bisect_left(block.ids, rest[0])
+            room = BLOCK_ENTRIES
+            if place < len(block.ids):
+                room = bisect_left(rest, block.ids[place])
+            elif self._is_before_last(index):
+                room = bisect_left(rest, self._end(index))
+            elif place < BLOCK_ENTRIES:
+                room = BLOCK_ENTRIES - place
+            else:
+                block, place = self._open_block(rest[0]), 0
+            part = rest[: min(room, BLOCK_ENTRIES)]
+            block.put(place, part, owner, delivery_ms, are_strays=are_strays)
+            self._share(block, owner, len(part))
+            if len(block.ids) > 2 * BLOCK_ENTRIES:
+                self._split(index)
             rest = rest[len(part) :]
         self._length += len(ids)
 

@@ -139,15 +139,14 @@ class Stream:
         max_bytes: int,
     ) -> None:
         """Add an entry that does not go into the present tail, and make its node the tail."""
-        if self._tail is None and (tail := self._reopened_last(max_entries)) is not None and tail.append(
-            entry_id, entry, fields, self._shape, max_entries, max_bytes
-        ):
-            self._nodes.replace(tail)
-            self._tail = tail
-            return
-        self._open_tail(entry_id).append(
-            entry_id, entry, fields, self._shape, max_entries, max_bytes
-        )
+        addition = entry_id, entry, fields, self._shape, max_entries, max_bytes
+        if self._tail is None:
+            tail = self._reopened_last(max_entries)
+            if tail is not None and tail.append(*addition):
+                self._nodes.replace(tail)
+                self._tail = tail
+                return
+        self._open_tail(entry_id).append(*addition)
 
     def _open_tail(self, key: EntryID) -> OpenNode:
         """A new, empty node at the end, to which an entry with the ID `key` has to be added."""
@@ -387,7 +386,7 @@ class Stream:
         if count and limit:
             count, removed = self._nodes.count_whole(count, limit)
         elif count:
-            _, removed = self._nodes.count_whole(count, self.length)
+            removed = self._nodes.count_live(count, self.length)
         self._drop_first_nodes(count, removed, discard)
         first = self._nodes.peek_first()
         if not approximate and first is not None and first.key < min_id:
@@ -500,6 +499,12 @@ class Stream:
             if self.entries_added:
                 group.entries_read = self.estimate_entries_read(entry_id)
             group.last_delivered_id = entry_id
+            if group.entries_read == UNKNOWN:
+                # And so it is at each that follows, up to the last one of the stream.
+                if self.entries_added:
+                    group.entries_read = self.estimate_entries_read(ids[-1])
+                group.last_delivered_id = ids[-1]
+                return
 
     def has_tombstone_after(self, entry_id: EntryID) -> bool:
         """Whether an entry with this ID or a greater one may have been deleted."""

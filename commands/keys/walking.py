@@ -23,7 +23,7 @@ from storage.values import type_name
 SCAN_COUNT = 10
 # KEYS takes about a millisecond for so many; over more of them it answers in pieces.
 MANY_KEYS = 4000
-KEYS_PER_STEP = 400
+KEYS_PER_STEP = 200
 _CURSOR = re.compile(rb"([+-]?)0*(\d{1,20})")
 _CURSOR_LIMIT = 1 << 64
 

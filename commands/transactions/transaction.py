@@ -11,6 +11,7 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.client import GATE_MULTI, Client
+from commands.output_limits import drop_for_output, output_room_bytes
 from commands.registry import (
     ALLOW_BUSY,
     FAST,
@@ -66,27 +67,38 @@ def exec_(client: Client, argv: Argv) -> bytes:
             return replies.NIL_ARRAY[client.resp]
         # What the transaction itself changes must not count against its watches.
         client.instance.unwatch(client)
-        return replies.array(_run_queue(client))
+        room_bytes = output_room_bytes(client)
+        results = _run_queue(client, room_bytes)
+        if results is None:
+            drop_for_output(client)
+            return b""
+        return replies.array(results)
     finally:
         discard_transaction(client)
 
 
-def _run_queue(client: Client) -> list[bytes]:
-    """The reply of each queued request, in order. Nothing of it may block."""
+def _run_queue(client: Client, room_bytes: int | None) -> list[bytes] | None:
+    """The reply of each queued request, in order; None if they would take more than `room_bytes`.
+
+    All of them run, whatever their replies come to. Nothing of it may block.
+    """
     assert client.queue is not None
-    results = []
+    results: list[bytes] = []
+    is_too_long = False
     client.deny_blocking = True
     try:
         for declared, argv in client.queue:
             reply = client.instance.run(client, declared, argv)
-            if type(reply) is bytes:
-                results.append(reply)
-            else:
-                assert reply is None, f"{declared.fullname!r} blocks inside a transaction"
-                results.append(b"")
+            assert reply is None or type(reply) is bytes, f"{declared.fullname!r} blocks in EXEC"
+            results.append(reply or b"")
+            if room_bytes is not None:
+                room_bytes -= len(results[-1])
+                if room_bytes < 0:
+                    is_too_long = True
+                    results.clear()
     finally:
         client.deny_blocking = False
-    return results
+    return None if is_too_long else results
 
 
 @command(

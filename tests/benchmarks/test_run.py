@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -198,6 +200,30 @@ def test_a_run_that_is_interrupted_keeps_what_it_had_and_goes_on(
     assert {result["case"] for result in whole["results"]} == set(cases)
     assert whole["results"][0] == begun["results"][0]
     assert [go["cases"] for go in whole["goes"]] == [1, 2]
+
+
+def servers_of(pid: int) -> set[int]:
+    """Those of its children that became a server."""
+    found = set()
+    for child in children_of(pid):
+        with contextlib.suppress(OSError):
+            if b"--port" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0"):
+                found.add(child)
+    return found
+
+
+@pytest.mark.integration
+def test_a_run_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> None:
+    process = started_run(tmp_path / "figures.json", "ping/p1-c50")
+    assert process.stdout is not None
+    while not (servers := servers_of(process.pid)):
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{server}").exists() for server in servers):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_case_that_fails_is_noted_and_the_others_go_on(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from commands.chores import Chores
 
 
 def chores(errors: list[Exception] | None = None) -> Chores:
-    return Chores([].append if errors is None else errors.append)
+    return Chores((errors if errors is not None else []).append)
 
 
 def count_to(number: int, log: list[str], name: str = "") -> Iterator[None]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from server.persistence.append_only_file import AppendOnlyFile
+from server.persistence.append_only_writer import AppendOnlyWriter
 from server.persistence.memory_files import MemoryFile, MemoryFiles
 from tests.crash import memory_rounds, process_rounds
 from tests.crash.memory_rounds import MemoryRound, MemoryTally
@@ -80,12 +81,12 @@ def test_a_server_that_answers_before_it_writes_is_found_out(
 def test_a_server_that_forgets_one_kind_of_request_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    append = AppendOnlyFile.append
+    append = AppendOnlyWriter.append
 
-    def without_acks(file: AppendOnlyFile, db: int, unit: list[list[bytes]]) -> None:
-        append(file, db, [argv for argv in unit if argv[0].upper() != b"XACK"])
+    def without_acks(writer: AppendOnlyWriter, db: int, unit: list[list[bytes]]) -> None:
+        append(writer, db, [argv for argv in unit if argv[0].upper() != b"XACK"])
 
-    monkeypatch.setattr(AppendOnlyFile, "append", without_acks)
+    monkeypatch.setattr(AppendOnlyWriter, "append", without_acks)
     assert "pending" in memory_failure(20)
 
 

@@ -9,6 +9,9 @@ from storage.entry import Shape, encode_id
 from storage.entry_id import make_id
 from storage.layout import MAX_COLUMNS, MIN_ENTRIES, Layout, lay_out
 
+# Digits change in many places behind some of them.
+STARTS = st.integers(0, 2**45) | st.sampled_from([0, 990, 9_990, 19_990, 1_999_990, 1_999_999_990])
+
 FIRST = make_id(1700000000000, 0)
 
 
@@ -27,7 +30,7 @@ def laid_out(entries: list[bytes], ids: list[int], known: Layout | None = None) 
     found = lay_out(payload, ids, known)
     assert found is not None
     layout, packed = found
-    assert len(packed) == len(layout.columns) * count
+    assert len(packed) == layout.column_count * count
     assert layout.expand(ids[0], packed, count) == payload
     for place, entry_id in enumerate(ids):
         assert layout.entry(entry_id, packed, count, place) == entries[place]
@@ -36,7 +39,7 @@ def laid_out(entries: list[bytes], ids: list[int], known: Layout | None = None) 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    start=st.builds(make_id, st.integers(0, 2**45), st.integers(0, 2000)),
+    start=st.builds(make_id, STARTS, STARTS),
     step=st.sampled_from([1, make_id(1, 0)]),
     names=st.lists(st.sampled_from([b"f", b"%s", b"name"]), min_size=1, max_size=2),
     width=st.integers(0, 12),
@@ -54,7 +57,7 @@ def test_entries_of_one_length_come_back(
         return  # the number of digits changes within the node
     if lay_out(b"".join(entries), ids, None) is not None:
         layout = laid_out(entries, ids)
-        assert len(layout.columns) <= width * len(names)
+        assert layout.column_count <= width * len(names)
 
 
 def numbered(count: int, start: int = FIRST) -> tuple[list[bytes], list[int]]:
@@ -65,7 +68,7 @@ def numbered(count: int, start: int = FIRST) -> tuple[list[bytes], list[int]]:
 def test_only_what_differs_is_kept_of_values() -> None:
     entries, ids = numbered(100)
     layout = laid_out(entries, ids)
-    assert len(layout.columns) == 4
+    assert layout.column_count == 4
     assert layout.length == len(entries[0])
 
 
@@ -81,6 +84,20 @@ def test_entries_that_differ_elsewhere_get_another_layout() -> None:
     ids = [FIRST + make_id(n, 0) for n in range(100)]
     others = entries_of(ids, [b"x%03d" % n for n in range(100)], [b"g"])
     assert laid_out(others, ids, layout) is not layout
+
+
+def test_digits_may_change_in_many_places() -> None:
+    for ms in (1_699_999_999_950, 1_700_000_009_999, 1_700_000_019_901):
+        entries, ids = numbered(100, make_id(ms, 0))
+        assert laid_out(entries, ids).column_count == 4
+
+
+def test_ids_of_several_kinds_have_layouts_of_their_own() -> None:
+    entries, ids = numbered(100)
+    layout = laid_out(entries, ids)
+    of_one_ms = [FIRST + n for n in range(1000, 1100)]
+    others = entries_of(of_one_ms, [b"%04d" % n for n in range(100)], [b"f"])
+    assert laid_out(others, of_one_ms, layout).step != layout.step
 
 
 def test_a_layout_is_not_worth_it_for_few_entries() -> None:

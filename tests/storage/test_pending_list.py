@@ -52,6 +52,19 @@ def test_runs_are_kept_in_the_order_of_their_ids(alice: Consumer, bob: Consumer)
     assert 25 not in bob.pending
 
 
+def test_a_run_that_comes_again_is_added_as_a_whole(alice: Consumer, bob: Consumer) -> None:
+    """A group that was set back: what is delivered lies below what is, or was, pending."""
+    count = 5 * BLOCK_ENTRIES
+    pending = delivered((alice, list(range(count))), (bob, [3 * count]))
+    assert pending.remove_all(list(range(count))) == count
+    for start in range(0, count, 100):
+        pending.extend(list(range(start, start + 100)), alice, 7, are_strays=True)
+    pending.extend(list(range(2 * count, 4 * count, 1000)), bob, 7, are_strays=True)
+    assert list(alice.pending) == list(range(-(-count // 100) * 100))
+    assert list(bob.pending) == sorted({3 * count, *range(2 * count, 4 * count, 1000)})
+    assert max(len(block.ids) for block in pending._blocks) <= 2 * BLOCK_ENTRIES
+
+
 def test_a_run_is_removed_across_blocks(alice: Consumer, bob: Consumer) -> None:
     count = 3 * BLOCK_ENTRIES
     pending = delivered((alice, list(range(count))), (bob, [count]))

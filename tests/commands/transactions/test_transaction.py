@@ -196,3 +196,17 @@ def test_a_client_that_leaves_takes_its_queue_with_it(server: InProcessServer) -
     client.pipeline(("MULTI",), ("SET", "k", "v"))
     client.disconnect()
     assert server.connect().execute("GET", "k") == b"$-1\r\n"
+
+
+def test_a_transaction_whose_replies_pass_the_output_buffer_limit_runs_and_is_not_answered() -> (
+    None
+):
+    server = InProcessServer(client_output_buffer_limit="normal 1mb 0 0")
+    client, other = server.connect(), server.connect()
+    client.execute("SET", "k", "x" * 100_000)
+    reply = client.pipeline(("MULTI",), *[("GET", "k")] * 10, ("EXEC",))
+    assert reply.count(b"x") == 10 * 100_000
+    reply = client.pipeline(("MULTI",), *[("GET", "k")] * 11, ("SET", "n", "1"), ("EXEC",))
+    assert client.closed and b"x" not in reply
+    assert other.execute("GET", "n") == b"$1\r\n1\r\n"
+    assert server.instance.stats.client_output_buffer_limit_disconnections == 1

@@ -6,7 +6,6 @@ import errno
 import gc
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -25,8 +24,8 @@ from server.persistence.files import OsFiles
 
 
 @pytest.fixture
-def children() -> Iterator[ForkedChildren]:
-    yield ForkedChildren(OsFiles())
+def children() -> ForkedChildren:
+    return ForkedChildren(OsFiles())
 
 
 def ending_of(children: ForkedChildren, task: Task) -> Ending:

@@ -1,0 +1,38 @@
+"""How much output a client may leave waiting: client-output-buffer-limit.
+
+The server looks at what waits in a connection's buffer (server/connection.py). Replies that are
+still being collected are counted here, so that a batch or a transaction ends where it has made too
+much. As in Redis, what an EXEC has begun it does to the end; only its replies are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commands.pubsub.registry import is_subscribed
+
+if TYPE_CHECKING:
+    from commands.client import Client
+    from commands.directive_kinds import OutputLimit
+
+
+def output_limit(client: Client) -> OutputLimit:
+    """The limits of the client's class."""
+    limits = client.instance.config.client_output_buffer_limit
+    return limits["pubsub" if is_subscribed(client) else "normal"]
+
+
+def output_room_bytes(client: Client) -> int | None:
+    """How much more may wait, beside what is in `client.output`; None for any number of bytes."""
+    hard_bytes = output_limit(client).hard_bytes
+    if not hard_bytes:
+        return None
+    return hard_bytes - client.instance.host.unsent_bytes(client)
+
+
+def drop_for_output(client: Client) -> None:
+    """Close the connection of a client that leaves too much waiting, at once."""
+    instance = client.instance
+    instance.stats.client_output_buffer_limit_disconnections += 1
+    instance.host.log("warning", f"output buffer limit: closing {client.address!r}")
+    instance.host.close(client)
