@@ -160,6 +160,9 @@ class RequestReader:
 
     def take_single(self, data: bytes) -> list[bytes] | None:
         """The request that these bytes are; None if they are to be fed, or taken as a run."""
+        head = self._head
+        if head is not None and self._may_be_run(head, data):
+            return None
         if (
             len(data) > _SINGLE_BYTES
             or self._count
@@ -170,6 +173,11 @@ class RequestReader:
         ):
             return None
         return _split_single(data)
+
+    @staticmethod
+    def _may_be_run(head: Head, data: bytes) -> bool:
+        """Whether these bytes look like the run that came before them."""
+        return len(data) > len(head.data) * MIN_REQUESTS and data.startswith(head.data)
 
     def take_run(self, data: bytes) -> tuple[RequestRun | None, bytes]:
         """A run of requests at the start of these bytes, and what is still to be fed.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, repeat
 
 import hiredis
@@ -104,9 +104,14 @@ class Shape:
         return b"".join([_HEADER, b"%b", b"*%d\r\n" % (2 * len(self.names)), *slots])
 
     @cached_property
-    def empty_node_bytes(self) -> int:
-        """The size of an empty listpack whose first entry has these names, at most."""
+    def most_empty_node_bytes(self) -> int:
+        """The size of a listpack for such names without its entries, at most."""
         return header_bytes(sys.maxsize, sys.maxsize, self.names)
+
+    def empty_node_bytes(self, live: int, deleted: int) -> int:
+        """The same for a node with so many entries."""
+        counts = integer_bytes(live) + integer_bytes(deleted) - 2 * integer_bytes(sys.maxsize)
+        return self.most_empty_node_bytes + counts
 
     @cached_property
     def surplus_bytes(self) -> int:
@@ -154,6 +159,13 @@ class Shape:
         return _fill(self.template.replace(b"%b", b"$%d\r\n%b\r\n", 1), [], [id_texts, *values])
 
 
+@lru_cache(maxsize=256)
+def _shared_part(fields: tuple[bytes, ...]) -> bytes:
+    """What entries have in common behind their IDs, if all but their last value is the same."""
+    bulks = [b"$%d\r\n%b\r\n" % (len(word), word) for word in fields]
+    return b"".join([b"*%d\r\n" % (len(fields) + 1), *bulks])
+
+
 def encode_additions(key: bytes, id_bulks: Sequence[bytes], entries: Sequence[bytes]) -> bytes:
     """The requests `XADD key id field value ...` that add these entries, all of the same names."""
     position = len(_HEADER) + len(id_bulks[0])
@@ -187,8 +199,7 @@ def encode_alike(
     first name to the last one. `last_bulks`: the last values, as bulk strings without the CRLF
     behind them.
     """
-    bulks = [b"$%d\r\n%b\r\n" % (len(word), word) for word in fields]
-    shared = b"".join([b"*%d\r\n" % (len(fields) + 1), *bulks])
+    shared = _shared_part(tuple(fields))
     entries: list[bytes] = []
     id_bulks: list[bytes] = []
     for head, texts in id_texts(first_id, len(last_bulks)):

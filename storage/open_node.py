@@ -14,7 +14,7 @@ from itertools import accumulate
 from storage.allocation import allocated_bytes
 from storage.entry import Shape, decode_payload
 from storage.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.listpack_size import entries_bytes, header_bytes
+from storage.listpack_size import entries_bytes
 
 # Redis's largest node, whatever the configuration says (reference 1.4).
 MAX_NODE_BYTES = 1 << 30
@@ -58,7 +58,7 @@ class OpenNode:
         # the whole node.
         self.entries_bytes = 0
         self._uncounted = 0
-        self._bound_bytes = shape.empty_node_bytes
+        self._bound_bytes = shape.most_empty_node_bytes
         # By how much at least an entry is longer here than there: by its framing and its names,
         # and by the text of its ID, for which Redis stores differences to the key. That of the
         # milliseconds takes 6 bytes below NEAR_MS; that of the sequence number at most 2 bytes
@@ -113,6 +113,11 @@ class OpenNode:
             return False
         self.ids.append(entry_id)
         self.entries.append(entry)
+        if near_limit:  # all before it are counted
+            added = entries_bytes(self.key, self.shape.names, [entry_id], [fields])
+            self.entries_bytes += added
+            self._bound_bytes += added
+            return True
         self._uncounted += 1
         if shape is self.shape and size < LONG_ENTRY_BYTES:
             size -= self._surplus_bytes
@@ -180,12 +185,12 @@ class OpenNode:
             all_fields = decode_payload(payload, self._uncounted)
             self.entries_bytes += entries_bytes(self.key, names, ids, all_fields)
             self._uncounted = 0
-        self._bound_bytes = self.entries_bytes + self.shape.empty_node_bytes
+        self._bound_bytes = self.entries_bytes + self.shape.most_empty_node_bytes
 
     def listpack_bytes(self) -> int:
         """The size of the node in Redis."""
         self.count_bytes()
-        return self.entries_bytes + header_bytes(len(self.ids), self.deleted, self.shape.names)
+        return self.entries_bytes + self.shape.empty_node_bytes(len(self.ids), self.deleted)
 
     # -- reading -------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from storage.allocation import allocated_bytes
 from storage.entry import ID_BULK_HEADERS, Shape, decode_fields, encode_entry
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.frozen_node import FrozenNode
-from storage.group import UNKNOWN, Group
+from storage.group import Group
 from storage.idempotence import Idempotence
 from storage.node import Node, freeze
 from storage.node_list import AnyNode, NodeList
@@ -477,70 +477,6 @@ class Stream:
     def drop_references(self, entry_id: EntryID) -> int:
         """Make an entry pending in no group (DELREF); how many groups it was pending in."""
         return sum(group.drop(entry_id) for group in self.groups.values())
-
-    # -- groups --------------------------------------------------------------------------------
-
-    def advance_group(self, group: Group, ids: list[EntryID]) -> None:
-        """Move `group` past the entries `ids`, which it is given now (reference 1.12).
-
-        `ids` ascend and are above the group's last ID. They count one by one as long as the
-        group knows where it stands, and from where it can know again.
-        """
-        for position, entry_id in enumerate(ids):
-            if (
-                group.entries_read != UNKNOWN
-                and group.last_delivered_id >= self.first_id
-                and not self.has_tombstone_after(group.last_delivered_id)
-            ):
-                # From here on the same holds for each ID that follows.
-                group.entries_read += len(ids) - position
-                group.last_delivered_id = ids[-1]
-                return
-            if self.entries_added:
-                group.entries_read = self.estimate_entries_read(entry_id)
-            group.last_delivered_id = entry_id
-            if group.entries_read == UNKNOWN:
-                # And so it is at each that follows, up to the last one of the stream.
-                if self.entries_added:
-                    group.entries_read = self.estimate_entries_read(ids[-1])
-                group.last_delivered_id = ids[-1]
-                return
-
-    def has_tombstone_after(self, entry_id: EntryID) -> bool:
-        """Whether an entry with this ID or a greater one may have been deleted."""
-        return self.length > 0 and self.max_deleted_id != MIN_ID and entry_id <= self.max_deleted_id
-
-    def estimate_entries_read(self, entry_id: EntryID) -> int:
-        """How many entries were ever added up to `entry_id`; UNKNOWN (-1) if that is not known."""
-        if not self.entries_added:
-            return 0
-        if not self.length and entry_id <= self.last_id:
-            return self.entries_added
-        if entry_id != MIN_ID and entry_id < self.max_deleted_id:
-            return UNKNOWN
-        if entry_id == self.last_id:
-            return self.entries_added
-        if entry_id > self.last_id:
-            return UNKNOWN
-        first_id = self.first_id
-        if self.max_deleted_id == MIN_ID or self.max_deleted_id < first_id:
-            if entry_id < first_id:
-                return self.entries_added - self.length
-            if entry_id == first_id:
-                return self.entries_added - self.length + 1
-        return UNKNOWN
-
-    def lag(self, group: Group) -> int | None:
-        """How many entries `group` was not given yet; None if that is not known."""
-        if not self.entries_added or not self.length:
-            return 0
-        last_id = group.last_delivered_id
-        if last_id < self.first_id and self.max_deleted_id < self.first_id:
-            return self.length
-        read = group.entries_read
-        if read == UNKNOWN or self.has_tombstone_after(last_id):
-            read = self.estimate_entries_read(last_id)
-        return None if read == UNKNOWN else self.entries_added - read
 
     # -- the whole -----------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from protocol.errors import ReplyError
 from storage.entry_id import MAX_ID, MIN_ID
 from storage.group import NEVER, UNKNOWN, Consumer, Group, PendingEntry
 from storage.idempotence import Idempotence
+from storage.lag import lag as lag_of
 from storage.stream import Stream
 
 T = TypeVar("T")
@@ -171,7 +172,7 @@ def _full_group(stream: Stream, group: Group, count: int, resp: int) -> bytes:
         name=replies.bulk(group.name),
         last_delivered_id=id_bulk(group.last_delivered_id),
         entries_read=_entries_read(group, resp),
-        lag=_number_or_nil(stream.lag(group), resp),
+        lag=_number_or_nil(lag_of(stream, group), resp),
         pel_count=replies.integer(len(group.pending)),
         nacked_count=replies.integer(group.nacked_count),
         pending=replies.array(pending),
@@ -225,7 +226,7 @@ def xinfo_groups(client: Client, argv: Argv) -> bytes:
             pending=replies.integer(len(group.pending)),
             last_delivered_id=id_bulk(group.last_delivered_id),
             entries_read=_entries_read(group, resp),
-            lag=_number_or_nil(stream.lag(group), resp),
+            lag=_number_or_nil(lag_of(stream, group), resp),
         )
         for group in _by_name(stream.groups)
     ]

@@ -38,6 +38,7 @@ from commands.streams.reply_caps import NoCaps, caps_of
 from protocol import errors
 from storage.entry_id import MAX_ID, EntryID
 from storage.group import Consumer, Group, PendingEntry
+from storage.lag import advance_group
 from storage.stream import Stream
 
 # `>`. Nothing lies behind the last possible ID, and Redis, too, takes that ID for `>`.
@@ -172,7 +173,7 @@ class GroupRead:
     ) -> None:
         """Note that the consumer is given the next entries of the stream, and propagate it."""
         request = self._request
-        stream.advance_group(group, ids)
+        advance_group(stream, group, ids)
         group_changed(client, key)
         if not request.noack:
             now_ms = client.instance.now_ms

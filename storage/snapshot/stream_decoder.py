@@ -23,6 +23,7 @@ from operator import lt
 from storage.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
 from storage.group import NEVER, UNKNOWN, Group
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
+from storage.lag import estimate_entries_read
 from storage.packed_node import DamagedNode, PackedNode
 from storage.snapshot.encoding import Allowance, CorruptSnapshot, Cursor
 from storage.snapshot.stream_encoder import (
@@ -185,7 +186,7 @@ def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> None:
 
 def _read_entries_read(cursor: Cursor, stream: Stream, group: Group, stream_type: int) -> int:
     if stream_type < TYPE_COUNTERS:
-        return stream.estimate_entries_read(group.last_delivered_id)
+        return estimate_entries_read(stream, group.last_delivered_id)
     start = cursor.position
     number = cursor.length()
     if number == UNKNOWN_CODE:
