@@ -73,6 +73,8 @@ _DOLLAR = ord("$")
 _SINGLE_BYTES = 4096
 # Requests of a run may be so long that these bytes hold just enough of them.
 _RUN_SAMPLE_BYTES = 2 * MIN_REQUESTS * MAX_WORD_BYTES
+# A client whose requests are no run will hardly begin one with the next batch.
+_RUN_PATIENCE = 15
 # hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch
 # the reader is replaced, so that ten thousand idle connections do not hold a buffer each.
 _KEPT_BUFFER_BYTES = 4096
@@ -103,6 +105,7 @@ class RequestReader:
         "_head",
         "_held",
         "_hiredis",
+        "_patience",
         "_taken_bytes",
         "authenticated",
         "error",
@@ -127,6 +130,7 @@ class RequestReader:
         self._bulk_bytes = -1
         self._hiredis = _new_hiredis_reader()
         self._head: Head | None = None  # of the last run
+        self._patience = 0  # so many batches are not searched for another one
 
     @property
     def buffered_bytes(self) -> int:
@@ -195,9 +199,12 @@ class RequestReader:
             return None, data
         head = self._head
         if head is None or not data.startswith(head.data):
-            if data.count(b"\r\n*", 0, _RUN_SAMPLE_BYTES) < MIN_REQUESTS:
+            if self._patience or data.count(b"\r\n*", 0, _RUN_SAMPLE_BYTES) < MIN_REQUESTS:
+                self._patience = max(0, self._patience - 1)
                 return None, data
             head = self._head = Head.of(data)
+            if head is None:
+                self._patience = _RUN_PATIENCE
         found = cut_run(data, head) if head is not None else None
         return found if found is not None else (None, data)
 

@@ -97,6 +97,17 @@ def test_a_run_is_not_taken_where_it_could_pass_a_limit() -> None:
     assert broken.take_run(requests) == (None, requests)
 
 
+def test_who_sends_no_runs_is_not_searched_for_one_each_time() -> None:
+    reader = RequestReader(Limits())
+    unlike = b"".join(encode_command(["SET", f"k{number}", "v"]) for number in range(9))
+    alike = batch([b"SET", b"k"], [b"v"] * 9)
+    assert reader.take_run(unlike)[0] is None
+    found = [reader.take_run(alike)[0] is not None for _ in range(30)]
+    assert not found[0]
+    assert found[-1]
+    assert found == sorted(found)
+
+
 def test_long_values_and_short_runs_are_no_runs() -> None:
     assert taken(batch([b"SET", b"k"], [b"x" * 5000] * 9)) is None
     assert taken(batch([b"SET", b"k"], [b"v"] * MIN_REQUESTS)) is None
