@@ -85,7 +85,7 @@ ABSENT: dict[str, dict[str, str]] = {
         "io-threads": "1",
         "io-threads-do-reads": "no",
     },
-    "freeing of memory in the background": {
+    "a choice of how memory is freed": {
         "lazyfree-lazy-eviction": "no",
         "lazyfree-lazy-expire": "no",
         "lazyfree-lazy-server-del": "no",

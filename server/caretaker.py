@@ -5,6 +5,11 @@ the next one follows as soon as the loop has polled again; else the clients have
 themselves for a while, so that chores take a fifth of a busy server's time at most. While a child
 saves, they take a fortieth: what is written to is copied then.
 
+`tick` is for what needs no chore. Entries that were opened for readers, and that nobody has read
+for half a minute to one and a half, are let go. And when the loop has had hardly anything to do
+for a while, memory that has become free is given back to the system: that cannot be done in steps,
+and takes some milliseconds. While a child saves, neither happens.
+
 The loop and the clock are handed in. Whoever knows that there may be something new calls `look`,
 the end of each cycle for one.
 """
@@ -15,11 +20,18 @@ from collections.abc import Callable
 from time import perf_counter_ns
 
 from commands.instance import Instance
+from server.allocator import FreeMemory
+from storage.opened import OPENED
 
 TURN_US = 500
 # How long the loop is left to the clients after a turn.
 BUSY_PAUSE_MS = 2
 SAVING_PAUSE_MS = 20
+# When the loop is quiet: no more than so many cycles from one tick to the next, for so long.
+QUIET_CYCLES = 10
+QUIET_MS = 300
+# How long it takes to look at all that was opened for readers.
+OPENED_ROUND_MS = 30_000
 
 Run = Callable[[], None]
 
@@ -32,21 +44,38 @@ class Caretaker:
         instance: Instance,
         call_soon: Callable[[Run], object],
         call_later: Callable[[float, Run], object],
+        free_memory: FreeMemory,
         clock_us: Callable[[], int] = lambda: perf_counter_ns() // 1000,
     ) -> None:
         """`call_soon` and `call_later` (seconds) are the loop's."""
         self._instance = instance
         self._call_soon = call_soon
         self._call_later = call_later
+        self._free_memory = free_memory
         self._clock_us = clock_us
         self._is_scheduled = False
         self._is_stopped = False
         self._seen_cycles = 0  # of the loop, at the last turn
+        self._ticked_cycles = 0  # of the loop, at the last tick
+        self._ticked_us = self._quiet_since_us = clock_us()
 
     def look(self) -> None:
         """Have the chores done, if there are any."""
         if self._instance.chores and not self._is_scheduled and not self._is_stopped:
             self._schedule()
+
+    def tick(self) -> None:
+        """Some times a second: see the module."""
+        now_us, cycles = self._clock_us(), self._instance.stats.cycles
+        elapsed_us, self._ticked_us = now_us - self._ticked_us, now_us
+        new_cycles, self._ticked_cycles = cycles - self._ticked_cycles, cycles
+        if new_cycles > QUIET_CYCLES or self._child_lives:
+            self._quiet_since_us = now_us
+        if not self._child_lives:
+            OPENED.age(elapsed_us / 1000 / OPENED_ROUND_MS)
+        if now_us - self._quiet_since_us >= QUIET_MS * 1000:
+            self._quiet_since_us = now_us
+            self._free_memory.give_back_if_notable()
 
     def stop(self) -> None:
         """The server has ended: no chore runs any more."""

@@ -76,7 +76,12 @@ class Service:
         self.long_replies = LongReplies(self.dispatcher, self.cycle, loop.call_soon, clock.now_ms)
         self.dispatcher.long_replies = self.long_replies
         self.cycle.after.append(self._arm_timer)
-        self.caretaker = Caretaker(self.instance, loop.call_soon, loop.call_later)
+        self.caretaker = Caretaker(
+            self.instance,
+            loop.call_soon,
+            loop.call_later,
+            allocator.FreeMemory(resident_bytes),
+        )
         self.cycle.after.append(self.caretaker.look)
         self.listeners: list[tuple[str, str, int]] = []
         self._servers: dict[tuple[str, int], asyncio.Server] = {}  # by (address, port)
@@ -305,6 +310,7 @@ class Service:
         if not instance.persistence.loading:
             expire_keys(instance, EXPIRE_LIMIT)
             forget_idempotent_ids(instance, FORGET_LIMIT)
+            self.caretaker.tick()
         self.persistence.tick()
         close_idle_clients(instance)
         self.dispatcher.end_pause_when_over()

@@ -140,7 +140,8 @@ class DeliveryOrder:
         """Note that owned strays (at least one) have `delivery_ms` from now on."""
         self._listed += len(ids)
         if delivery_ms < self._last_ms:
-            self._insert(delivery_ms, ids)
+            for start in range(0, len(ids), PART_IDS):
+                self._insert(delivery_ms, ids[start : start + PART_IDS])
         elif len(ids) <= self._room:
             if delivery_ms > self._last_ms:
                 self._last.append(~delivery_ms)

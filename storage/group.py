@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from storage.delivery_order import DeliveryOrder
 from storage.entry_id import EntryID
 from storage.ordered_index import OrderedIndex
-from storage.pending_list import Block, OwnPending, PendingEntry, PendingList
+from storage.pending_block import Block, PendingEntry
+from storage.pending_list import OwnPending, PendingList
 from storage.waste import BLOCK_ITEMS, Waste
 
 __all__ = [
@@ -145,7 +146,10 @@ class Group:
         if self._order.released_count:
             for entry_id in ids:
                 self._order.recall(entry_id)
-        acknowledged = self.pending.remove_all(ids)
+        if len(ids) == 1:
+            acknowledged = int(self.pending.remove(ids[0]))
+        else:
+            acknowledged = self.pending.remove_all(ids)
         self._order.tidy(acknowledged)
         return acknowledged
 
@@ -187,6 +191,31 @@ class Group:
         self.pending.update(entry, becomes_stray=is_moved)
         if is_moved:
             self._order.add(delivery_ms, [entry.entry_id])
+
+    def claim_all(
+        self, entries: list[PendingEntry], consumer: Consumer, delivery_ms: int, *, deliveries: int
+    ) -> None:
+        """Hand different pending entries over as `claim` does, each delivered so much more often.
+
+        Quickest for entries that are pending one behind the other.
+        """
+        moved: list[EntryID] = []
+        counts: list[int] = []
+        for entry in entries:
+            count = min(entry.delivery_count + deliveries, MAX_DELIVERIES)
+            if entry.consumer is None:
+                self._order.recall(entry.entry_id)
+            elif entry.delivery_ms == delivery_ms:  # it keeps its place in the order
+                self.claim(entry, consumer, delivery_ms, count)
+                continue
+            entry.consumer = consumer
+            entry.delivery_ms = delivery_ms
+            entry.delivery_count = count
+            moved.append(entry.entry_id)
+            counts.append(count)
+        if moved:
+            self.pending.hand_over(moved, consumer, delivery_ms, counts)
+            self._order.add(delivery_ms, moved)
 
     def assign(self, entry: PendingEntry, consumer: Consumer) -> None:
         """Hand a pending entry over to `consumer`; its time and count stay."""

@@ -40,7 +40,7 @@ _live_of = attrgetter("live")
 class NodeList:
     """Nodes in ascending order of their keys."""
 
-    __slots__ = ("_head", "_keys", "_lender", "_lent", "_nodes")
+    __slots__ = ("_head", "_keys", "_lender", "_lent", "_needs_lender", "_nodes")
 
     def __init__(self) -> None:
         self._keys: list[EntryID] = []
@@ -48,6 +48,7 @@ class NodeList:
         self._head = 0  # the index of the first node that counts
         self._lent = 0  # how many readers need the nodes to stay as they are
         self._lender: NodeList | None = None  # whose nodes these were at the beginning
+        self._needs_lender = False  # the nodes here may still be the lender's
 
     def __len__(self) -> int:
         return len(self._nodes) - self._head
@@ -119,7 +120,9 @@ class NodeList:
         """A node that was in the list, unpacked; it is kept unpacked if it is still there."""
         index = self._index(node.key)
         if index >= self._head and self._nodes[index] is node:
-            return self._opened(index)
+            opened = self._opened(index)
+            # It may have become the last one meanwhile, which may be appended to.
+            return opened.copy() if index == len(self._nodes) - 1 else opened
         return node.unpack()
 
     # -- nodes that stay as they are -------------------------------------------------------------
@@ -142,10 +145,17 @@ class NodeList:
     def give_back(self) -> None:
         """A reader needs the nodes no more."""
         self._lent -= 1
+        self._settle()
+
+    def _settle(self) -> None:
+        """Give back what was borrowed, once neither this list nor a reader of it needs it."""
+        if self._lender is not None and not self._needs_lender and not self._lent:
+            lender, self._lender = self._lender, None
+            lender.give_back()
 
     def own(self, node: Node) -> Node:
         """A node to take entries from: itself, or a copy in its place while somebody reads it."""
-        if self._lent:
+        if self._lent or self._needs_lender:
             node = node.copy()
             self.replace(node)
         return node
@@ -155,8 +165,8 @@ class NodeList:
         twin = NodeList()
         twin._keys = self.keys()
         twin._nodes = self.lend(MIN_ID, MAX_ID)
-        twin._lent = 1
         twin._lender = self
+        twin._needs_lender = True
         return twin
 
     def _lowest(self, entry_id: EntryID) -> int:
@@ -226,9 +236,8 @@ class NodeList:
     def take_all(self) -> list[AnyNode]:
         """Remove all nodes; which they were."""
         nodes, self._nodes, self._keys, self._head = self._nodes, [], [], 0
-        if self._lender is not None:
-            self._lender.give_back()
-            self._lender = None
+        self._needs_lender = False
+        self._settle()
         return nodes
 
     def remove(self, node: Node) -> None:

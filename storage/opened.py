@@ -8,6 +8,8 @@ again by the end of that, or is opened for the second time, goes into the longer
 it as long as it is read between two rounds. So somebody who reads a whole stream once does not
 drive out what others read.
 
+Whoever runs the server has the cache age: what nobody reads for some time goes.
+
 A node that has gone may keep its place until its turn comes: the bound holds all the same.
 """
 
@@ -35,6 +37,9 @@ class _Queue:
         self.max_bytes = max_bytes
         self.used_bytes = 0
         self._nodes: deque[Opened] = deque()
+        # A round of aging: as many nodes as there are when it begins.
+        self._round_nodes = self._round_left = 0
+        self._owed_nodes = 0.0
 
     def append(self, node: Opened) -> None:
         assert node.opened is not None
@@ -47,6 +52,16 @@ class _Queue:
         assert node.opened is not None
         self.used_bytes -= len(node.opened)
         return node
+
+    def begin_aging(self, share: float) -> int:
+        """How many nodes come to their turn with this share of a round."""
+        if not self._round_left:
+            self._round_nodes = self._round_left = len(self._nodes)
+        self._owed_nodes += self._round_nodes * share
+        nodes = min(int(self._owed_nodes), self._round_left)
+        self._owed_nodes -= nodes
+        self._round_left -= nodes
+        return min(nodes, len(self._nodes))
 
     @property
     def is_full(self) -> bool:
@@ -77,11 +92,25 @@ class OpenedNodes:
         queue.append(node)
         for queue in (self._new, self._proven):
             while queue.is_full:
-                passed = queue.pop()
-                if passed.was_read:
-                    self._proven.append(passed)
-                else:
-                    _close(passed)
+                self._pass(queue)
+
+    def age(self, share: float) -> None:
+        """Look at this share of the nodes, the oldest ones, and let go of what was not read.
+
+        A node stays that was read since it came into its queue, and begins anew in the longer one.
+        So what nobody reads any more is gone after three rounds, each of shares that make 1.
+        """
+        for queue in (self._proven, self._new):
+            for _ in range(queue.begin_aging(share)):
+                self._pass(queue)
+
+    def _pass(self, queue: _Queue) -> None:
+        """The oldest node's turn has come."""
+        node = queue.pop()
+        if node.was_read:
+            self._proven.append(node)
+        else:
+            _close(node)
 
     def clear(self) -> None:
         """Let go of everything."""

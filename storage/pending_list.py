@@ -24,194 +24,26 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import compress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from storage.entry_id import EntryID
+from storage.pending_block import (
+    BLOCK_ENTRIES,
+    Block,
+    Columns,
+    PendingEntry,
+    Row,
+    packed_counts,
+)
 
 if TYPE_CHECKING:
     from storage.group import Consumer
 
-# What fits into 4 KiB of pointers: moving the rest of a column then takes less than to look for
-# the place.
-BLOCK_ENTRIES = 512
-
 # A block with so few entries is merged with a neighbour if there is room.
 SPARSE_ENTRIES = BLOCK_ENTRIES // 8
 
-# The greatest count for which a byte is enough.
-MAX_SMALL_COUNT = 255
-
 # As many rows are copied at once: more than most ask for, and done in a few microseconds.
 ROWS_AT_ONCE = 100
-
-# What an int of 128 bits takes.
-ID_BYTES = 48
-
-
-# ID, consumer, delivery time and count of an entry.
-Row: TypeAlias = "tuple[EntryID, Consumer | None, int, int]"
-# The same of many entries, column by column.
-Columns: TypeAlias = (
-    "tuple[list[EntryID], list[Consumer | None], array[int], bytearray | array[int]]"
-)
-
-
-@dataclass(slots=True)
-class PendingEntry:
-    """An entry that was given to a consumer and is not acknowledged, as it is when asked for.
-
-    `consumer` is None once it was released, and `delivery_ms` is 0 then. To change it here changes
-    nothing in the list.
-    """
-
-    entry_id: EntryID
-    consumer: Consumer | None
-    delivery_ms: int
-    delivery_count: int
-
-
-class Block:
-    """The columns of the entries in one range of IDs."""
-
-    __slots__ = ("counts", "ids", "is_lent", "owners", "shares", "start", "strays", "times_ms")
-
-    def __init__(self, start: EntryID) -> None:
-        self.start = start  # the range begins here, and ends where the next block's begins
-        self.ids: list[EntryID] = []
-        self.owners: list[Consumer | None] = []
-        self.times_ms: array[int] = array("q")
-        # How often each was delivered: bytes, until a count is too great for one.
-        self.counts: bytearray | array[int] = bytearray()
-        self.strays = bytearray()  # 1: its place in the order of deliveries is not that of its ID
-        # How many of the entries a consumer has. A consumer may stay with none.
-        self.shares: dict[Consumer, int] = {}
-        self.is_lent = False  # somebody may read the columns as they are: see `lend`
-
-    def lend(self) -> Columns:
-        """IDs, owners, times and counts as they are now, and stay: what changes is a copy."""
-        self.is_lent = True
-        return self.ids, self.owners, self.times_ms, self.counts
-
-    def own(self) -> None:
-        """To be called before a column is changed in place."""
-        if self.is_lent:
-            self.is_lent = False
-            self.ids = self.ids.copy()
-            self.owners = self.owners.copy()
-            self.times_ms = self.times_ms[:]
-            self.counts = self.counts[:]
-
-    def entry(self, place: int) -> PendingEntry:
-        """The entry at a place in the columns."""
-        return PendingEntry(
-            self.ids[place], self.owners[place], self.times_ms[place], self.counts[place]
-        )
-
-    def rows(self, start: int, end: int) -> list[Row]:
-        """The entries from one place up to another."""
-        return list(
-            zip(
-                self.ids[start:end],
-                self.owners[start:end],
-                self.times_ms[start:end],
-                self.counts[start:end],
-                strict=True,
-            )
-        )
-
-    def put(
-        self,
-        place: int,
-        ids: list[EntryID],
-        owner: Consumer,
-        delivery_ms: int,
-        *,
-        are_strays: bool,
-    ) -> None:
-        """Add entries, each delivered once, that belong side by side at a place."""
-        number = len(ids)
-        self.ids[place:place] = ids
-        self.owners[place:place] = [owner] * number
-        self.times_ms[place:place] = array("q", (delivery_ms,)) * number
-        if isinstance(self.counts, bytearray):
-            self.counts[place:place] = b"\1" * number
-        else:
-            self.counts[place:place] = array("q", (1,)) * number
-        self.strays[place:place] = b"\1" * number if are_strays else bytes(number)
-
-    def insert(self, place: int, entry: PendingEntry, *, is_stray: bool) -> None:
-        """Add one entry at its place."""
-        self.own()
-        self._make_room(entry.delivery_count)
-        self.ids.insert(place, entry.entry_id)
-        self.owners.insert(place, entry.consumer)
-        self.times_ms.insert(place, entry.delivery_ms)
-        self.counts.insert(place, entry.delivery_count)
-        self.strays.insert(place, is_stray)
-
-    def set_delivery(self, place: int, delivery_ms: int, delivery_count: int) -> None:
-        """Change when and how often an entry was delivered."""
-        self.own()
-        self._make_room(delivery_count)
-        self.times_ms[place] = delivery_ms
-        self.counts[place] = delivery_count
-
-    def _make_room(self, count: int) -> None:
-        if count > MAX_SMALL_COUNT and isinstance(self.counts, bytearray):
-            self.counts = array("q", list(self.counts))
-
-    def cut(self, start: int, end: int) -> None:
-        """Remove the entries from one place up to another."""
-        self.own()
-        del self.ids[start:end]
-        del self.owners[start:end]
-        del self.times_ms[start:end]
-        del self.counts[start:end]
-        del self.strays[start:end]
-
-    def keep(self, is_kept: list[bool]) -> None:
-        """Remove the entries for which False is given."""
-        self.ids = list(compress(self.ids, is_kept))
-        self.owners = list(compress(self.owners, is_kept))
-        self.times_ms = array("q", compress(self.times_ms, is_kept))
-        self.counts = _counts(list(compress(self.counts, is_kept)))
-        self.strays = bytearray(compress(self.strays, is_kept))
-
-    def take(self, other: Block, start: int) -> None:
-        """Move another block's entries from a place on behind those of this one."""
-        self.own()
-        self.ids += other.ids[start:]
-        self.owners += other.owners[start:]
-        self.times_ms += other.times_ms[start:]
-        self.counts = _counts([*self.counts, *other.counts[start:]])
-        self.strays += other.strays[start:]
-        other.cut(start, len(other.ids))
-
-    def copy(self, twins: dict[Consumer | None, Consumer | None]) -> Block:
-        """The same entries, with other consumers in the places of these."""
-        twin = Block(self.start)
-        twin.ids = self.ids.copy()
-        twin.owners = [twins[owner] for owner in self.owners]
-        twin.times_ms = self.times_ms[:]
-        twin.counts = self.counts[:]
-        twin.strays = self.strays[:]
-        return twin
-
-    def memory_bytes(self) -> int:
-        """What the columns take, IDs included."""
-        columns = (
-            self.ids, self.owners, self.times_ms, self.counts, self.strays, self.shares,
-        )  # fmt: skip
-        return sys.getsizeof(self) + ID_BYTES * len(self.ids) + sum(map(sys.getsizeof, columns))
-
-
-def _counts(numbers: list[int]) -> bytearray | array[int]:
-    """A column of counts, as narrow as they allow."""
-    if max(numbers, default=0) > MAX_SMALL_COUNT:
-        return array("q", numbers)
-    return bytearray(numbers)
 
 
 class PendingList:
@@ -283,6 +115,13 @@ class PendingList:
 
         Quickest above all others.
         """
+        tail = self._blocks[-1]
+        # What readers with COUNT 1 come to, nearly always. Behind its last ID is in its range.
+        if len(ids) == 1 and 0 < len(tail.ids) < BLOCK_ENTRIES and tail.ids[-1] < ids[0]:
+            tail.append(ids[0], owner, delivery_ms, is_stray=are_strays)
+            self._share(tail, owner, 1)
+            self._length += 1
+            return
         rest = ids
         while rest:
             index = self._index(rest[0])
@@ -336,16 +175,40 @@ class PendingList:
         if becomes_stray:
             block.strays[place] = 1
 
+    def hand_over(
+        self, ids: list[EntryID], owner: Consumer, delivery_ms: int, delivery_counts: list[int]
+    ) -> None:
+        """Give entries that are pending to an owner, as delivered at one time; all become strays.
+
+        Any order will do. Quickest for IDs that are pending one behind the other.
+        """
+        for index, place, done, length in self._runs(ids):
+            assert length, "not pending"
+            block = self._blocks[index]
+            end = place + length
+            owners = block.owners[place:end]
+            self._share(block, owner, length)
+            self._unshare_each(block, owners)
+            counts = delivery_counts[done : done + length]
+            block.hand_over(place, end, owner, delivery_ms, counts)
+
     # -- removing ------------------------------------------------------------------------------
 
     def remove(self, entry_id: EntryID) -> bool:
         """Remove an entry; False if it is not pending."""
-        index = self._index(entry_id)
-        ids = self._blocks[index].ids
+        index = bisect_right(self._starts, entry_id) - 1
+        block = self._blocks[index]
+        ids = block.ids
         place = bisect_left(ids, entry_id)
         if place == len(ids) or ids[place] != entry_id:
             return False
-        self._cut(index, place, place + 1)
+        owner = block.owners[place]
+        if owner is not None:
+            self._unshare(block, owner, 1)
+        block.pop(place)
+        self._length -= 1
+        if len(block.ids) < SPARSE_ENTRIES and self._is_before_last(index):
+            self._tidy(index)
         return True
 
     def remove_all(self, ids: list[EntryID]) -> int:
@@ -353,7 +216,20 @@ class PendingList:
 
         Any order will do. Quickest for IDs that are pending one behind the other.
         """
-        removed = done = 0
+        removed = 0
+        for index, place, _, length in self._runs(ids):
+            if length:
+                self._cut(index, place, place + length)
+                removed += length
+        return removed
+
+    def _runs(self, ids: list[EntryID]) -> Iterator[tuple[int, int, int, int]]:
+        """Cut IDs into runs that are pending side by side in one block, and those not pending.
+
+        The block's index, the place in it, where in `ids` the run begins, and its length: 0 for an
+        ID that is not pending. Each run may be removed before the next one is asked for.
+        """
+        done = 0
         step = len(ids)
         while done < len(ids) and self._length:
             index = self._index(ids[done])
@@ -362,15 +238,10 @@ class PendingList:
             run = pending[place : place + min(step, len(ids) - done)]
             wanted = ids[done : done + len(run)]
             length = len(run) if run == wanted else _common_length(run, wanted)
-            if length:
-                self._cut(index, place, place + length)
-                removed += length
-                done += length
-            else:
-                done += 1
+            yield index, place, done, length
+            done += length or 1
             # As long as runs are short, so is what is compared.
             step = 2 * length + 1
-        return removed
 
     def remove_owned(self, owner: Consumer) -> int:
         """Remove all entries of a consumer; how many these were."""
@@ -391,14 +262,7 @@ class PendingList:
         """Remove the entries of a block from one place up to another (at least one)."""
         block = self._blocks[index]
         number = end - start
-        owners = block.owners[start:end]
-        if owners.count(owners[0]) == number:
-            if owners[0] is not None:
-                self._unshare(block, owners[0], number)
-        else:
-            for owner, share in Counter(owners).items():
-                if owner is not None:
-                    self._unshare(block, owner, share)
+        self._unshare_each(block, block.owners[start:end])
         block.cut(start, end)
         self._length -= number
         if len(block.ids) < SPARSE_ENTRIES and self._is_before_last(index):
@@ -422,6 +286,16 @@ class PendingList:
         # Consumers come and go in the last block with each entry: there they stay.
         if not share and block is not self._blocks[-1]:
             self._forget_share(block, owner)
+
+    def _unshare_each(self, block: Block, owners: list[Consumer | None]) -> None:
+        """Count entries (at least one) that these no longer have in a block."""
+        if owners.count(owners[0]) == len(owners):
+            if owners[0] is not None:
+                self._unshare(block, owners[0], len(owners))
+            return
+        for owner, share in Counter(owners).items():
+            if owner is not None:
+                self._unshare(block, owner, share)
 
     def _forget_share(self, block: Block, owner: Consumer) -> None:
         del block.shares[owner]
@@ -537,7 +411,7 @@ class PendingList:
             block.ids = ids[start:end]
             block.owners = [None] * len(block.ids)
             block.times_ms = array("q", deliveries_ms[start:end])
-            block.counts = _counts(delivery_counts[start:end])
+            block.counts = packed_counts(delivery_counts[start:end])
             block.strays = bytearray(strays[start:end])
         self._length = len(ids)
 

@@ -37,6 +37,10 @@ XADD = (b"XADD", b"xadd")
 _PLAIN_IDS = re.compile(rb"(?:(?:0|[1-9][0-9]{0,18})-(?:0|[1-9][0-9]{0,18})\n)+")
 
 
+# `XADD key * field value ...`
+_PLAIN = AddOptions(2, None, None, no_mkstream=False, trim=None, idempotency=None)
+
+
 def find_run_end(requests: Sequence[Argv], start: int) -> int:
     """Where XADDs of as many words end that begin at index `start`; `start` if they are no run."""
     words = len(requests[start])
@@ -120,7 +124,7 @@ def _shared_options(client: Client, run: RequestRun) -> AddOptions | None:
     words = run.words
     if words[2] == b"*":
         # The last word is a value, so those before it are an even number.
-        return AddOptions(2, None, None, False, None, None) if not len(words) & 1 else None
+        return _PLAIN if not len(words) & 1 else None
     try:
         options = parse_options(client, run[0])
     except ReplyError:

@@ -60,6 +60,14 @@ class Claim:
         self.consumer.active_ms = self.client.instance.now_ms
         self._propagate(pending)
 
+    def take_all(self, entries: list[PendingEntry], delivery_ms: int, *, deliveries: int) -> None:
+        """Give pending entries to the consumer, each delivered so much more often."""
+        if entries:
+            self.group.claim_all(entries, self.consumer, delivery_ms, deliveries=deliveries)
+            self.consumer.active_ms = self.client.instance.now_ms
+        for pending in entries:
+            self._propagate(pending)
+
     def deliver(self, ids: list[EntryID], delivery_ms: int) -> None:
         """Give the consumer entries that are not pending, as XREADGROUP would have. IDs ascend."""
         self.group.deliver(self.consumer, ids, delivery_ms)
@@ -255,23 +263,29 @@ def xautoclaim(client: Client, argv: Argv) -> bytes:
     options = _parse_autoclaim(argv)
     key = argv[1]
     stream, group = find_group(client, key, argv[2])
-    now_ms = client.instance.now_ms
+    now_ms, min_idle_ms = client.instance.now_ms, options.min_idle_ms
     claim = Claim(client, key, group, argv[3])
     claimed: list[bytes] = []
     deleted: list[bytes] = []
-    walk = group.pending.items_from(options.start)
-    for entry_id, pending in islice(walk, options.count * ATTEMPTS_FACTOR):
+    taken: list[PendingEntry] = []
+    dropped: list[PendingEntry] = []
+    walk = group.pending.rows_from(options.start)
+    for row in islice(walk, options.count * ATTEMPTS_FACTOR):
+        entry_id, owner, delivery_ms, _ = row
         entry = stream.get(entry_id)
         if entry is None:
-            claim.drop(pending)
+            dropped.append(PendingEntry(*row))
             deleted.append(id_bulk(entry_id))
-        elif _is_idle(pending, options.min_idle_ms, now_ms):
-            claim.take(pending, now_ms, pending.delivery_count + (not options.just_id))
+        elif owner is None or not min_idle_ms or now_ms - delivery_ms >= min_idle_ms:
+            taken.append(PendingEntry(*row))
             claimed.append(id_bulk(entry_id) if options.just_id else entry)
         if len(claimed) + len(deleted) == options.count:
             break
+    cursor = next(walk, (MIN_ID,))[0]
+    for pending in dropped:
+        claim.drop(pending)
+    claim.take_all(taken, now_ms, deliveries=not options.just_id)
     claim.finish()
-    cursor, _ = next(walk, (MIN_ID, None))
     return replies.array([id_bulk(cursor), replies.array(claimed), replies.array(deleted)])
 
 

@@ -39,6 +39,7 @@ class ClaimTurn:
         """
         now_ms = self.client.instance.now_ms
         claimed: list[bytes] = []
+        taken: list[PendingEntry] = []
         for pending in self.group.claimable(now_ms, min_idle_ms):
             if len(claimed) == count or not caps.admits():
                 break
@@ -48,16 +49,19 @@ class ClaimTurn:
             idle_ms = max(now_ms - pending.delivery_ms, 0)
             claimed.append(with_delivery(entry, idle_ms, pending.delivery_count))
             caps.spend(1, len(claimed[-1]))
-            self._claim(pending, now_ms)
+            taken.append(pending)
+        if taken:
+            self._claim(taken, now_ms)
         return claimed
 
-    def _claim(self, pending: PendingEntry, now_ms: int) -> None:
+    def _claim(self, taken: list[PendingEntry], now_ms: int) -> None:
         client, group = self.client, self.group
-        group.claim(pending, self.consumer, now_ms, pending.delivery_count + 1)
+        group.claim_all(taken, self.consumer, now_ms, deliveries=1)
         self.consumer.active_ms = now_ms
-        group_changed(client, self.key)
+        group_changed(client, self.key, len(taken))
         if client.instance.sinks:
-            propagate_claim(client, self.key, group, pending, group.last_delivered_id)
+            for pending in taken:
+                propagate_claim(client, self.key, group, pending, group.last_delivered_id)
 
 
 def with_delivery(entry: bytes, idle_ms: int, deliveries: int) -> bytes:

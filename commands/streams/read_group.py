@@ -244,16 +244,15 @@ class GroupRead:
             propagate_consumer(client, key, group, consumer)
         entries: list[bytes] = []
         delivered: list[PendingEntry] = []
-        for entry_id, pending in consumer.pending.items_from(after + 1):
+        for row in consumer.pending.rows_from(after + 1):
             if len(entries) == request.count or not caps.admits():
                 break
-            entry = stream.get(entry_id)
-            entries.append(entry or deleted_entry(entry_id, client.resp))
+            entry = stream.get(row[0])
+            entries.append(entry or deleted_entry(row[0], client.resp))
             caps.spend(1, len(entries[-1]))
             if entry is not None:
-                delivered.append(pending)
-        for pending in delivered:
-            group.set_delivery(pending, client.instance.now_ms, pending.delivery_count + 1)
+                delivered.append(PendingEntry(*row))
+        group.claim_all(delivered, consumer, client.instance.now_ms, deliveries=1)
         if not entries:
             caps.spend(0, 0)
         return [stream_header(key, len(entries), client.resp), *entries]

@@ -15,6 +15,8 @@ FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
 # Modules without a test file of their own, and where their behaviour is tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "commands/persistence.py": "plain attributes; whoever sets them has tests",
+    "commands/output_limits.py": "transactions/test_transaction.py, and test_connections.py",
+    "commands/streams/long_ranges.py": "tests/commands/test_long_replies.py",
     "commands/host.py": "an interface, without behaviour; its implementations are in server/",
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and test_spark_commands.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
@@ -31,6 +33,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/inprocess.py": "every test of a command runs on it",
     "server/main.py": "tests/integration/test_connections.py and tests/packaging/test_wheel.py",
     "server/persistence/snapshot_file.py": "test_snapshots.py and test_rewrites.py beside it",
+    "storage/pending_block.py": "test_pending_list.py and test_lent_blocks.py beside it",
     "server/service.py": "tests/integration/test_connections.py, over real sockets",
 }
 

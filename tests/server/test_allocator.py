@@ -1,9 +1,13 @@
-"""server/allocator.py: what is free is kept for replies, and given back when asked."""
+"""server/allocator.py: what is free is kept for replies, and given back when that is worth it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+
+import pytest
+
+from server.allocator import NOTABLE_BYTES, FreeMemory, free_bytes
 
 # In a process of its own: what other tests leave on the heap decides where its end is.
 PROGRAM = """
@@ -42,3 +46,77 @@ def test_memory_is_kept_for_replies_and_given_back_when_asked() -> None:
     assert before > 1000
     assert kept < 50
     assert given_back > 2000  # of the 3,000 pages that were free
+
+
+class Process:
+    """Its memory, by hand."""
+
+    def __init__(self) -> None:
+        self.resident_bytes = 10 * NOTABLE_BYTES
+        self.free_bytes: int | None = NOTABLE_BYTES // 2
+        self.trims = 0
+        self.memory = FreeMemory(lambda: self.resident_bytes, lambda: self.free_bytes, self.trim)
+
+    def trim(self) -> None:
+        self.trims += 1
+        self.resident_bytes -= NOTABLE_BYTES
+
+    def fill(self, size: int) -> None:
+        """With data, for which more is asked from the system."""
+        self.resident_bytes += size
+
+    def free(self, size: int) -> None:
+        """Some of the data."""
+        assert self.free_bytes is not None
+        self.free_bytes += size
+
+
+def test_what_is_notable_is_given_back_once() -> None:
+    process = Process()
+    process.free(NOTABLE_BYTES)
+    process.memory.give_back_if_notable()
+    process.memory.give_back_if_notable()
+    assert process.trims == 1
+
+
+def test_little_is_kept() -> None:
+    process = Process()
+    process.free(NOTABLE_BYTES - 1)
+    process.memory.give_back_if_notable()
+    assert process.trims == 0
+
+
+def test_growing_is_no_reason_to_give_back() -> None:
+    process = Process()
+    process.fill(100 * NOTABLE_BYTES)
+    process.memory.give_back_if_notable()
+    assert process.trims == 0
+
+
+def test_what_was_used_again_meanwhile_is_given_back() -> None:
+    process = Process()
+    process.free(3 * NOTABLE_BYTES)
+    process.memory.give_back_if_notable()
+    process.fill(NOTABLE_BYTES)  # in the place of what was given back, then freed
+    process.memory.give_back_if_notable()
+    assert process.trims == 2
+
+
+def test_an_allocator_that_tells_nothing_is_left_alone() -> None:
+    process = Process()
+    process.free_bytes = None
+    process.memory.give_back_if_notable()
+    assert process.trims == 0
+
+
+@pytest.mark.skipif(free_bytes() is None, reason="needs glibc 2.33")
+def test_freed_blocks_are_counted() -> None:
+    blocks = [bytes(6000) for _ in range(2000)]
+    kept = blocks[::20]
+    before = free_bytes()
+    del blocks
+    after = free_bytes()
+    assert before is not None
+    assert after is not None
+    assert after - before > 8_000_000
+    assert len(kept) == 100

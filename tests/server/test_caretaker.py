@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from server.caretaker import BUSY_PAUSE_MS, SAVING_PAUSE_MS, TURN_US, Caretaker
+import pytest
+
+from server.allocator import NOTABLE_BYTES, FreeMemory
+from server.caretaker import (
+    BUSY_PAUSE_MS,
+    OPENED_ROUND_MS,
+    QUIET_CYCLES,
+    QUIET_MS,
+    SAVING_PAUSE_MS,
+    TURN_US,
+    Caretaker,
+)
 from server.inprocess import InProcessServer
+from storage.opened import OPENED
 
 STEP_US = 100
+TICK_MS = 100
 
 
 class Loop:
@@ -18,12 +31,24 @@ class Loop:
         self.scheduled: list[tuple[float, Callable[[], None]]] = []
         self.now_us = 0
         self.steps = 0
+        self.free_bytes = 0
+        self.given_back_ms: list[int] = []  # when
         self.caretaker = Caretaker(
             self.instance,
             lambda run: self.scheduled.append((0, run)),
             lambda seconds, run: self.scheduled.append((seconds * 1000, run)),
+            FreeMemory(lambda: 0, lambda: self.free_bytes, self.give_back),
             lambda: self.now_us,
         )
+
+    def give_back(self) -> None:
+        self.given_back_ms.append(self.now_us // 1000)
+
+    def tick(self, cycles: int = 0) -> None:
+        """After TICK_MS in which there were so many cycles."""
+        self.instance.stats.cycles += cycles
+        self.now_us += TICK_MS * 1000
+        self.caretaker.tick()
 
     def work(self, steps: int) -> Iterator[None]:
         for _ in range(steps):
@@ -116,3 +141,53 @@ def test_no_chore_runs_after_the_end() -> None:
     loop.run()
     loop.caretaker.look()
     assert (loop.steps, loop.scheduled) == (0, [])
+
+
+def test_what_is_free_is_given_back_when_the_loop_has_been_quiet_for_a_while() -> None:
+    loop = Loop()
+    loop.free_bytes = NOTABLE_BYTES
+    loop.tick(cycles=1000)
+    for _ in range(20):
+        loop.tick(cycles=QUIET_CYCLES)
+    assert loop.given_back_ms == [TICK_MS + QUIET_MS]
+
+
+def test_nothing_is_given_back_while_clients_are_served() -> None:
+    loop = Loop()
+    loop.free_bytes = NOTABLE_BYTES
+    for _ in range(20):
+        loop.tick(cycles=QUIET_CYCLES + 1)
+    assert loop.given_back_ms == []
+
+
+def test_nothing_is_given_back_while_a_child_saves() -> None:
+    loop = Loop()
+    loop.free_bytes = NOTABLE_BYTES
+    loop.instance.persistence.save_in_progress = True
+    for _ in range(20):
+        loop.tick()
+    assert loop.given_back_ms == []
+    loop.instance.persistence.save_in_progress = False
+    for _ in range(20):
+        loop.tick()
+    assert len(loop.given_back_ms) == 1
+
+
+def shares_of_ticks(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The shares of opened nodes that five ticks look at."""
+    shares: list[float] = []
+    monkeypatch.setattr(OPENED, "age", shares.append)
+    for _ in range(5):
+        loop.tick()
+    return shares
+
+
+def test_opened_nodes_age_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = shares_of_ticks(Loop(), monkeypatch)
+    assert sum(shares) == pytest.approx(5 * TICK_MS / OPENED_ROUND_MS)
+
+
+def test_opened_nodes_stay_while_a_child_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop()
+    loop.instance.persistence.rewrite_in_progress = True
+    assert shares_of_ticks(loop, monkeypatch) == []

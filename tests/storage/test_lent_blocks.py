@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.group import Consumer, Group
-from storage.pending_list import BLOCK_ENTRIES, Columns, Row
+from storage.pending_block import BLOCK_ENTRIES, Columns, Row
 
 COUNT = 3 * BLOCK_ENTRIES
 
@@ -59,6 +59,20 @@ def claim(group: Group, entry_id: int) -> None:
         group.claim(entry, group.consumers[b"alice"], 5, 1000)
 
 
+def claim_many(group: Group, entry_id: int) -> None:
+    wanted = [*range(entry_id + 300, entry_id + 400), *range(entry_id, entry_id + 200, 2)]
+    entries = [entry for i in wanted if (entry := group.pending.get(i)) is not None]
+    group.claim_all(entries, group.consumers[b"alice"], 5, deliveries=200)
+
+
+def deliver_one(group: Group, entry_id: int) -> None:
+    deliver(group, 1)
+
+
+def acknowledge_one(group: Group, entry_id: int) -> None:
+    group.acknowledge_all([entry_id])
+
+
 def release(group: Group, entry_id: int) -> None:
     entry = group.pending.get(entry_id)
     if entry is not None:
@@ -91,7 +105,8 @@ def disband(group: Group, entry_id: int) -> None:
 
 
 CHANGES: list[Callable[[Group, int], None]] = [
-    acknowledge, claim, release, deliver, deliver_again, add, delete_consumer, disband,
+    acknowledge, acknowledge_one, claim, claim_many, release, deliver, deliver_one, deliver_again,
+    add, delete_consumer, disband,
 ]  # fmt: skip
 
 

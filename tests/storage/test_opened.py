@@ -76,6 +76,45 @@ def test_clearing_lets_go_of_everything() -> None:
     assert not any(node.opened for node in nodes)
 
 
+def test_what_nobody_reads_is_gone_after_three_rounds() -> None:
+    cache = OpenedNodes(10_000, 10_000)
+    nodes = [Node() for _ in range(40)]
+    for node in nodes[:20] * 2 + nodes[20:]:
+        read(cache, node)
+    for _ in range(24):
+        cache.age(0.125)
+    assert cache.used_bytes == 0
+    assert not any(node.opened for node in nodes)
+
+
+def test_what_is_read_once_in_a_round_stays() -> None:
+    cache = OpenedNodes(10_000, 10_000)
+    popular, others = Node(), [Node() for _ in range(40)]
+    for node in [popular, *others]:
+        read(cache, node)
+    for _ in range(100):
+        assert read(cache, popular)
+        for _ in range(8):
+            cache.age(0.125)
+    assert cache.used_bytes == len(PAYLOAD)
+
+
+def test_a_single_node_does_not_go_before_a_round_is_over() -> None:
+    cache, node = OpenedNodes(10_000, 10_000), Node()
+    read(cache, node)
+    for _ in range(7):
+        cache.age(0.125)
+    assert read(cache, node)
+
+
+def test_only_a_share_of_the_nodes_is_looked_at() -> None:
+    cache = OpenedNodes(10_000, 10_000)
+    for _ in range(80):
+        read(cache, Node())
+    cache.age(0.125)
+    assert cache.used_bytes == 70 * len(PAYLOAD)
+
+
 def test_a_process_that_reads_everything_once_keeps_nothing() -> None:
     cache, before, after = OpenedNodes(300, 500), Node(), Node()
     read(cache, before)

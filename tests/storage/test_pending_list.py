@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from storage import pending_list
 from storage.group import MAX_DELIVERIES, Consumer
-from storage.pending_list import BLOCK_ENTRIES, PendingEntry, PendingList
+from storage.pending_block import BLOCK_ENTRIES, PendingEntry
+from storage.pending_list import PendingList
 
 
 def delivered(*runs: tuple[Consumer, list[int]]) -> PendingList:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.entry_id import MAX_ID, MIN_ID
-from storage.packed_node import DamagedNode
+from storage.packed_node import DamagedNode, PackedNode
 from storage.range_snapshot import RangeSnapshot
 from storage.stream import Stream
 from tests.storage.test_packed_node import damage, packed_count, packed_stream
@@ -195,3 +195,40 @@ def test_a_snapshot_is_released_once_however_often_it_is_asked_to() -> None:
     stream.delete(1)
     assert next(stream.iter_nodes()) is not before
     assert read(other)[0] == LENGTH
+
+
+def test_a_copy_of_a_copy_outlives_the_one_between() -> None:
+    first = filled()
+    between = first.copy()
+    last = between.copy()
+    everything = expected(last, MIN_ID, MAX_ID, -1, reverse=False)
+    between.release()
+    first.delete(2)
+    assert expected(last, MIN_ID, MAX_ID, -1, reverse=False) == everything
+
+
+def test_a_snapshot_outlives_the_copy_that_it_was_taken_of() -> None:
+    first = filled()
+    copy = first.copy()
+    snapshot = RangeSnapshot(copy._nodes, MIN_ID, MAX_ID, -1, reverse=False)
+    everything = expected(copy, MIN_ID, MAX_ID, -1, reverse=False)
+    copy.release()
+    first.delete(2)
+    assert read(snapshot) == everything
+    snapshot.release()
+    assert not first._nodes._lent
+
+
+def test_what_is_appended_to_a_packed_node_that_is_the_last_one_now_is_not_read() -> None:
+    stream = packed_stream()
+    everything = expected(packed_stream(), MIN_ID, MAX_ID, -1, reverse=False)
+    snapshot = RangeSnapshot(stream._nodes, MIN_ID, MAX_ID, -1, reverse=False)
+    last = stream._nodes.peek_last()
+    assert isinstance(last, PackedNode)
+    for entry_id in last.unpack().select_ids(MIN_ID, MAX_ID, last.live):
+        stream.delete(entry_id)
+    for _ in snapshot.count():
+        pass
+    stream.append(stream.last_id + 1, [b"f", b"new"], 1000, 1 << 20)
+    chunks = b"".join(chunk for chunks in snapshot.chunks() for chunk in chunks)
+    assert (snapshot.length, chunks) == everything

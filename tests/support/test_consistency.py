@@ -10,7 +10,7 @@ import pytest
 from storage.entry_id import make_id
 from storage.group import Consumer, Group
 from storage.idempotence import Idempotence
-from storage.pending_list import Block
+from storage.pending_block import Block
 from storage.stream import Stream
 from tests.support.consistency import contradictions
 
