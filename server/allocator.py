@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from typing import Any
 
 # Parameters of mallopt(3).
 _TRIM_THRESHOLD = -1
@@ -46,7 +47,7 @@ def give_back() -> None:
 
 def free_bytes() -> int | None:
     """What is free in the heap, whether it was given back or not; None: there is no telling."""
-    mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    mallinfo2 = _function("mallinfo2")
     if mallinfo2 is None:
         return None
     mallinfo2.restype = _Figures
@@ -99,5 +100,6 @@ class _Figures(ctypes.Structure):
     )  # fmt: skip
 
 
-def _function(name: str) -> Callable[..., object] | None:
+def _function(name: str) -> Any:
+    """A function of the C library; None if there is none of that name."""
     return getattr(ctypes.CDLL(None), name, None)

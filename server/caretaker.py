@@ -17,9 +17,9 @@ the end of each cycle for one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter_ns
 
 from commands.instance import Instance
+from server import clock
 from server.allocator import FreeMemory
 from storage.opened import OPENED
 
@@ -45,7 +45,7 @@ class Caretaker:
         call_soon: Callable[[Run], object],
         call_later: Callable[[float, Run], object],
         free_memory: FreeMemory,
-        clock_us: Callable[[], int] = lambda: perf_counter_ns() // 1000,
+        clock_us: Callable[[], int] = clock.elapsed_us,
     ) -> None:
         """`call_soon` and `call_later` (seconds) are the loop's."""
         self._instance = instance

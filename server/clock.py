@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import time_ns
+from time import perf_counter_ns, time_ns
 
 
 def now_ms() -> int:
@@ -13,6 +13,11 @@ def now_ms() -> int:
 def now_us() -> int:
     """Unix time in microseconds."""
     return time_ns() // 1_000
+
+
+def elapsed_us() -> int:
+    """Microseconds since some moment: to tell how long something took, whatever the time is."""
+    return perf_counter_ns() // 1000
 
 
 def has_passed(interval_ms: int, since_ms: int, now_ms: int) -> bool:

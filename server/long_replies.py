@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from time import perf_counter_ns
 
 from commands.client import Client
 from commands.long_reply import LongReply
+from server import clock
 from server.cycle import Cycle
 from server.dispatch import INTERNAL_ERROR, Dispatcher
 
@@ -37,7 +37,7 @@ class LongReplies:
         cycle: Cycle,
         schedule: Callable[[Run], object],
         now_ms: Callable[[], int],
-        clock_us: Callable[[], int] = lambda: perf_counter_ns() // 1000,
+        clock_us: Callable[[], int] = clock.elapsed_us,
     ) -> None:
         """`schedule` has something run after the loop has polled."""
         self._dispatcher = dispatcher

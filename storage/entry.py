@@ -18,6 +18,7 @@ from itertools import chain, repeat
 
 import hiredis
 
+from protocol.replies import bulk
 from storage.allocation import allocated_bytes
 from storage.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.listpack_size import header_bytes, integer_bytes
@@ -99,8 +100,7 @@ class Shape:
     @cached_property
     def template(self) -> bytes:
         """A `%`-format for an encoded ID, and the length and the text of each value."""
-        bulks = [b"$%d\r\n%b\r\n" % (len(name), name) for name in self.names]
-        slots = [bulk.replace(b"%", b"%%") + b"$%d\r\n%b\r\n" for bulk in bulks]
+        slots = [bulk(name).replace(b"%", b"%%") + b"$%d\r\n%b\r\n" for name in self.names]
         return b"".join([_HEADER, b"%b", b"*%d\r\n" % (2 * len(self.names)), *slots])
 
     @cached_property
@@ -120,7 +120,7 @@ class Shape:
         At least, its ID aside, and for one of less than 4096 bytes.
         """
         names = self.names
-        names_bytes = sum(map(len, [b"$%d\r\n%b\r\n" % (len(name), name) for name in names]))
+        names_bytes = sum(map(len, map(bulk, names)))
         return (
             len(_HEADER)
             + len(b"*%d\r\n" % (2 * len(names)))
@@ -162,8 +162,7 @@ class Shape:
 @lru_cache(maxsize=256)
 def _shared_part(fields: tuple[bytes, ...]) -> bytes:
     """What entries have in common behind their IDs, if all but their last value is the same."""
-    bulks = [b"$%d\r\n%b\r\n" % (len(word), word) for word in fields]
-    return b"".join([b"*%d\r\n" % (len(fields) + 1), *bulks])
+    return b"".join([b"*%d\r\n" % (len(fields) + 1), *map(bulk, fields)])
 
 
 def encode_additions(key: bytes, id_bulks: Sequence[bytes], entries: Sequence[bytes]) -> bytes:

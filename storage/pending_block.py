@@ -198,7 +198,6 @@ class Block:
     def take(self, other: Block, start: int) -> None:
         """Move another block's entries from a place on behind those of this one."""
         self.own()
-        self.own()
         self.ids += other.ids[start:]
         self.owners += other.owners[start:]
         self.times_ms += other.times_ms[start:]

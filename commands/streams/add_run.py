@@ -25,6 +25,7 @@ from commands.registry import Argv
 from commands.streams.add import MAX_ENTRY_BYTES, AddOptions, automatic_id, parse_options
 from commands.streams.trim import Trim
 from protocol.errors import ReplyError
+from protocol.replies import bulk
 from protocol.request_runs import MIN_REQUESTS, RequestRun
 from storage.entry import Shape, encode_additions, encode_alike, encode_ids
 from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
@@ -171,7 +172,7 @@ def _add_columns(client: Client, requests: Sequence[Argv]) -> bytes | None:
     ids: Sequence[EntryID] | None
     if id_words[0] != b"*":
         ids = parse_ids(id_words, stream.last_id)
-        id_bulks = [b"$%d\r\n%b\r\n" % (len(text), text) for text in id_words]
+        id_bulks = list(map(bulk, id_words))
     elif is_uniform(id_words):
         ids = _next_ids(stream, len(keys), client.instance.now_ms)
         id_bulks = encode_ids(ids[0], len(ids)) if ids is not None else []

@@ -53,6 +53,22 @@ def all_facts(connection: Connection, streams: Iterable[str]) -> dict[str, Strea
     return {name: _facts(name, reply) for name, reply in zip(names, replies, strict=True)}
 
 
+def group_infos(connection: Connection, stream: str) -> list[dict[bytes, Reply]]:
+    """XINFO GROUPS, in the server's order; none if the stream is missing."""
+    try:
+        listed = connection.call("XINFO", "GROUPS", stream)
+    except ServerError as error:
+        if NO_SUCH_KEY in str(error):
+            return []
+        raise
+    return [as_map(group) for group in listed]
+
+
+def group_name(info: dict[bytes, Reply]) -> str:
+    """The name in one of these."""
+    return str(info[b"name"].decode(errors="backslashreplace"))
+
+
 def _facts(stream: str, reply: Reply) -> StreamFacts:
     if isinstance(reply, ServerError):
         if NO_SUCH_KEY in str(reply):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rillway.pipeline.connection import Connection, Reply, ServerError
-from rillway.pipeline.facts import NO_SUCH_KEY
+from rillway.pipeline.facts import group_infos, group_name
 from rillway.pipeline.ids import MAX_ID, MIN_ID, format_id, parse_id
 
 PAGE_SIZE = 1000
@@ -50,13 +50,7 @@ class PendingSlice:
 
 def group_names(connection: Connection, stream: str) -> list[str]:
     """The groups of a stream, in the server's order; none if the stream is missing."""
-    try:
-        reply = connection.call("XINFO", "GROUPS", stream)
-    except ServerError as error:
-        if NO_SUCH_KEY in str(error):
-            return []
-        raise
-    return [group[1].decode(errors="backslashreplace") for group in reply]
+    return [group_name(info) for info in group_infos(connection, stream)]
 
 
 def plan_pending(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rillway.pipeline.connection import Connection, ServerError
-from rillway.pipeline.facts import NO_SUCH_KEY, StreamFacts, as_map
+from rillway.pipeline.facts import StreamFacts, group_infos
 from rillway.pipeline.ids import format_id, parse_id
 from rillway.pipeline.offsets import Position
 
@@ -34,13 +34,7 @@ class GroupFacts:
 
 def read_groups(connection: Connection, stream: str) -> list[GroupFacts]:
     """The groups of a stream; none if the stream is missing."""
-    try:
-        reply = connection.call("XINFO", "GROUPS", stream)
-    except ServerError as error:
-        if NO_SUCH_KEY in str(error):
-            return []
-        raise
-    return [_group(as_map(item)) for item in reply]
+    return [_group(info) for info in group_infos(connection, stream)]
 
 
 def _group(info: dict[bytes, object]) -> GroupFacts:

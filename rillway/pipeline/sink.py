@@ -43,40 +43,41 @@ def check_schema(options: SinkOptions, schema: StructType) -> None:
     Encoder(to_arrow(schema), stream=options.stream, keeps_ids=options.keeps_ids)
 
 
-class BatchWriter(DataSourceArrowWriter):
+class _Writer:
+    """What both writers do; they differ in what names a task's part of the ledger."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        check_schema(options, schema)
+        self.options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenEntries:
+        ledger = self._ledger() if self.options.exactly_once else None
+        written = EntryWriter(self.options, ledger).write(iterator)
+        return WrittenEntries(written.entries, written.skipped)
+
+    def _ledger(self) -> tuple[str, int, int]:
+        """Writer, partition and batch."""
+        raise NotImplementedError
+
+
+class BatchWriter(_Writer, DataSourceArrowWriter):
     """Of one job."""
 
-    def __init__(self, options: SinkOptions, schema: StructType) -> None:
-        check_schema(options, schema)
-        self.options = options
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenEntries:
-        ledger = None
-        if self.options.exactly_once:
-            assert self.options.write_id is not None
-            ledger = self.options.write_id, _task().partitionId(), ONLY_BATCH
-        written = EntryWriter(self.options, ledger).write(iterator)
-        return WrittenEntries(written.entries, written.skipped)
+    def _ledger(self) -> tuple[str, int, int]:
+        assert self.options.write_id is not None
+        return self.options.write_id, _task().partitionId(), ONLY_BATCH
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(_Writer, DataSourceStreamArrowWriter):
     """Of the micro-batches of a query. Its checkpoint names it, unless `writeId` does."""
 
-    def __init__(self, options: SinkOptions, schema: StructType) -> None:
-        check_schema(options, schema)
-        self.options = options
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenEntries:
-        ledger = None
-        if self.options.exactly_once:
-            task = _task()
-            writer = self.options.write_id or task.getLocalProperty(QUERY_ID)
-            batch = task.getLocalProperty(BATCH_ID)
-            if writer is None or batch is None:
-                raise RuntimeError("Spark does not say which query and batch this task belongs to")
-            ledger = writer, task.partitionId(), int(batch)
-        written = EntryWriter(self.options, ledger).write(iterator)
-        return WrittenEntries(written.entries, written.skipped)
+    def _ledger(self) -> tuple[str, int, int]:
+        task = _task()
+        writer = self.options.write_id or task.getLocalProperty(QUERY_ID)
+        batch = task.getLocalProperty(BATCH_ID)
+        if writer is None or batch is None:
+            raise RuntimeError("Spark does not say which query and batch this task belongs to")
+        return writer, task.partitionId(), int(batch)
 
 
 def _task() -> TaskContext:

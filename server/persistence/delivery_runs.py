@@ -1,9 +1,10 @@
 """Runs of XCLAIM and of XACK, taken as a whole: what the traffic of a group leaves in a file.
 
-An XREADGROUP is in the file as one XCLAIM for each entry, with the same group, consumer and time:
-`XCLAIM key group consumer 0 id TIME ms RETRYCOUNT 1 FORCE JUSTID LASTID id`. For an entry that
-exists and is not pending yet, that is a delivery, and a run of them is one delivery of all
-(`Group.deliver`). The XACKs of one group that follow one another are one of all their IDs.
+In a file of Redis's, an XREADGROUP is one XCLAIM for each entry, with the same group, consumer and
+time: `XCLAIM key group consumer 0 id TIME ms RETRYCOUNT 1 FORCE JUSTID LASTID id`. For an entry
+that exists and is not pending yet, that is a delivery, and a run of them is one delivery of all
+(`Group.deliver`). Rillway writes one XCLAIM for all of them, which the handler takes as a whole.
+The XACKs of one group that follow one another are one of all their IDs.
 
 Guarantees: a run has the same result as the handlers give request by request, or none at all. It
 is taken only if nothing is left to decide: IDs in their only form that follow one another in the

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from rillway.pipeline.connection import Connection, Reply, ServerError
-from rillway.pipeline.facts import as_map
+from rillway.pipeline.facts import as_map, group_infos, group_name
 from rillway.pipeline.ids import MAX_ID, format_id, ms_of, parse_id
 
 PIPELINE_PREFIXES = ("__archive:", "__pin:", "__spark:")
@@ -45,12 +45,7 @@ class Group:
 
 def read_groups(connection: Connection, stream: str) -> list[Group]:
     """Empty for a stream that is not there."""
-    try:
-        listed = [as_map(group) for group in connection.call("XINFO", "GROUPS", stream)]
-    except ServerError as error:
-        if "no such key" in str(error):
-            return []
-        raise
+    listed = group_infos(connection, stream)
     names = [group[b"name"] for group in listed]
     pending = connection.call_all([("XPENDING", stream, name) for name in names])
     consumers = connection.call_all([("XINFO", "CONSUMERS", stream, name) for name in names])
@@ -65,7 +60,7 @@ def read_groups(connection: Connection, stream: str) -> list[Group]:
 def _group(info: dict[bytes, Reply], pending: Reply, consumers: Reply) -> Group:
     idle = [as_map(consumer)[b"idle"] for consumer in consumers]
     return Group(
-        name=info[b"name"].decode(errors="backslashreplace"),
+        name=group_name(info),
         last_delivered=parse_id(info[b"last-delivered-id"]),
         pending=pending[0],
         oldest_pending=parse_id(pending[1]) if pending[1] else None,

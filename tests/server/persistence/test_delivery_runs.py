@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.client import Client
 from commands.registry import COMMANDS, Argv
 from protocol.errors import ReplyError
 from server.inprocess import InProcessServer, to_argv
@@ -24,6 +23,7 @@ from storage.entry_id import format_id
 from storage.group import Group
 from storage.stream import Stream
 from tests.support.consistency import contradictions
+from tests.support.replaying import replaying_client
 
 ENTRIES = 30
 TIMES = st.sampled_from([b"1000", b"1000", b"2000", b"0", b"-5", b"9" * 16, b"x"])
@@ -57,12 +57,6 @@ def claim(
         *(b"XCLAIM", key, group, consumer, b"0", entry_id, b"TIME", time),
         *(b"RETRYCOUNT", count, b"FORCE", b"JUSTID", b"LASTID", last_id or entry_id),
     ]
-
-
-def replaying_client(server: InProcessServer) -> Client:
-    client = Client(server.instance, -1, server.instance.databases[0])
-    client.replays = True
-    return client
 
 
 def run_by_handlers(server: InProcessServer, requests: list[Argv]) -> None:

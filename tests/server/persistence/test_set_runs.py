@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.client import Client
 from commands.registry import COMMANDS, Argv
 from server.inprocess import InProcessServer
 from server.persistence.replay import Replay
 from server.persistence.set_runs import find_sets_end, take_set_columns, take_sets
 from storage.append_only.reader import Batch
 from storage.digest import dataset_digest
+from tests.support.replaying import replaying_client
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d", b"e", b"stream", b"text", b"mortal"])
 SETS = st.lists(st.tuples(KEYS, st.sampled_from([b"", b"1", b"x" * 50])), max_size=30)
@@ -25,12 +25,6 @@ def filled_server() -> InProcessServer:
     client.execute("XADD", "stream", "1-1", "f", "v")
     client.execute("SET", "mortal", "before", "PX", "1000")
     return server
-
-
-def replaying_client(server: InProcessServer) -> Client:
-    client = Client(server.instance, -1, server.instance.databases[0])
-    client.replays = True
-    return client
 
 
 def state(server: InProcessServer) -> object:

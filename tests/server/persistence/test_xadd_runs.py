@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.client import Client
 from commands.registry import COMMANDS, Argv
 from commands.streams.add_run import find_run_end
 from protocol.errors import ReplyError
@@ -18,6 +17,7 @@ from server.persistence.xadd_runs import append_run
 from storage.append_only.reader import Batch
 from storage.digest import dataset_digest
 from storage.stream import Stream
+from tests.support.replaying import replaying_client
 
 KEYS = st.sampled_from([b"a", b"a", b"a", b"b", b"text"])
 NAMES = st.sampled_from([b"f", b"g", b"5-1", b"*5"])
@@ -44,12 +44,6 @@ def server_with_a_string() -> InProcessServer:
     server = InProcessServer(stream_node_max_entries="5")
     server.connect().execute("SET", "text", "no stream")
     return server
-
-
-def replaying_client(server: InProcessServer) -> Client:
-    client = Client(server.instance, -1, server.instance.databases[0])
-    client.replays = True
-    return client
 
 
 def run_by_handlers(server: InProcessServer, requests: list[Argv]) -> None:
