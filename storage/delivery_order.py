@@ -16,7 +16,7 @@ next to nothing for this order, and who claims finds the oldest at its head. Rel
 in an index of their own.
 
 Guarantees: IDs that count no more are swept out, some for each change, once there are more of them
-than of the others. A walk may be left at any time and stands changes of the entries it gave.
+than of the others. A walk may be left at any time.
 
 Leaves out: whether an entry is pending, who owns it and since when (storage/pending_list.py), and
 times outside of [0, 2**63).
@@ -27,11 +27,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from heapq import merge
-from itertools import accumulate, compress, count
+from itertools import accumulate, chain, compress, count, takewhile
 from operator import itemgetter, ne
 
 from storage.entry_id import EntryID
 from storage.ordered_index import OrderedIndex
+from storage.own_pending import ROWS_AT_ONCE
+from storage.pending_block import Row
 from storage.pending_list import PendingList
 from storage.waste import BLOCK_ITEMS, Waste
 
@@ -47,6 +49,9 @@ SPARE_IDS = 1024
 
 # How many parts are freed in a step, when the order goes.
 PARTS_PER_STEP = 4
+
+# For so many changes a step of `tidy_up` sweeps: about a part.
+TIDY_STEP = PART_IDS // 3
 
 # How many listed IDs are swept for one that is added or acknowledged: a round over all of them
 # has to end well before as many are added.
@@ -68,9 +73,9 @@ class DeliveryOrder:
         "_parts",
         "_pending",
         "_released",
-        "_releases",
-        "_room",
+                "_room",
         "_sweep",
+        "releases",
     )
 
     def __init__(self, pending: PendingList) -> None:
@@ -90,7 +95,7 @@ class DeliveryOrder:
         self._sweep: Iterator[tuple[int, list[int]]] = iter(())
         self._credit = 0  # how many listed IDs the sweep may look at
         self._released: OrderedIndex[EntryID] = OrderedIndex()
-        self._releases: dict[EntryID, int] = {}  # where an entry is in _released
+        self.releases: dict[EntryID, int] = {}  # who is released, and where it is in _released
         self._begin_line()
 
     def take_apart(self) -> Waste:
@@ -125,12 +130,12 @@ class DeliveryOrder:
         self._line_ms = delivery_ms
         return True
 
-    def _in_line(self) -> Iterator[tuple[int, EntryID]]:
-        """(time, ID) of the entries that are in line."""
-        line = self._pending.items_in_line(self._line_start)
+    def _in_line(self) -> Iterator[Row]:
+        """The entries that are in line."""
+        line = self._pending.rows_in_line(self._line_start)
         first = next(line, None)
         if first is not None:
-            self._line_start = first[1]  # the next walk need not look at what is in front
+            self._line_start = first[0]  # the next walk need not look at what is in front
             yield first
             yield from line
 
@@ -221,40 +226,52 @@ class DeliveryOrder:
 
     # -- what counts ---------------------------------------------------------------------------
 
-    def _counting(self, key: int, part: list[int]) -> Iterator[tuple[int, int, EntryID]]:
-        """(index, time, ID) of the IDs in a part that count; the part must stay as it is."""
-        time_ms = key >> NUMBER_BITS
-        for index, item in enumerate(part):
-            if item < 0:
-                time_ms = ~item
-            elif self._pending.stray_ms(item) == time_ms:
-                yield index, time_ms, item
+    def _counting(self, key: int, part: list[int]) -> Iterator[tuple[int, list[Row]]]:
+        """The entries whose IDs in a part count, some at a time: where the IDs begin, the entries.
 
-    def _strays(self) -> Iterator[tuple[int, EntryID]]:
-        """(time, ID) of the strays, the oldest delivery first."""
+        The part must stay as it is.
+        """
+        for index, time_ms, ids in _runs(key, part):
+            rows = self._pending.strays_of(ids, time_ms)
+            if rows:
+                yield index + ids.index(rows[0][0]), rows
+
+    def _strays(self) -> Iterator[Row]:
+        """The strays, the oldest delivery first."""
         key = -1
         while (found := next(self._parts.items_from(key + 1), None)) is not None:
             key, part = found
-            first = next(self._counting(key, part), None)
-            if first is None:
+            counting = self._counting(key, part.copy())
+            place, rows = next(counting, (0, []))
+            if not rows:
                 self._drop(key, part)
                 continue
-            index, time_ms, _ = first
-            if index > 1:  # the next walk need not look at what is in front
-                self._listed -= _ids_in(part[:index])
-                part[:index] = [~time_ms]
-            for _, time_ms, entry_id in self._counting(key, part.copy()):
-                yield time_ms, entry_id
+            if place > 1:  # the next walk need not look at what is in front
+                self._listed -= _ids_in(part[:place])
+                part[:place] = [~rows[0][2]]
+            yield from rows
+            for _, rows in counting:
+                yield from rows
 
-    def owned(self) -> Iterator[tuple[int, EntryID]]:
-        """(time, ID) of the owned entries, the oldest delivery first.
+    def owned(self) -> Iterator[Row]:
+        """The owned entries, the oldest delivery first; one may come twice.
 
-        If entries change meanwhile, one may come that has changed, or come again, but none is
-        missed.
+        The entries are to stay as they are until the walk is over.
         """
-        if not self._listed:
-            return self._in_line()
-        return merge(self._in_line(), self._strays(), key=itemgetter(0))
+        line = self._in_line()
+        strays = self._strays() if self._listed else iter(())
+        stray = next(strays, None)
+        if stray is None:
+            yield from line
+            return
+        # Most strays were claimed, after all that is in line was delivered.
+        for row in line:
+            if row[2] > stray[2]:
+                yield from merge(chain([row], line), chain([stray], strays), key=itemgetter(2))
+                return
+            yield row
+        yield stray
+        yield from strays
 
     def _drop(self, key: int, part: list[int]) -> None:
         """Drop a part in which no ID counts any more."""
@@ -268,14 +285,13 @@ class DeliveryOrder:
 
     def tidy(self, changes: int) -> None:
         """Sweep a little, after so many entries were added or are no longer pending."""
-        pending = len(self._pending)
-        if not pending:
+        if not self._pending.length:
             if self._listed:
                 self.clear()
             else:
                 self._begin_line()
             return
-        if self._listed <= 2 * pending + SPARE_IDS:
+        if not self._listed or not self._lists_too_much:
             return
         self._credit += SWEEP_FACTOR * changes
         while self._credit > 0:
@@ -286,6 +302,16 @@ class DeliveryOrder:
             self._credit -= len(part) + 1
             self._sweep_part(key, part)
 
+    @property
+    def _lists_too_much(self) -> bool:
+        return self._listed > 2 * self._pending.length + SPARE_IDS
+
+    def tidy_up(self) -> Iterator[None]:
+        """Sweep as much as there is, a little with each step."""
+        while self._lists_too_much:
+            self.tidy(TIDY_STEP)
+            yield
+
     def _sweep_part(self, key: int, part: list[int]) -> None:
         ids = sorted(item for item in part if item >= 0)
         if not self._pending.has_any(ids):  # so it is with most, and this is quick
@@ -293,11 +319,11 @@ class DeliveryOrder:
             return
         kept: list[int] = []
         listed_ms = key >> NUMBER_BITS
-        for _, time_ms, entry_id in self._counting(key, part):
-            if time_ms != listed_ms:
-                listed_ms = time_ms
-                kept.append(~time_ms)
-            kept.append(entry_id)
+        for _, rows in self._counting(key, part):
+            if rows[0][2] != listed_ms:
+                listed_ms = rows[0][2]
+                kept.append(~listed_ms)
+            kept += [row[0] for row in rows]
         self._listed -= len(ids) - _ids_in(kept)
         if part is self._last and listed_ms != self._last_ms:
             kept.append(~self._last_ms)
@@ -308,24 +334,24 @@ class DeliveryOrder:
     @property
     def released_count(self) -> int:
         """How many entries are released."""
-        return len(self._releases)
+        return len(self.releases)
 
     def release(self, entry_id: EntryID) -> None:
         """Put an entry behind all that are released, also if it was among them already."""
         self.recall(entry_id)
-        number = self._releases[entry_id] = next(self._numbers)
+        number = self.releases[entry_id] = next(self._numbers)
         self._released[number] = entry_id
 
     def recall(self, entry_id: EntryID) -> None:
         """Take an entry out of those that are released, if it is one of them."""
-        number = self._releases.pop(entry_id, None)
+        number = self.releases.pop(entry_id, None)
         if number is not None:
             self._released.pop(number)
 
     def released(self) -> Iterator[EntryID]:
         """The released entries, the first release first."""
         for number, entry_id in self._released.items():
-            if self._releases.get(entry_id) == number:
+            if self.releases.get(entry_id) == number:
                 yield entry_id
 
     # -- the whole -----------------------------------------------------------------------------
@@ -347,7 +373,27 @@ class DeliveryOrder:
         """An estimate of the memory that the order takes, without the IDs and entries."""
         parts = sum(map(sys.getsizeof, self._parts.values()))
         indexes = self._parts.memory_bytes() + self._released.memory_bytes()
-        return sys.getsizeof(self) + parts + indexes + sys.getsizeof(self._releases)
+        return sys.getsizeof(self) + parts + indexes + sys.getsizeof(self.releases)
+
+
+def _runs(key: int, part: list[int]) -> Iterator[tuple[int, int, list[EntryID]]]:
+    """(place, time, IDs) of IDs that are listed side by side in a part, some at a time."""
+    time_ms = key >> NUMBER_BITS
+    start, end = 0, len(part)
+    while start < end:
+        if part[start] < 0:
+            time_ms = ~part[start]
+            start += 1
+            continue
+        ids = part[start : start + ROWS_AT_ONCE]
+        if min(ids) < 0:
+            ids = list(takewhile(_is_id, ids))
+        yield start, time_ms, ids
+        start += len(ids)
+
+
+def _is_id(item: int) -> bool:
+    return item >= 0
 
 
 def _ids_in(items: list[int]) -> int:

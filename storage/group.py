@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import compress
 
 from storage.delivery_order import DeliveryOrder
 from storage.entry_id import EntryID
 from storage.ordered_index import OrderedIndex
-from storage.pending_block import Block, PendingEntry
-from storage.pending_list import OwnPending, PendingList
-from storage.waste import BLOCK_ITEMS, Waste
+from storage.own_pending import OwnPending
+from storage.pending_block import Block, PendingEntry, Row
+from storage.pending_list import PendingList
+from storage.waste import BLOCK_ITEMS, Discard, Waste
 
 __all__ = [
     "MAX_DELIVERIES", "NEVER", "RELEASED_MS", "UNKNOWN", "Consumer", "Group", "PendingEntry",
@@ -39,6 +41,10 @@ MAX_DELIVERIES = 2**63 - 1
 
 # delivery_ms of an entry that was released.
 RELEASED_MS = 0
+
+# When a consumer is deleted, so many of its entries are cleared up after at once; the rest follows
+# with other changes, or with `tidy_up`.
+TIDIED_AT_ONCE = 1000
 
 
 class Consumer:
@@ -83,17 +89,26 @@ class Group:
         consumer = self.consumers[name] = Consumer(name, now_ms)
         return consumer
 
-    def delete_consumer(self, name: bytes) -> int:
+    def delete_consumer(self, name: bytes, discard: Discard | None = None) -> int:
         """Remove a consumer with its pending entries; how many these were. 0 if there is none.
 
-        What it had and was released (XNACK) is its no more, and stays pending.
+        What it had and was released (XNACK) is its no more, and stays pending. `discard` is given
+        what the entries were in; else that is freed at once.
         """
         consumer = self.consumers.pop(name, None)
         if consumer is None:
             return 0
-        dropped = self.pending.remove_owned(consumer)
-        self._order.tidy(dropped)
+        dropped, blocks = self.pending.remove_owned(consumer)
+        waste = Waste() if self.pending else self._order.take_apart()
+        waste.add(blocks, BLOCK_ITEMS)
+        self._order.tidy(min(dropped, TIDIED_AT_ONCE))
+        if discard is not None:
+            discard(waste)
         return dropped
+
+    def tidy_up(self) -> Iterator[None]:
+        """Forget what a deleted consumer's entries have left behind, a little with each step."""
+        return self._order.tidy_up()
 
     def disband(self) -> Waste:
         """Let go of all consumers and pending entries, when the group itself goes.
@@ -135,7 +150,7 @@ class Group:
 
     def acknowledge(self, entry_id: EntryID) -> bool:
         """Remove a pending entry (XACK); False if it is not pending."""
-        if self._order.released_count:
+        if self._order.releases:
             self._order.recall(entry_id)
         return self.pending.remove(entry_id)
 
@@ -143,14 +158,16 @@ class Group:
 
     def acknowledge_all(self, ids: list[EntryID]) -> int:
         """Remove pending entries; how many of the IDs were pending."""
-        if self._order.released_count:
+        order = self._order
+        if order.releases:
             for entry_id in ids:
-                self._order.recall(entry_id)
+                order.recall(entry_id)
         if len(ids) == 1:
             acknowledged = int(self.pending.remove(ids[0]))
         else:
             acknowledged = self.pending.remove_all(ids)
-        self._order.tidy(acknowledged)
+        if acknowledged:
+            order.tidy(acknowledged)
         return acknowledged
 
     def add(
@@ -193,29 +210,39 @@ class Group:
             self._order.add(delivery_ms, [entry.entry_id])
 
     def claim_all(
-        self, entries: list[PendingEntry], consumer: Consumer, delivery_ms: int, *, deliveries: int
-    ) -> None:
+        self, rows: list[Row], consumer: Consumer, delivery_ms: int, *, deliveries: int
+    ) -> list[int]:
         """Hand different pending entries over as `claim` does, each delivered so much more often.
 
-        Quickest for entries that are pending one behind the other.
+        Returns the delivery counts that they have then. Quickest for entries that are pending one
+        behind the other.
         """
-        moved: list[EntryID] = []
-        counts: list[int] = []
-        for entry in entries:
-            count = min(entry.delivery_count + deliveries, MAX_DELIVERIES)
-            if entry.consumer is None:
-                self._order.recall(entry.entry_id)
-            elif entry.delivery_ms == delivery_ms:  # it keeps its place in the order
-                self.claim(entry, consumer, delivery_ms, count)
-                continue
-            entry.consumer = consumer
-            entry.delivery_ms = delivery_ms
-            entry.delivery_count = count
-            moved.append(entry.entry_id)
-            counts.append(count)
-        if moved:
-            self.pending.hand_over(moved, consumer, delivery_ms, counts)
-            self._order.add(delivery_ms, moved)
+        counts = [min(row[3] + deliveries, MAX_DELIVERIES) for row in rows]
+        ids = [row[0] for row in rows]
+        moved_counts = counts
+        if self._order.releases or any(row[2] == delivery_ms for row in rows):
+            moved = [
+                self._recall_or_claim(*each, consumer, delivery_ms)
+                for each in zip(rows, counts, strict=True)
+            ]
+            ids = list(compress(ids, moved))
+            moved_counts = list(compress(counts, moved))
+        if ids:
+            self.pending.hand_over(ids, consumer, delivery_ms, moved_counts)
+            self._order.add(delivery_ms, ids)
+        return counts
+
+    def _recall_or_claim(self, row: Row, count: int, consumer: Consumer, delivery_ms: int) -> bool:
+        """Claim an entry by itself that keeps its place in the order; False then.
+
+        Any other is released no more, if it was.
+        """
+        if row[1] is None:
+            self._order.recall(row[0])
+        elif row[2] == delivery_ms:
+            self.claim(PendingEntry(*row), consumer, delivery_ms, count)
+            return False
+        return True
 
     def assign(self, entry: PendingEntry, consumer: Consumer) -> None:
         """Hand a pending entry over to `consumer`; its time and count stay."""
@@ -248,23 +275,21 @@ class Group:
         """The pending entries that nobody owns, the first that was released first."""
         return (self.pending[entry_id] for entry_id in self._order.released())
 
-    def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[PendingEntry]:
+    def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[Row]:
         """What XREADGROUP with CLAIM may take: released entries, then the oldest deliveries.
 
-        Only entries that are idle for `min_idle_ms` or longer, and all with 0. No entry is given
-        twice, even if the caller claims it meanwhile.
+        Only entries that are idle for `min_idle_ms` or longer, and all with 0. They are to stay as
+        they are until the walk is over.
         """
+        for entry in self.nacked():
+            yield entry.entry_id, None, entry.delivery_ms, entry.delivery_count
         given: set[EntryID] = set()
-        for entry_id in self._order.released():
-            given.add(entry_id)
-            yield self.pending[entry_id]
-        for delivery_ms, entry_id in self._order.owned():
-            if min_idle_ms and now_ms - delivery_ms < min_idle_ms:
+        for row in self._order.owned():
+            if min_idle_ms and now_ms - row[2] < min_idle_ms:
                 return
-            entry = self.pending.get(entry_id)
-            if entry is not None and entry.delivery_ms == delivery_ms and entry_id not in given:
-                given.add(entry_id)
-                yield entry
+            if row[0] not in given:
+                given.add(row[0])
+                yield row
 
     def oldest_delivery_ms(self) -> int | None:
         """When the entry that is claimable first was delivered: 0 if one is released.
@@ -273,7 +298,8 @@ class Group:
         """
         if self.nacked_count:
             return RELEASED_MS
-        return next(self._order.owned(), (None, None))[0]
+        oldest = next(self._order.owned(), None)
+        return None if oldest is None else oldest[2]
 
     # -- from a snapshot -----------------------------------------------------------------------
     # A million entries at a time: first all are pending, then each consumer is given its own, and

@@ -1,5 +1,8 @@
 """A block of pending entries: the columns of those in one range of IDs (storage/pending_list.py).
 
+A block counts how many of its entries each consumer has, and each consumer knows the blocks in
+which it has some. Whoever changes owners says so (`share`, `unshare`).
+
 A block may be lent to somebody who reads it in pieces: its columns then stay as they are, and what
 changes is a copy.
 """
@@ -8,8 +11,10 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections import Counter
 from dataclasses import dataclass
 from itertools import compress
+from operator import not_
 from typing import TYPE_CHECKING, TypeAlias
 
 from storage.entry_id import EntryID
@@ -53,17 +58,20 @@ class PendingEntry:
 class Block:
     """The columns of the entries in one range of IDs."""
 
-    __slots__ = ("counts", "ids", "is_lent", "owners", "shares", "start", "strays", "times_ms")
+    __slots__ = (
+        "counts", "ids", "is_last", "is_lent", "owners", "shares", "start", "strays", "times_ms",
+    )  # fmt: skip
 
     def __init__(self, start: EntryID) -> None:
         self.start = start  # the range begins here, and ends where the next block's begins
+        self.is_last = False  # no block follows
         self.ids: list[EntryID] = []
         self.owners: list[Consumer | None] = []
         self.times_ms: array[int] = array("q")
         # How often each was delivered: bytes, until a count is too great for one.
         self.counts: bytearray | array[int] = bytearray()
         self.strays = bytearray()  # 1: its place in the order of deliveries is not that of its ID
-        # How many of the entries a consumer has. A consumer may stay with none.
+        # How many of the entries a consumer has. In the last block, one may stay with none.
         self.shares: dict[Consumer, int] = {}
         self.is_lent = False  # somebody may read the columns as they are: see `lend`
 
@@ -98,6 +106,13 @@ class Block:
                 strict=True,
             )
         )
+
+    def rows_in_line(self, start: int, end: int) -> list[Row]:
+        """The entries from one place up to another that are no strays."""
+        rows = self.rows(start, end)
+        if self.strays.find(1, start, end) < 0:
+            return rows
+        return list(compress(rows, map(not_, self.strays[start:end])))
 
     def put(
         self,
@@ -204,6 +219,66 @@ class Block:
         self.counts = packed_counts([*self.counts, *other.counts[start:]])
         self.strays += other.strays[start:]
         other.cut(start, len(other.ids))
+
+    # -- who has how many ----------------------------------------------------------------------
+
+    def share(self, owner: Consumer, number: int) -> None:
+        """Count entries that a consumer has here from now on."""
+        owner.pending_count += number
+        share = self.shares.get(owner)
+        if share is None:
+            owner.pending_blocks[self.start] = self
+            share = 0
+        self.shares[owner] = share + number
+
+    def unshare(self, owner: Consumer, number: int) -> None:
+        """Count entries that a consumer no longer has here."""
+        owner.pending_count -= number
+        share = self.shares[owner] = self.shares[owner] - number
+        # Consumers come and go in the last block with each entry: there they stay.
+        if not share and not self.is_last:
+            self.forget(owner)
+
+    def unshare_each(self, owners: list[Consumer | None]) -> None:
+        """Count entries (at least one) that these no longer have here."""
+        first = owners[0]
+        if owners.count(first) == len(owners):
+            if first is not None:
+                self.unshare(first, len(owners))
+            return
+        for owner, share in Counter(owners).items():
+            if owner is not None:
+                self.unshare(owner, share)
+
+    def forget(self, owner: Consumer) -> None:
+        """The consumer has nothing here any more."""
+        del self.shares[owner]
+        owner.pending_blocks.pop(self.start)
+
+    def forget_absent(self) -> None:
+        """Another block follows: who has nothing here does not stay."""
+        self.is_last = False
+        for owner in [owner for owner, share in self.shares.items() if not share]:
+            self.forget(owner)
+
+    def share_all(self) -> None:
+        """Count the shares where none were counted yet."""
+        for owner, share in Counter(self.owners).items():
+            if owner is not None:
+                self.share(owner, share)
+
+    def unshare_all(self) -> None:
+        """Count nothing."""
+        for owner, share in list(self.shares.items()):
+            self.forget(owner)
+            owner.pending_count -= share
+
+    def count_shares(self) -> None:
+        """Count the shares anew, after entries have moved from or to another block."""
+        self.unshare_all()
+        self.share_all()
+
+    # -- the whole -----------------------------------------------------------------------------
 
     def copy(self, twins: dict[Consumer | None, Consumer | None]) -> Block:
         """The same entries, with other consumers in the places of these."""

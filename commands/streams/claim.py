@@ -1,8 +1,8 @@
 """XCLAIM and XAUTOCLAIM (reference 1.10): pending entries change hands.
 
 An entry whose content was deleted can be claimed by nobody: it is taken out of the PEL instead.
-Neither command is propagated as it was sent, but as one XCLAIM per entry (reference 1.15); one
-that names an entry without content makes the other side drop it as well.
+Neither command is propagated as it was sent, but as XCLAIMs of what it came to (reference 1.15);
+one that names an entry without content makes the other side drop it as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from commands.registry import FAST, WRITE, Argv, command, one_key
 from commands.streams.delivery import (
     group_changed,
     propagate_acknowledgement,
-    propagate_claim,
+    propagate_claims,
     propagate_consumer,
     propagate_delivery,
     propagate_position,
@@ -28,6 +28,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import MIN_ID, EntryID, parse_id
 from storage.group import Consumer, Group, PendingEntry
+from storage.pending_block import Row
 from storage.stream import Stream
 
 DEFAULT_COUNT = 100
@@ -51,45 +52,49 @@ class Claim:
 
     def drop(self, pending: PendingEntry) -> None:
         """Take an entry whose content is gone out of the PEL."""
-        self._propagate(pending)
+        group_changed(self.client, self.key)
+        if self.client.instance.sinks:
+            self._propagate_loss(pending)
         self.group.acknowledge(pending.entry_id)
+
+    def _propagate_loss(self, pending: PendingEntry) -> None:
+        """An XCLAIM of what it was; the other side has no content either, and drops it."""
+        run = self.client, self.key, self.group
+        if pending.consumer is None:
+            propagate_acknowledgement(*run, pending.entry_id)
+            return
+        state = [pending.entry_id], pending.delivery_ms, pending.delivery_count
+        propagate_delivery(*run, pending.consumer, *state)
+        self.is_moved = False
+        if pending.consumer is self.consumer:
+            self.is_created = False
 
     def take(self, pending: PendingEntry, delivery_ms: int, delivery_count: int) -> None:
         """Give a pending entry to the consumer."""
         self.group.claim(pending, self.consumer, delivery_ms, delivery_count)
-        self.consumer.active_ms = self.client.instance.now_ms
-        self._propagate(pending)
+        self._given([pending.entry_id], delivery_ms, [pending.delivery_count])
 
-    def take_all(self, entries: list[PendingEntry], delivery_ms: int, *, deliveries: int) -> None:
+    def take_all(self, rows: list[Row], delivery_ms: int, *, deliveries: int) -> None:
         """Give pending entries to the consumer, each delivered so much more often."""
-        if entries:
-            self.group.claim_all(entries, self.consumer, delivery_ms, deliveries=deliveries)
-            self.consumer.active_ms = self.client.instance.now_ms
-        for pending in entries:
-            self._propagate(pending)
+        if rows:
+            claim = rows, self.consumer, delivery_ms
+            counts = self.group.claim_all(*claim, deliveries=deliveries)
+            self._given([row[0] for row in rows], delivery_ms, counts)
 
     def deliver(self, ids: list[EntryID], delivery_ms: int) -> None:
         """Give the consumer entries that are not pending, as XREADGROUP would have. IDs ascend."""
         self.group.deliver(self.consumer, ids, delivery_ms)
-        self.consumer.active_ms = self.client.instance.now_ms
-        group_changed(self.client, self.key, len(ids))
-        if self.client.instance.sinks:
-            run = self.consumer, ids, delivery_ms
-            propagate_delivery(self.client, self.key, self.group, *run)
-            self.is_created = self.is_moved = False
+        self._given(ids, delivery_ms, [1] * len(ids))
 
-    def _propagate(self, pending: PendingEntry) -> None:
-        group_changed(self.client, self.key)
-        if not self.client.instance.sinks:
-            return
-        group = self.group
-        if pending.consumer is None:
-            propagate_acknowledgement(self.client, self.key, group, pending.entry_id)
-            return
-        propagate_claim(self.client, self.key, group, pending, group.last_delivered_id)
-        self.is_moved = False
-        if pending.consumer is self.consumer:
-            self.is_created = False
+    def _given(self, ids: list[EntryID], delivery_ms: int, delivery_counts: list[int]) -> None:
+        """Account for entries (at least one) that the consumer has now."""
+        client = self.client
+        self.consumer.active_ms = client.instance.now_ms
+        group_changed(client, self.key, len(ids))
+        if client.instance.sinks:
+            run = ids, delivery_ms, delivery_counts
+            propagate_claims(client, self.key, self.group, self.consumer, *run)
+            self.is_created = self.is_moved = False
 
     def move_group(self, last_id: EntryID) -> None:
         """Set the group's last delivered ID (LASTID)."""
@@ -267,7 +272,7 @@ def xautoclaim(client: Client, argv: Argv) -> bytes:
     claim = Claim(client, key, group, argv[3])
     claimed: list[bytes] = []
     deleted: list[bytes] = []
-    taken: list[PendingEntry] = []
+    taken: list[Row] = []
     dropped: list[PendingEntry] = []
     walk = group.pending.rows_from(options.start)
     for row in islice(walk, options.count * ATTEMPTS_FACTOR):
@@ -277,7 +282,7 @@ def xautoclaim(client: Client, argv: Argv) -> bytes:
             dropped.append(PendingEntry(*row))
             deleted.append(id_bulk(entry_id))
         elif owner is None or not min_idle_ms or now_ms - delivery_ms >= min_idle_ms:
-            taken.append(PendingEntry(*row))
+            taken.append(row)
             claimed.append(id_bulk(entry_id) if options.just_id else entry)
         if len(claimed) + len(deleted) == options.count:
             break

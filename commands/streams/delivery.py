@@ -5,18 +5,20 @@ the key does not fail. Caches of the key are invalidated nevertheless, because c
 XPENDING answered; Redis lets them go stale.
 
 Deliveries are propagated as what they came to (reference 1.15): XCLAIMs, and the position of the
-group. Redis writes an XCLAIM for each entry; here one names all entries of a delivery that come to
-the same. That is still costly, so it is built only where somebody listens.
+group. Redis writes an XCLAIM for each entry; here one names all entries, one behind the other, that
+come to the same. That is still costly, so it is built only where somebody listens.
 """
 
 from __future__ import annotations
+
+from itertools import groupby
 
 from commands import notifications
 from commands.client import Client
 from commands.streams.ids import id_bulk
 from protocol import replies
 from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
-from storage.group import Consumer, Group, PendingEntry
+from storage.group import Consumer, Group
 
 
 def group_changed(client: Client, key: bytes, changes: int = 1) -> None:
@@ -62,32 +64,39 @@ def propagate_delivery(
     consumer: Consumer,
     ids: list[EntryID],
     delivery_ms: int,
+    delivery_count: int = 1,
 ) -> None:
-    """New entries (ascending) that a consumer was given, as XCLAIMs that do the same."""
-    time_ms, last_id = b"%d" % delivery_ms, format_id(group.last_delivered_id)
+    """Entries that a consumer was given at one time, as XCLAIMs that do the same.
+
+    All of them have the same count now; pending before or not, they are its own.
+    """
+    time_ms, count = b"%d" % delivery_ms, b"%d" % delivery_count
+    last_id = format_id(group.last_delivered_id)
     for start in range(0, len(ids), _IDS_PER_REQUEST):
         part = ids[start : start + _IDS_PER_REQUEST]
         texts = [b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ) for entry_id in part]
         client.propagate(
             b"XCLAIM", key, group.name, consumer.name, b"0", *texts,
-            b"TIME", time_ms, b"RETRYCOUNT", b"1", b"FORCE", b"JUSTID", b"LASTID", last_id,
+            b"TIME", time_ms, b"RETRYCOUNT", count, b"FORCE", b"JUSTID", b"LASTID", last_id,
         )  # fmt: skip
 
 
-def propagate_claim(
-    client: Client, key: bytes, group: Group, pending: PendingEntry, last_id: EntryID
+def propagate_claims(
+    client: Client,
+    key: bytes,
+    group: Group,
+    consumer: Consumer,
+    ids: list[EntryID],
+    delivery_ms: int,
+    delivery_counts: list[int],
 ) -> None:
-    """The present state of a pending entry with an owner, as the XCLAIM that would make it.
-
-    `last_id`: the group's last delivered ID at that moment.
-    """
-    assert pending.consumer is not None
-    entry_id = format_id(pending.entry_id)
-    client.propagate(
-        b"XCLAIM", key, group.name, pending.consumer.name, b"0", entry_id,
-        b"TIME", b"%d" % pending.delivery_ms, b"RETRYCOUNT", b"%d" % pending.delivery_count,
-        b"FORCE", b"JUSTID", b"LASTID", format_id(last_id),
-    )  # fmt: skip
+    """As `propagate_delivery`, of entries with different counts: those alike go together."""
+    start = 0
+    for delivery_count, alike in groupby(delivery_counts):
+        end = start + len(list(alike))
+        run = ids[start:end], delivery_ms, delivery_count
+        propagate_delivery(client, key, group, consumer, *run)
+        start = end
 
 
 def propagate_acknowledgement(client: Client, key: bytes, group: Group, entry_id: EntryID) -> None:
@@ -97,10 +106,11 @@ def propagate_acknowledgement(client: Client, key: bytes, group: Group, entry_id
 
 def propagate_position(client: Client, key: bytes, group: Group) -> None:
     """How far a group has come."""
-    client.propagate(
-        b"XGROUP", b"SETID", key, group.name, format_id(group.last_delivered_id),
-        b"ENTRIESREAD", b"%d" % group.entries_read,
-    )  # fmt: skip
+    if client.instance.sinks:
+        client.propagate(
+            b"XGROUP", b"SETID", key, group.name, format_id(group.last_delivered_id),
+            b"ENTRIESREAD", b"%d" % group.entries_read,
+        )  # fmt: skip
 
 
 def propagate_consumer(client: Client, key: bytes, group: Group, consumer: Consumer) -> None:

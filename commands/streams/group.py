@@ -216,7 +216,10 @@ def xgroup_delconsumer(client: Client, argv: Argv) -> bytes:
     group = group_of(_stream_at(client, key), key, argv[3])
     if argv[4] not in group.consumers:
         return replies.ZERO
-    dropped = group.delete_consumer(argv[4])
+    chores = client.instance.chores
+    dropped = group.delete_consumer(argv[4], chores.discard)
+    if dropped:
+        chores.tidy(group.tidy_up())
     _changed(client, key, b"xgroup-delconsumer")
     return replies.integer(dropped)
 

@@ -8,9 +8,10 @@ the order of the releases, then the oldest deliveries. The group keeps them in t
 from __future__ import annotations
 
 from commands.client import Client
-from commands.streams.delivery import group_changed, propagate_claim
+from commands.streams.delivery import group_changed, propagate_claims
 from commands.streams.reply_caps import NoCaps
-from storage.group import Consumer, Group, PendingEntry
+from storage.group import Consumer, Group
+from storage.pending_block import Row
 from storage.stream import Stream
 
 # A client that waits looks for entries this often at most, unless it knows when one is due.
@@ -39,29 +40,28 @@ class ClaimTurn:
         """
         now_ms = self.client.instance.now_ms
         claimed: list[bytes] = []
-        taken: list[PendingEntry] = []
-        for pending in self.group.claimable(now_ms, min_idle_ms):
+        taken: list[Row] = []
+        for row in self.group.claimable(now_ms, min_idle_ms):
             if len(claimed) == count or not caps.admits():
                 break
-            entry = self.stream.get(pending.entry_id)
+            entry = self.stream.get(row[0])
             if entry is None:
                 continue
-            idle_ms = max(now_ms - pending.delivery_ms, 0)
-            claimed.append(with_delivery(entry, idle_ms, pending.delivery_count))
+            claimed.append(with_delivery(entry, max(now_ms - row[2], 0), row[3]))
             caps.spend(1, len(claimed[-1]))
-            taken.append(pending)
+            taken.append(row)
         if taken:
             self._claim(taken, now_ms)
         return claimed
 
-    def _claim(self, taken: list[PendingEntry], now_ms: int) -> None:
+    def _claim(self, taken: list[Row], now_ms: int) -> None:
         client, group = self.client, self.group
-        group.claim_all(taken, self.consumer, now_ms, deliveries=1)
+        counts = group.claim_all(taken, self.consumer, now_ms, deliveries=1)
         self.consumer.active_ms = now_ms
         group_changed(client, self.key, len(taken))
         if client.instance.sinks:
-            for pending in taken:
-                propagate_claim(client, self.key, group, pending, group.last_delivered_id)
+            ids = [row[0] for row in taken]
+            propagate_claims(client, self.key, group, self.consumer, ids, now_ms, counts)
 
 
 def with_delivery(entry: bytes, idle_ms: int, deliveries: int) -> bytes:
@@ -75,8 +75,8 @@ def next_claimable_ms(group: Group, now_ms: int, min_idle_ms: int) -> int:
     What is old enough already was passed over because its content is gone.
     """
     passed = 0
-    for pending in group.claimable(now_ms, 0):
-        if pending.consumer is not None and now_ms - pending.delivery_ms < min_idle_ms:
-            return max(pending.delivery_ms + min_idle_ms, now_ms + passed // PASSED_PER_MS)
+    for _, owner, delivery_ms, _ in group.claimable(now_ms, 0):
+        if owner is not None and now_ms - delivery_ms < min_idle_ms:
+            return max(delivery_ms + min_idle_ms, now_ms + passed // PASSED_PER_MS)
         passed += 1
     return now_ms + max(min_idle_ms, MIN_WAKE_MS, passed // PASSED_PER_MS)

@@ -15,8 +15,9 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.group import Consumer, Group
+from storage.own_pending import OwnPending
 from storage.pending_block import Columns, Row
-from storage.pending_list import OwnPending, PendingList
+from storage.pending_list import PendingList
 
 NOT_OWNED = -1  # the idle time of an entry that was released
 

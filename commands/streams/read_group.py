@@ -34,15 +34,23 @@ from commands.streams.read_request import (
     read_reply,
     stream_header,
 )
-from commands.streams.reply_caps import NoCaps, caps_of
+from commands.streams.remembered import Remembered
+from commands.streams.reply_caps import NO_CAPS, NoCaps, caps_of
 from protocol import errors
 from storage.entry_id import MAX_ID, EntryID
-from storage.group import Consumer, Group, PendingEntry
+from storage.group import Consumer, Group
 from storage.lag import advance_group
+from storage.pending_block import Row
 from storage.stream import Stream
+
+# A BLOCK of at most so many milliseconds never leads beyond the end of time.
+ALWAYS_IN_RANGE_MS = 1 << 62
 
 # `>`. Nothing lies behind the last possible ID, and Redis, too, takes that ID for `>`.
 NEW = MAX_ID
+
+# A consumer sends the same request again and again.
+_REMEMBERED: Remembered[GroupRead] = Remembered()
 
 
 @command(
@@ -79,17 +87,30 @@ def xreadgroup(client: Client, argv: Argv) -> bytes | Block:
     A key with an ID other than `>` is always there, with an empty array if nothing is pending,
     except where MAXCOUNT or MAXSIZE was reached before it. Source: Redis 8.10.
     """
+    read = _REMEMBERED.get(argv)
+    if read is None:
+        return _parse(client, argv).serve(client)
+    # Redis looks at each key twice as well: for its group, and to read.
+    found = read.find(client)
+    client.instance.stats.keyspace_hits += len(found)
+    return read.serve(client, found)
+
+
+def _parse(client: Client, argv: Argv) -> GroupRead:
+    """The request with its IDs resolved. Raises ReplyError."""
     request = parse_read_request(argv, client.instance.now_ms, with_group=True)
-    after = [
-        _resolve(client, request.group, key, text)
-        for key, text in zip(request.keys, request.ids, strict=True)
-    ]
-    return GroupRead(request, after).serve(client)
+    after: list[EntryID] = []
+    for key, text in zip(request.keys, request.ids, strict=True):
+        find_group_to_read(client, key, request.group)
+        after.append(_resolve(text))
+    read = GroupRead(request, after)
+    if request.block_ms is None or request.block_ms <= ALWAYS_IN_RANGE_MS:
+        _REMEMBERED.put(argv, read)
+    return read
 
 
-def _resolve(client: Client, group: bytes, key: bytes, text: bytes) -> EntryID:
+def _resolve(text: bytes) -> EntryID:
     """The ID behind which to read, NEW for `>`. Raises ReplyError."""
-    _find(client, key, group)
     if text == b">":
         return NEW
     if text == b"$" or text == b"+":
@@ -97,7 +118,8 @@ def _resolve(client: Client, group: bytes, key: bytes, text: bytes) -> EntryID:
     return parse_strict(text)
 
 
-def _find(client: Client, key: bytes, name: bytes) -> tuple[Stream, Group]:
+def find_group_to_read(client: Client, key: bytes, name: bytes) -> tuple[Stream, Group]:
+    """A stream and its group. Raises WRONGTYPE, and NOGROUP if there is no key or no group."""
     stream = client.lookup_stream(key)  # a read, as far as hits and misses are concerned
     group = None if stream is None else stream.groups.get(name)
     if stream is None or group is None:
@@ -106,20 +128,47 @@ def _find(client: Client, key: bytes, name: bytes) -> tuple[Stream, Group]:
 
 
 class GroupRead:
-    """A request of XREADGROUP whose IDs are resolved."""
+    """A request of XREADGROUP whose IDs are resolved. Requests that are alike share one."""
 
-    __slots__ = ("_after", "_request")
+    __slots__ = ("_after", "_is_plain", "_request")
 
     def __init__(self, request: ReadRequest, after: list[EntryID]) -> None:
         """`after`: the ID behind which to read, for each key, or NEW."""
         self._request = request
         self._after = after
+        # New entries of one stream, which is what most consumers ask for.
+        self._is_plain = after == [NEW] and request.min_idle_ms is None and not request.is_capped
 
-    def serve(self, client: Client) -> bytes | Block:
+    def find(self, client: Client) -> list[tuple[Stream, Group]]:
+        """The streams and their groups. Raises WRONGTYPE and NOGROUP."""
+        name = self._request.group
+        return [find_group_to_read(client, key, name) for key in self._request.keys]
+
+    def serve(
+        self, client: Client, found: list[tuple[Stream, Group]] | None = None
+    ) -> bytes | Block:
         """The reply, or the decision to wait for it. Raises WRONGTYPE and NOGROUP."""
         request = self._request
         # All of them are looked up before one is served: a delivery must not end in an error.
-        found = [_find(client, key, request.group) for key in request.keys]
+        found = found or self.find(client)
+        if self._is_plain:
+            stream, group = found[0]
+            parts = self._new_entries(client, request.keys[0], stream, group, NO_CAPS)
+            if parts:
+                return read_reply(1, parts, client.resp)
+            wake_ms = None
+        else:
+            parts, streams, claims = self._read_all(client, found)
+            if streams:
+                return read_reply(streams, parts, client.resp)
+            wake_ms = self._wake_ms(client.instance.now_ms, found) if claims else None
+        return nothing_to_read(client, request, self.serve, on_missing_key=True, wake_ms=wake_ms)
+
+    def _read_all(
+        self, client: Client, found: list[tuple[Stream, Group]]
+    ) -> tuple[list[bytes], int, bool]:
+        """Read each stream: the parts of the reply, of so many streams; whether CLAIM applied."""
+        request = self._request
         caps = caps_of(request)
         claims = request.min_idle_ms is not None
         parts: list[bytes] = []
@@ -138,10 +187,7 @@ class GroupRead:
             if part:
                 streams += 1
                 parts += part
-        if streams:
-            return read_reply(streams, parts, client.resp)
-        wake_ms = self._wake_ms(client.instance.now_ms, found) if claims else None
-        return nothing_to_read(client, request, self.serve, on_missing_key=True, wake_ms=wake_ms)
+        return parts, streams, claims
 
     # -- new entries ---------------------------------------------------------------------------
 
@@ -152,8 +198,10 @@ class GroupRead:
         request = self._request
         is_created = request.consumer not in group.consumers
         consumer = seen_consumer(client, key, group, request.consumer)
-        start = group.last_delivered_id + 1
-        ids, chunks, size_bytes = caps.read(stream, start, request.count)
+        ids: list[EntryID] = []
+        if group.last_delivered_id < stream.last_id:
+            start = group.last_delivered_id + 1
+            ids, chunks, size_bytes = caps.read(stream, start, request.count)
         if is_created and (request.noack or not ids):
             propagate_consumer(client, key, group, consumer)
         if not ids:
@@ -172,10 +220,9 @@ class GroupRead:
         ids: list[EntryID],
     ) -> None:
         """Note that the consumer is given the next entries of the stream, and propagate it."""
-        request = self._request
         advance_group(stream, group, ids)
         group_changed(client, key)
-        if not request.noack:
+        if not self._request.noack:
             now_ms = client.instance.now_ms
             group.deliver(consumer, ids, now_ms)
             consumer.active_ms = now_ms
@@ -243,7 +290,7 @@ class GroupRead:
         if is_created:
             propagate_consumer(client, key, group, consumer)
         entries: list[bytes] = []
-        delivered: list[PendingEntry] = []
+        delivered: list[Row] = []
         for row in consumer.pending.rows_from(after + 1):
             if len(entries) == request.count or not caps.admits():
                 break
@@ -251,7 +298,7 @@ class GroupRead:
             entries.append(entry or deleted_entry(row[0], client.resp))
             caps.spend(1, len(entries[-1]))
             if entry is not None:
-                delivered.append(PendingEntry(*row))
+                delivered.append(row)
         group.claim_all(delivered, consumer, client.instance.now_ms, deliveries=1)
         if not entries:
             caps.spend(0, 0)

@@ -270,7 +270,7 @@ def test_a_group_is_loaded_in_three_steps() -> None:
     assert group.load_released([5, 3]) is None
     assert (owned(alice), owned(bob), group.nacked_count) == ([1, 4], [2], 2)
     assert list(alice.pending.values()) == [group.pending[1], group.pending[4]]
-    assert [found.entry_id for found in group.claimable(100, 0)] == [5, 3, 4, 2, 1]
+    assert [row[0] for row in group.claimable(100, 0)] == [5, 3, 4, 2, 1]
     assert entry(group, 5).delivery_count == MAX_DELIVERIES
     assert (entry(group, 2).consumer, entry(group, 3).consumer) == (bob, None)
 

@@ -15,9 +15,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage import delivery_order, pending_list
+from storage import delivery_order, own_pending, pending_list
 from storage.entry_id import MAX_ID
 from storage.group import MAX_DELIVERIES, Consumer, Group, PendingEntry
+from storage.pending_block import Row
+from storage.waste import Waste
+from tests.storage.blocks import make_blocks_small
 from tests.storage.stream_model import ModelGroup
 
 IDS = st.integers(1, 30)
@@ -115,31 +118,40 @@ class GroupMachine(RuleBasedStateMachine):
         claimer = self.consumer(consumer)
         expected = self.model.claimable(self.now_ms, idle)[:count]
         times = [self.model.pending[entry_id].delivery_ms for entry_id in expected]
-        found: list[PendingEntry] = []
-        found_times = []
-        for entry in islice(self.group.claimable(self.now_ms, idle), count):
-            found.append(entry)
-            found_times.append(entry.delivery_ms)
-            if skips and entry.entry_id % 2:
-                continue
-            deliveries = self.model.pending[entry.entry_id].delivery_count + 1
-            self.group.claim(entry, claimer, self.now_ms, deliveries)
-            known = min(deliveries, MAX_DELIVERIES)
-            self.model.claim(entry.entry_id, consumer, self.now_ms, known)
-        assert found_times == times
-        assert len({entry.entry_id for entry in found}) == len(found)
+        found = list(islice(self.group.claimable(self.now_ms, idle), count))
+        assert [delivery_ms for _, _, delivery_ms, _ in found] == times
+        assert len({entry_id for entry_id, *_ in found}) == len(found)
+        taken = [row for row in found if not (skips and row[0] % 2)]
+        self.claim_rows(taken, claimer, self.now_ms, 1)
 
-    @rule(ids=SOME_IDS, idle=IDLE_TIMES)
-    def lose_entries_while_they_are_walked(self, ids: list[int], idle: int) -> None:
-        for entry in self.group.claimable(self.now_ms, idle):
-            assert entry.entry_id in self.model.pending
-            while ids and (entry_id := ids.pop()):
-                assert self.group.acknowledge_all([entry_id]) == self.model.drop(entry_id)
+    def claim_rows(
+        self, rows: list[Row], claimer: Consumer, delivery_ms: int, deliveries: int
+    ) -> None:
+        counts = self.group.claim_all(rows, claimer, delivery_ms, deliveries=deliveries)
+        for (entry_id, *_), count in zip(rows, counts, strict=True):
+            known = self.model.pending[entry_id].delivery_count + deliveries
+            assert count == min(known, MAX_DELIVERIES)
+            self.model.claim(entry_id, claimer.name, delivery_ms, count)
+
+    @rule(
+        consumer=CONSUMERS,
+        ids=st.lists(IDS, min_size=1, max_size=12, unique=True),
+        age_ms=st.sampled_from([-1, 0, 1, 3]),
+        deliveries=st.sampled_from([0, 1, 300, MAX_DELIVERIES]),
+    )
+    def claim_all(self, consumer: bytes, ids: list[int], age_ms: int, deliveries: int) -> None:
+        """XAUTOCLAIM and a consumer's history, but for entries in any order."""
+        pending = filter(None, map(self.group.pending.get, ids))
+        rows = [(e.entry_id, e.consumer, e.delivery_ms, e.delivery_count) for e in pending]
+        delivery_ms = max(0, self.now_ms - age_ms)
+        self.claim_rows(rows, self.consumer(consumer), delivery_ms, deliveries)
 
     @rule(consumer=CONSUMERS)
     def delete_consumer(self, consumer: bytes) -> None:
         mine = [i for i, entry in self.model.pending.items() if entry.consumer == consumer]
-        assert self.group.delete_consumer(consumer) == len(mine)
+        assert self.group.delete_consumer(consumer, discard) == len(mine)
+        for _ in self.group.tidy_up():
+            pass
         for entry_id in mine:
             self.model.drop(entry_id)
         self.model.consumers.discard(consumer)
@@ -159,11 +171,12 @@ class GroupMachine(RuleBasedStateMachine):
     def look_at_the_order(self, idle: int) -> None:
         expected = self.model.claimable(self.now_ms, idle)
         found = list(self.group.claimable(self.now_ms, idle))
-        assert sorted(entry.entry_id for entry in found) == sorted(expected)
+        assert sorted(entry_id for entry_id, *_ in found) == sorted(expected)
         released = len(self.model.released)
-        assert [entry.entry_id for entry in found[:released]] == self.model.released
-        times = [entry.delivery_ms for entry in found]
+        assert [entry_id for entry_id, *_ in found[:released]] == self.model.released
+        times = [delivery_ms for _, _, delivery_ms, _ in found]
         assert times == sorted(times)
+        assert all(self.group.pending[row[0]] == PendingEntry(*row) for row in found)
 
     @rule()
     def look_at_what_is_listed(self) -> None:
@@ -171,9 +184,9 @@ class GroupMachine(RuleBasedStateMachine):
         listed = [item for part in order._parts.values() for item in part if item >= 0]
         assert order._listed == len(listed)
         owned = {entry_id for _, entry_id in self.model.owned()}
-        in_line = [entry_id for _, entry_id in self.group.pending.items_in_line(0)]
+        in_line = [entry_id for entry_id, *_ in self.group.pending.rows_in_line(0)]
         assert owned - set(in_line) <= set(listed)
-        assert in_line == [entry_id for _, entry_id in order._in_line()]
+        assert in_line == [entry_id for entry_id, *_ in order._in_line()]
         assert owned.issuperset(in_line)
 
     @rule()
@@ -218,9 +231,12 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def blocks_are_in_order_and_known_to_consumers(self) -> None:
-        blocks = self.group.pending._blocks
+        block_list = self.group.pending._blocks
+        blocks = list(block_list)
         starts = [block.start for block in blocks]
-        assert starts == self.group.pending._starts == sorted(set(starts))
+        assert starts == block_list._starts == sorted(set(starts))
+        assert [block.is_last for block in blocks] == [*[False] * (len(blocks) - 1), True]
+        assert block_list.last is blocks[-1]
         assert starts[0] == 0
         assert all(block.ids for block in blocks[1:-1])
         for block, end in zip(blocks, [*starts[1:], MAX_ID], strict=True):
@@ -233,6 +249,11 @@ class GroupMachine(RuleBasedStateMachine):
             assert list(consumer.pending_blocks.values()) == own
 
 
+def discard(waste: Waste) -> None:
+    for _ in waste.free():
+        pass
+
+
 @pytest.mark.parametrize(
     ("part_ids", "spare_ids", "block_entries"),
     [(1024, 1024, 512), (1024, 4, 8), (3, 4, 4), (3, 1024, 8)],
@@ -243,8 +264,10 @@ def test_a_group_does_what_its_model_does(
     """With the parts of the order and the blocks as they are, and so small that many are needed."""
     monkeypatch.setattr(delivery_order, "PART_IDS", part_ids)
     monkeypatch.setattr(delivery_order, "SPARE_IDS", spare_ids)
-    monkeypatch.setattr(pending_list, "BLOCK_ENTRIES", block_entries)
-    monkeypatch.setattr(pending_list, "SPARSE_ENTRIES", max(block_entries // 8, 2))
+    make_blocks_small(monkeypatch, block_entries)
+    monkeypatch.setattr(own_pending, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(pending_list, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(delivery_order, "ROWS_AT_ONCE", 3)
     run_state_machine_as_test(
         GroupMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None)
     )

@@ -61,8 +61,8 @@ def claim(group: Group, entry_id: int) -> None:
 
 def claim_many(group: Group, entry_id: int) -> None:
     wanted = [*range(entry_id + 300, entry_id + 400), *range(entry_id, entry_id + 200, 2)]
-    entries = [entry for i in wanted if (entry := group.pending.get(i)) is not None]
-    group.claim_all(entries, group.consumers[b"alice"], 5, deliveries=200)
+    rows = [row for row in group.pending.rows_from(0) if row[0] in wanted]
+    group.claim_all(rows, group.consumers[b"alice"], 5, deliveries=200)
 
 
 def deliver_one(group: Group, entry_id: int) -> None:

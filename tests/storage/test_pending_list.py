@@ -12,6 +12,7 @@ from storage import pending_list
 from storage.group import MAX_DELIVERIES, Consumer
 from storage.pending_block import BLOCK_ENTRIES, PendingEntry
 from storage.pending_list import PendingList
+from tests.storage.blocks import make_blocks_small
 
 
 def delivered(*runs: tuple[Consumer, list[int]]) -> PendingList:
@@ -145,14 +146,34 @@ def test_what_a_consumer_has_is_removed_at_once(alice: Consumer, bob: Consumer) 
     size = BLOCK_ENTRIES
     runs = [(bob if number % 7 == 0 else alice, number) for number in range(3 * size)]
     pending = delivered(*((consumer, [number]) for consumer, number in runs))
-    assert pending.remove_owned(alice) == len([1 for consumer, _ in runs if consumer is alice])
+    of_alice = len([1 for consumer, _ in runs if consumer is alice])
+    assert pending.remove_owned(alice) == (of_alice, [])
     assert list(pending) == list(bob.pending) == list(range(0, 3 * size, 7))
     assert (len(alice.pending), len(alice.pending_blocks)) == (0, 0)
-    assert pending.remove_owned(alice) == 0
+    assert pending.remove_owned(alice) == (0, [])
 
 
-def test_a_walk_stands_changes(alice: Consumer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending_list, "BLOCK_ENTRIES", 4)
+def test_blocks_go_as_a_whole_with_the_one_who_has_all_of_them(
+    alice: Consumer, bob: Consumer
+) -> None:
+    size = BLOCK_ENTRIES
+    pending = delivered((alice, list(range(5 * size))), (bob, [5 * size]))
+    pending.update(PendingEntry(2 * size, None, 0, 1), becomes_stray=True)
+    count, blocks = pending.remove_owned(alice)
+    assert (count, [block.start for block in blocks]) == (5 * size - 1, [size, 3 * size, 4 * size])
+    assert all(len(block.ids) == size for block in blocks)
+    assert list(pending) == [2 * size, 5 * size]
+    assert (len(alice.pending), list(bob.pending)) == (0, [5 * size])
+    pending.extend([0, size, 2 * size + 1, 5 * size - 1], bob, 7, are_strays=True)
+    assert list(bob.pending) == [0, size, 2 * size + 1, 5 * size - 1, 5 * size]
+
+
+def test_a_walk_goes_on_behind_what_it_has_given(
+    alice: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks may be dropped, merged and opened meanwhile."""
+    make_blocks_small(monkeypatch, 4)
+    monkeypatch.setattr(pending_list, "ROWS_AT_ONCE", 1)
     pending = delivered((alice, list(range(30))))
     met = []
     for entry_id in pending:
@@ -169,11 +190,13 @@ def test_strays_are_not_in_line(alice: Consumer) -> None:
     pending = delivered((alice, [1, 2]), (alice, [3]))
     pending.extend([4, 5], alice, 15, are_strays=True)
     pending.update(PendingEntry(2, alice, 30, 2), becomes_stray=True)
-    assert list(pending.items_in_line(0)) == [(0, 1), (10, 3)]
-    assert list(pending.items_in_line(2)) == [(10, 3)]
-    assert [pending.stray_ms(entry_id) for entry_id in range(1, 7)] == [
-        None, 30, None, 15, 15, None,
-    ]  # fmt: skip
+    assert list(pending.rows_in_line(0)) == [(1, alice, 0, 1), (3, alice, 10, 1)]
+    assert list(pending.rows_in_line(2)) == [(3, alice, 10, 1)]
+    pending.update(PendingEntry(4, None, 0, 1), becomes_stray=True)
+    ids = [5, 9, 1, 2, 3, 4]
+    assert pending.strays_of(ids, 30) == [(2, alice, 30, 2)]
+    assert pending.strays_of(ids, 15) == [(5, alice, 15, 1)]
+    assert pending.strays_of(ids, 0) == []
 
 
 def test_what_is_loaded_is_owned_by_who_it_is_given_to(alice: Consumer, bob: Consumer) -> None:
@@ -201,8 +224,7 @@ def test_runs_come_and_go_as_in_a_dict(
     pending = PendingList()
     known: dict[int, Consumer] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pending_list, "BLOCK_ENTRIES", block_entries)
-        patch.setattr(pending_list, "SPARSE_ENTRIES", max(1, block_entries // 8))
+        make_blocks_small(patch, block_entries)
         for number, (some_ids, acknowledged) in enumerate(steps):
             consumer = consumers[number % 2]
             ids = sorted(some_ids - known.keys())

@@ -8,14 +8,15 @@ backwards, and compares the answers with each other and with the plain parts the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, starmap
 from operator import attrgetter
 
 from storage.entry import decode_fields, encode_id
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.group import MAX_DELIVERIES, RELEASED_MS, UNKNOWN, Group, PendingEntry
 from storage.idempotence import Idempotence
-from storage.pending_list import OwnPending, PendingList
+from storage.own_pending import OwnPending
+from storage.pending_list import PendingList
 from storage.stream import Stream
 
 FAR_FUTURE_MS = 2**64
@@ -118,7 +119,7 @@ def _of_group(group: Group) -> Iterator[str]:
         yield "its PEL is not what its consumers have and what was released, each once"
     if group.nacked_count != len(released):
         yield f"{group.nacked_count} entries are said to be released, and {len(released)} are"
-    claimable = list(group.claimable(FAR_FUTURE_MS, 0))
+    claimable = list(starmap(PendingEntry, group.claimable(FAR_FUTURE_MS, 0)))
     is_complete = parts == sorted(claimable, key=attrgetter("entry_id"))
     if claimable[: len(released)] != released or not is_complete:
         yield "what can be claimed is not what is pending, the released entries first"

@@ -53,14 +53,30 @@ def test_a_deleted_entry_is_its_id_without_fields(resp: int, null: bytes) -> Non
     assert delivery.deleted_entry(make_id(5, 7), resp) == b"*2\r\n$3\r\n5-7\r\n" + null
 
 
-def test_a_pending_entry_is_propagated_as_the_claim_that_would_make_it(state: Client) -> None:
+def test_pending_entries_are_propagated_as_the_claims_that_would_make_them(state: Client) -> None:
+    """Neighbours that come to the same share one."""
     group = Group(b"g", make_id(9, 0))
     consumer = group.create_consumer(b"c", NOW_MS)
-    pending = group.add(make_id(5, 7), consumer, NOW_MS - 10, 3)
-    delivery.propagate_claim(state, b"s", group, pending, group.last_delivered_id)
+    ids = [make_id(5, 7), make_id(4, 0), make_id(8, 0), make_id(9, 0)]
+    run = ids, NOW_MS - 10, [3, 3, 4, 3]
+    delivery.propagate_claims(state, b"s", group, consumer, *run)
+    rest = b"TIME 1699999999990 RETRYCOUNT %d FORCE JUSTID LASTID 9-0"
     assert state.propagated == [
-        b"XCLAIM s g c 0 5-7 TIME 1699999999990 RETRYCOUNT 3 FORCE JUSTID LASTID 9-0".split()
+        (b"XCLAIM s g c 0 5-7 4-0 " + rest % 3).split(),
+        (b"XCLAIM s g c 0 8-0 " + rest % 4).split(),
+        (b"XCLAIM s g c 0 9-0 " + rest % 3).split(),
     ]
+
+
+def test_requests_of_many_ids_are_cut(state: Client) -> None:
+    group = Group(b"g", make_id(9, 0))
+    consumer = group.create_consumer(b"c", NOW_MS)
+    delivery.propagate_delivery(state, b"s", group, consumer, list(range(2500)), NOW_MS)
+    assert state.propagated is not None
+    counts = [len(request) - len(b"XCLAIM s g c 0 TIME".split()) for request in state.propagated]
+    assert counts == [1000 + 7, 1000 + 7, 500 + 7]
+    ids = [text for request in state.propagated for text in request if text[:2] == b"0-"]
+    assert ids == [b"0-%d" % number for number in range(2500)]
 
 
 def test_an_unknown_number_of_entries_read_is_propagated_as_minus_one(state: Client) -> None:

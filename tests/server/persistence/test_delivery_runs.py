@@ -79,7 +79,7 @@ def group_state(group: Group) -> object:
         (entry_id, entry.consumer and entry.consumer.name, entry.delivery_ms, entry.delivery_count)
         for entry_id, entry in group.pending.items()
     ]
-    order = [format_id(entry.entry_id) for entry in group.claimable(0, 0)]
+    order = [format_id(row[0]) for row in group.claimable(0, 0)]
     consumers = [
         (name, consumer.seen_ms, consumer.active_ms, list(consumer.pending))
         for name, consumer in group.consumers.items()

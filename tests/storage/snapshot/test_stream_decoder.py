@@ -99,7 +99,7 @@ def test_many_pending_entries_with_long_counts_among_them_are_read() -> None:
         PendingFields(e.entry_id, e.delivery_ms, e.delivery_count) for e in there.pending.values()
     ]
     assert read == rows
-    assert [entry.entry_id for entry in there.claimable(0, 0)] == ids
+    assert [row[0] for row in there.claimable(0, 0)] == ids
 
 
 def test_a_stream_that_nothing_was_remembered_of_has_no_memory() -> None:
