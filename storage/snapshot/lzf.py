@@ -12,7 +12,10 @@ To find what repeats is the work of compressing, and plain Python is slow at it.
 here anyway, finds it at the speed of C, so `compress` lets it work on windows as wide as LZF's
 references reach, and writes what it found in LZF's notation. The result is as
 short as Redis's for what fits into one window, which the nodes of a stream do, and up to a quarter
-longer beyond. The package python-lzf is used for both directions if it is installed.
+longer beyond. Each item that is found takes a step in Python, and another one whenever the string
+is read. So a long string that LZ4 does not make shorter by a third stays as it is, which the format
+allows for any string. The package python-lzf is used for both directions if it is installed: then
+whatever gets shorter is compressed, as in Redis.
 
 Guarantees: damaged input raises ValueError. What comes out is never longer than was announced, and
 an announcement that the input cannot keep is refused before anything is allocated.
@@ -31,6 +34,10 @@ WINDOW_BYTES = 8192
 # Redis stores a string as it is, unless LZF makes it shorter by so much.
 MIN_GAIN_BYTES = 4
 
+# Without the package, a string longer than this must become so short, as LZ4 has it.
+CHEAP_BYTES = 512
+WORTHWHILE = 2 / 3
+
 # The best that three bytes can do.
 _MAX_RATIO = MAX_REPEAT // 3
 
@@ -48,16 +55,20 @@ _accelerator = _import_accelerator()
 
 
 def compress(data: bytes) -> bytes | None:
-    """The compressed form, or None if it does not save `MIN_GAIN_BYTES`."""
+    """The compressed form, or None if it does not save `MIN_GAIN_BYTES`, or is not worthwhile."""
     limit = len(data) - MIN_GAIN_BYTES
     if limit <= 0:
         return None
     if _accelerator is not None:
         compressed: bytes | None = _accelerator.compress(data, limit)
         return compressed
+    windows = [data[start : start + WINDOW_BYTES] for start in range(0, len(data), WINDOW_BYTES)]
+    found = [lz4.block.compress(window, store_size=False) for window in windows]
+    if len(data) > CHEAP_BYTES and sum(map(len, found)) > len(data) * WORTHWHILE:
+        return None
     out = bytearray()
-    for start in range(0, len(data), WINDOW_BYTES):
-        _compress_window(data[start : start + WINDOW_BYTES], out)
+    for window, packed in zip(windows, found, strict=True):
+        _rewrite(window, packed, out)
         if len(out) > limit:
             return None
     return bytes(out)
@@ -118,9 +129,8 @@ def _decompress(blob: bytes, length: int, *, whole: bool = True) -> bytes:
     return bytes(out)
 
 
-def _compress_window(window: bytes, out: bytearray) -> None:
-    """Append the compressed form of at most WINDOW_BYTES."""
-    packed: bytes = lz4.block.compress(window, store_size=False)
+def _rewrite(window: bytes, packed: bytes, out: bytearray) -> None:
+    """Append the compressed form of at most WINDOW_BYTES, of which LZ4 has made `packed`."""
     if len(packed) >= len(window):
         _put_literals(window, out)
         return

@@ -13,6 +13,7 @@ from storage.snapshot.listpack import (
     UNCOUNTED,
     Element,
     decode_listpack,
+    encode_column,
     encode_element,
     encode_listpack,
     read_counts,
@@ -72,6 +73,19 @@ def test_a_listpack_gives_back_what_was_put_into_it(elements: list[Element]) -> 
 def test_the_size_of_an_element_is_the_one_that_bounds_nodes(element: Element) -> None:
     value = as_text(element)
     assert len(encode_element(value)) == element_bytes(value)
+
+
+COLUMNS = st.one_of(
+    st.lists(st.sampled_from([b"on", b"off", b"", b"-7", b"007", b"0"]), min_size=1),
+    st.lists(st.integers(0, 10**19).map(lambda number: b"%d" % number), min_size=1),
+    st.lists(st.integers(0, 10**12).map(lambda number: b"%012d" % number), min_size=1),
+    st.lists(st.one_of(ELEMENTS.map(as_text), st.binary(max_size=70)), min_size=1),
+)
+
+
+@given(COLUMNS)
+def test_a_column_is_encoded_as_each_of_its_values(values: list[bytes]) -> None:
+    assert encode_column(values) == list(map(encode_element, values))
 
 
 @pytest.mark.parametrize("size", [16_377, 16_378, 16_379, 2_097_145, 2_097_146, 2_097_147])

@@ -54,6 +54,16 @@ def test_what_does_not_get_shorter_by_four_bytes_is_not_compressed() -> None:
     assert lzf.compress(bytes(range(256))) is None
 
 
+def test_a_long_string_that_gets_hardly_shorter_stays_as_it_is_without_the_c_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lzf, "_accelerator", None)
+    half, third = bytes(range(250)) * 2, bytes(range(250)) + bytes(range(125))
+    assert lzf.compress(half * 2) is not None
+    assert lzf.compress(third) is not None  # not long
+    assert lzf.compress(third + bytes(range(255, 130, -1)) + bytes(range(240, 200, -1))) is None
+
+
 def test_what_redis_wrote_is_read() -> None:
     # DUMP of 100 times "a", Redis 7.0.15.
     assert lzf.decompress(b"\x01aa\xe0W\x00\x01aa", 100) == b"a" * 100

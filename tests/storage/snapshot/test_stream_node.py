@@ -71,6 +71,17 @@ def test_differences_to_the_key_wrap_around(ms: int, seq: int, next_ms: int, nex
         assert decode_node(key, encode_node(node)).ids == [key, other]
 
 
+@pytest.mark.parametrize("step", [1, 2, 1 << 64, (1 << 64) + 1, (1 << 64) - 1])
+@pytest.mark.parametrize("first", [make_id(1, 0), make_id(7, 5), make_id(7, MAX_SEQ - 50)])
+def test_ids_in_equal_steps_come_back(first: int, step: int) -> None:
+    ids = [first + number * step for number in range(100)]
+    node = node_of(ids, [[b"f", b"%d" % number, b"g", b"same"] for number in range(100)])
+    blob = encode_node(node)
+    assert len(blob) == node.listpack_bytes()
+    decoded = decode_node(node.key, blob)
+    assert (decoded.ids, decoded.entries) == (node.ids, node.entries)
+
+
 def test_deleted_entries_are_left_out_and_the_key_stays() -> None:
     node = open_node([10, 20, 30, 40])
     node.delete(10)
