@@ -1,24 +1,33 @@
-"""Runs: requests that one client sent together and that are alike but for their last word.
+"""Runs: requests that one client sent together and that begin with the same words.
 
-Producers repeat themselves: `XADD readings * data <value>` again and again. The bytes before the
-last word are then the same in each request, and to cut a batch where they occur finds all requests
-at once, in a third of the time of reading each.
+Producers repeat themselves: `XADD readings * data <value>` again and again. The bytes that come
+again are the same in each request, and to cut a batch where they occur finds all requests at once,
+in a third of the time of reading each.
+
+* A `RequestRun` is of requests that are alike but for their last word.
+* A `TailRun` is of requests of as many words, the first of which come again; how many, says who
+  knows the command.
 
 Guaranteed: the requests of a run are those that the scanner of protocol/requests.py would have
-read. The head, all that stands before the last word, is read word by word. Behind it there has to
-be exactly one bulk string, and behind that the next head; so what the scanner would read next is
-known from each request to the following one, whatever the values may contain.
+read. The head, which stands before what differs, is read word by word. Behind it there have to be
+exactly the bulk strings that are missing, and behind these the next head; so what the scanner
+would read next is known from each request to the following one, whatever the values may contain.
 
-Left out: requests that differ in more than their last word, words of more than `MAX_WORD_BYTES`,
-limits (the reader looks only at batches that cannot pass any).
+Left out: words of more than `MAX_WORD_BYTES` in a head or a RequestRun, limits (the reader looks
+only at batches that cannot pass any), reading what differs in a TailRun (the reader does).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import repeat
+from typing import TypeAlias
 
 # Longer words are few in a batch: there is nothing to gain.
 MAX_WORD_BYTES = 2048
+
+# How many of the first words of a request are likely to come again; 0 if none.
+CountShared: TypeAlias = Callable[[list[bytes]], int]
 
 # In shorter runs there is nothing to gain.
 MIN_REQUESTS = 4
@@ -62,33 +71,101 @@ class RequestRun:
         return [self[index] for index in range(len(self))]
 
 
+class TailRun:
+    """Requests of as many words that begin with the same ones.
+
+    `words`: what they share; at least one. `tails`: the other words of each, as bulk strings one
+    behind the other. `rows`: these words by themselves; at least two.
+    """
+
+    __slots__ = ("rows", "tails", "words")
+
+    def __init__(self, words: list[bytes], tails: list[bytes], rows: list[list[bytes]]) -> None:
+        self.words = words
+        self.tails = tails
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.tails)
+
+    def __getitem__(self, index: int) -> list[bytes]:
+        return self.words + self.rows[index]
+
+    def requests(self) -> list[list[bytes]]:
+        """Each of them by itself."""
+        return [self.words + row for row in self.rows]
+
+
 class Head:
-    """What the requests of a run share: the bytes before the last word, and their words."""
+    """What the requests of a run share: the bytes before what differs, and their words.
 
-    __slots__ = ("data", "words")
+    `tail_words`: how many words differ.
+    """
 
-    def __init__(self, data: bytes, words: list[bytes]) -> None:
+    __slots__ = ("data", "tail_words", "words")
+
+    def __init__(self, data: bytes, words: list[bytes], tail_words: int) -> None:
         self.data = data
         self.words = words
+        self.tail_words = tail_words
 
     @classmethod
-    def of(cls, data: bytes) -> Head | None:
-        """The head of the request at the start of `data`, if the next one begins with it, too."""
+    def of(cls, data: bytes, count_shared: CountShared | None = None) -> Head | None:
+        """The head of the request at the start of `data`, if the next one begins with it, too.
+
+        `count_shared` tells how many of the first words of a request are likely to come again, if
+        not all but the last; 0: no number of them.
+        """
         position = data.find(b"\n", 0, 5) + 1
         count = _COUNTS.get(data[:position], 0)
         words: list[bytes] = []
-        end = position
+        ends = [position]
         for _ in range(count):
-            start = data.find(b"\n", end, end + 8) + 1
-            length = _LENGTHS.get(data[end:start], -1)
-            if length < 0 or data[start + length : start + length + 2] != _CRLF:
+            start = data.find(b"\n", ends[-1], ends[-1] + 8) + 1
+            if not start:
                 return None
-            position = end
-            words.append(data[start : start + length])
-            end = start + length + 2
-        if not count or not data.startswith(data[:position], end):
+            length = _LENGTHS.get(data[ends[-1] : start], -1)
+            end = start + length
+            if length < 0 or data[end : end + 2] != _CRLF:
+                return None
+            words.append(data[start:end])
+            ends.append(end + 2)
+        if not count:
             return None
-        return cls(data[:position], words[:-1])
+        shared = count - 1
+        if not data.startswith(data[: ends[shared]], ends[count]):
+            shared = count_shared(words) if count_shared is not None else 0
+            # The same line within the head could be taken for the beginning of another one.
+            is_clear = data.find(data[:position], 1, ends[shared]) < 0
+            if not 0 < shared < count - 1 or not is_clear:
+                return None
+            if not data.startswith(data[: ends[shared]], ends[count]):
+                return None
+        return cls(data[: ends[shared]], words[:shared], count - shared)
+
+    def may_come_again(self, data: bytes) -> bool:
+        """Whether data looks like several requests with this head."""
+        if not data.startswith(self.data):
+            return False
+        if self.tail_words == 1:
+            return len(data) > len(self.data) * MIN_REQUESTS
+        return data.find(self.data, len(self.data)) > 0
+
+
+def cut_tails(data: bytes, head: Head) -> tuple[list[bytes], bytes] | None:
+    """What stands behind each of these heads, with which `data` begins, and the bytes behind that.
+
+    Whether these are as many bulk strings as they have to be, the reader finds out. None if they
+    are too few.
+    """
+    tails = data.split(head.data)
+    del tails[0]  # before the first head
+    rest = b""
+    last = tails[-1]
+    if last.count(_CRLF) != 2 * head.tail_words or not last.endswith(_CRLF):
+        del tails[-1]
+        rest = head.data + last
+    return (tails, rest) if len(tails) >= MIN_REQUESTS else None
 
 
 def cut_run(data: bytes, head: Head) -> tuple[RequestRun, bytes] | None:

@@ -30,7 +30,16 @@ from dataclasses import dataclass, field
 
 import hiredis
 
-from protocol.request_runs import MAX_WORD_BYTES, MIN_REQUESTS, Head, RequestRun, cut_run
+from protocol.request_runs import (
+    MAX_WORD_BYTES,
+    MIN_REQUESTS,
+    CountShared,
+    Head,
+    RequestRun,
+    TailRun,
+    cut_run,
+    cut_tails,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,7 @@ class RequestReader:
         "_argv",
         "_bulk_bytes",
         "_count",
+        "_count_shared",
         "_head",
         "_held",
         "_hiredis",
@@ -113,8 +123,15 @@ class RequestReader:
         "overflowed",
     )
 
-    def __init__(self, limits: Limits, authenticated: bool = True) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        authenticated: bool = True,
+        count_shared: CountShared | None = None,
+    ) -> None:
+        """`count_shared`: see protocol/request_runs.py."""
         self.limits = limits
+        self._count_shared = count_shared
         self.authenticated = authenticated
         self.error: str | None = None
         self.overflowed = False
@@ -165,7 +182,7 @@ class RequestReader:
     def take_single(self, data: bytes) -> list[bytes] | None:
         """The request that these bytes are; None if they are to be fed, or taken as a run."""
         head = self._head
-        if head is not None and self._may_be_run(head, data):
+        if head is not None and head.may_come_again(data):
             return None
         if (
             len(data) > _SINGLE_BYTES
@@ -178,12 +195,7 @@ class RequestReader:
             return None
         return _split_single(data)
 
-    @staticmethod
-    def _may_be_run(head: Head, data: bytes) -> bool:
-        """Whether these bytes look like the run that came before them."""
-        return len(data) > len(head.data) * MIN_REQUESTS and data.startswith(head.data)
-
-    def take_run(self, data: bytes) -> tuple[RequestRun | None, bytes]:
+    def take_run(self, data: bytes) -> tuple[RequestRun | TailRun | None, bytes]:
         """A run of requests at the start of these bytes, and what is still to be fed.
 
         None, and all of the bytes, if they do not begin with a run that is worth taking.
@@ -202,11 +214,21 @@ class RequestReader:
             if self._patience or data.count(b"\r\n*", 0, _RUN_SAMPLE_BYTES) < MIN_REQUESTS:
                 self._patience = max(0, self._patience - 1)
                 return None, data
-            head = self._head = Head.of(data)
+            head = self._head = Head.of(data, self._count_shared)
             if head is None:
                 self._patience = _RUN_PATIENCE
-        found = cut_run(data, head) if head is not None else None
+                return None, data
+        found = cut_run(data, head) if head.tail_words == 1 else self._take_tails(data, head)
         return found if found is not None else (None, data)
+
+    def _take_tails(self, data: bytes, head: Head) -> tuple[TailRun, bytes] | None:
+        """As take_run, where more words differ than the last one."""
+        found = cut_tails(data, head) if _is_dense(data, 0) else None
+        if found is None:
+            return None
+        tails, rest = found
+        rows = self._parse_tails(tails, head.tail_words)
+        return None if rows is None else (TailRun(head.words, tails, rows), rest)
 
     # -- the scanner -------------------------------------------------------------------------------
     # Each step takes (data, position) and returns the position behind what it took in. Where data
@@ -374,9 +396,7 @@ class RequestReader:
     def parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
         """All requests of a batch by way of hiredis; None where that is not proven right."""
         line_marks = batch.count(b"\r") + batch.count(b"\n")
-        is_resp2 = not (
-            b"=" in batch or b"~" in batch or b">" in batch or b"|" in batch or b"%" in batch
-        )
+        is_resp2 = _is_resp2(batch)
         if _may_allocate_much(batch, line_marks, is_resp2):
             return None
         reader = self._hiredis
@@ -394,6 +414,30 @@ class RequestReader:
         if requests is None or len(batch) > _KEPT_BUFFER_BYTES:
             self._hiredis = _new_hiredis_reader()
         return requests
+
+    def _parse_tails(self, tails: list[bytes], words: int) -> list[list[bytes]] | None:
+        """The words of tails that are so many bulk strings each; None where that is not proven."""
+        text = b"".join(tails)
+        is_resp2 = _is_resp2(text)
+        if (b"*" in text or not is_resp2) and _may_allocate_much(text, text.count(b"\n"), is_resp2):
+            return None
+        header = b"*%d\r\n" % words
+        body = header + header.join(tails)
+        reader = self._hiredis
+        rows = None
+        try:
+            reader.feed(b"*%d\r\n" % len(tails) + body)
+            replies = reader.gets()
+            if set(map(len, replies)) == {words} and (
+                (is_resp2 and _are_plain_bulks(replies, text) and _is_idle(reader))
+                or _encode(replies) == body
+            ):
+                rows = replies
+        except (hiredis.HiredisError, TypeError):
+            pass  # as in parse_batch
+        if rows is None or len(body) > _KEPT_BUFFER_BYTES:
+            self._hiredis = _new_hiredis_reader()
+        return rows
 
 
 # -- how the fast path is kept honest ----------------------------------------------------------
@@ -423,6 +467,11 @@ def _may_allocate_much(batch: bytes, line_marks: int, is_resp2: bool) -> bool:
     return not is_resp2 and any(pattern.search(batch) for pattern in _LONG_RESP3)
 
 
+def _is_resp2(batch: bytes) -> bool:
+    """Whether no byte may begin a reply that has strings and that RESP2 does not know."""
+    return not (b"=" in batch or b"~" in batch or b">" in batch or b"|" in batch or b"%" in batch)
+
+
 def _is_plain(replies: list[list[bytes]], line_marks: int) -> bool:
     """Whether RESP2 replies are lists of bulk strings without CR or LF, behind proper line ends.
 
@@ -435,6 +484,20 @@ def _is_plain(replies: list[list[bytes]], line_marks: int) -> bool:
         b"\r" not in arguments
         and b"\n" not in arguments
         and line_marks == 4 * sum(map(len, replies)) + 2 * len(replies)
+    )
+
+
+def _are_plain_bulks(rows: list[list[bytes]], text: bytes) -> bool:
+    """Whether RESP2 replies that came as `text`, their array headers aside, are bulk strings.
+
+    Without CR or LF, and with proper line ends: a bulk string has two of them, every other element
+    fewer. Raises TypeError where an element is no string.
+    """
+    arguments = b"".join(map(b"".join, rows))
+    return (
+        b"\r" not in arguments
+        and b"\n" not in arguments
+        and text.count(b"\r\n") == 2 * sum(map(len, rows))
     )
 
 
@@ -483,7 +546,8 @@ def find_last_boundary(data: bytes, start: int) -> int:
     while mark >= 0 and not data[mark + 3 : mark + 4].isdigit():
         mark = data.rfind(b"\r\n*", start, mark)
     last = mark + 2 if mark >= 0 else start
-    count = _parse_integer(data[last + 1 : data.find(b"\r", last)])
+    line_end = data.find(b"\r", last + 1)
+    count = _parse_integer(data[last + 1 : line_end]) if line_end >= 0 else None
     is_whole = count is not None and data.count(b"\r", last) == 2 * count + 1
     return len(data) if is_whole else last
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import traceback
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.blocking import Block, Waiting, WatchedKey
@@ -54,11 +54,14 @@ from commands.streams.add_run import xadd_run
 from commands.transactions.transaction import exec_refused
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.request_runs import RequestRun
+from protocol.request_runs import RequestRun, TailRun
 from storage.stream import Stream
 
 if TYPE_CHECKING:
     from server.long_replies import LongReplies
+
+# Requests of one client that are taken as a whole.
+Run: TypeAlias = RequestRun | TailRun | list[Argv]
 
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
 _HTTP_WORDS = {b"post", b"host:"}
@@ -162,7 +165,7 @@ class Dispatcher:
             return self._begin_long_reply(client, reply, argv, position)
         return self.mark_ns < self.turn_end_ns and not client.close_after_reply
 
-    def execute_run(self, client: Client, run: RequestRun | list[Argv]) -> bool:
+    def execute_run(self, client: Client, run: Run) -> bool:
         """Run requests that are alike as a whole. False, and nothing done: `execute` each."""
         instance = self.instance
         # A threshold of 0: the slow log wants to see each by itself.
@@ -177,7 +180,7 @@ class Dispatcher:
         self._account_run(client, client.last_command, run)
         return True
 
-    def _account_run(self, client: Client, command: Command, run: RequestRun | list[Argv]) -> None:
+    def _account_run(self, client: Client, command: Command, run: Run) -> None:
         """Statistics and slow log of a run: each of its requests took its share of the time."""
         stats = self.instance.stats.of(command)
         count, end_ns = len(run), perf_counter_ns()

@@ -13,14 +13,14 @@ from commands.client import Client
 from commands.configuration import Configuration
 from commands.output_limits import drop_for_output, output_room_bytes
 from commands.registry import Argv
-from commands.streams.add_run import XADD, find_run_end
+from commands.streams.add_run import XADD, count_shared, find_run_end
 from protocol import replies
 from protocol.request_runs import MIN_REQUESTS
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
 
 # How much is read at a time of what a client sent at once, or while it was halted.
-_PIECE_BYTES = 64 * 1024
+_PIECE_BYTES = 128 * 1024
 
 
 class Session:
@@ -30,7 +30,7 @@ class Session:
         self.client = client
         self.dispatcher = dispatcher
         self.reader = RequestReader(
-            request_limits(client.instance.config), authenticated=client.authenticated
+            request_limits(client.instance.config), client.authenticated, count_shared
         )
         # Behind a request that halts the client: the rest of its batch, then what came since.
         # That is not read before its time: requests take many times the bytes they came as.

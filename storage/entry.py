@@ -32,6 +32,12 @@ ID_BULK_HEADERS = [
 # Every entry begins with the header of an array of two.
 _HEADER = b"*2\r\n"
 
+# What the numbers of live and deleted entries take in a listpack at most.
+_MOST_COUNTS_BYTES = 2 * integer_bytes(sys.maxsize)
+
+# The dictionary of a shape's attributes.
+_ATTRIBUTES_BYTES = allocated_bytes(dict.fromkeys(range(5)))
+
 # A bulk string of less than 4096 bytes takes at least so many more on the wire than as an element
 # of a listpack.
 _BULK_SURPLUS_BYTES = 4
@@ -84,18 +90,16 @@ class Shape:
     that come only once need none.
     """
 
-    def __init__(self, names: list[bytes]) -> None:
+    def __init__(self, names: list[bytes], packing: Packing | None = None) -> None:
+        """`packing`: what is known of how nodes of the stream are packed."""
         self.names = names
+        self.packing = packing or Packing()
 
     def memory_bytes(self) -> int:
-        """The memory that the shape takes, with what it has made for itself so far."""
-        parts: list[object] = [self, vars(self), self.names, *self.names]
-        return sum(map(allocated_bytes, [*parts, *vars(self).values()]))
-
-    @cached_property
-    def packing(self) -> Packing:
-        """How nodes are packed that begin with an entry of this shape."""
-        return Packing()
+        """The memory that the shape takes, with all that it may make for itself."""
+        numbers = self.most_empty_node_bytes, self.surplus_bytes
+        parts: list[object] = [self, self.names, *self.names, self.packing, self.template, *numbers]
+        return _ATTRIBUTES_BYTES + sum(map(allocated_bytes, parts))
 
     @cached_property
     def template(self) -> bytes:
@@ -110,7 +114,7 @@ class Shape:
 
     def empty_node_bytes(self, live: int, deleted: int) -> int:
         """The same for a node with so many entries."""
-        counts = integer_bytes(live) + integer_bytes(deleted) - 2 * integer_bytes(sys.maxsize)
+        counts = integer_bytes(live) + integer_bytes(deleted) - _MOST_COUNTS_BYTES
         return self.most_empty_node_bytes + counts
 
     @cached_property
@@ -198,12 +202,28 @@ def encode_alike(
     first name to the last one. `last_bulks`: the last values, as bulk strings without the CRLF
     behind them.
     """
-    shared = _shared_part(tuple(fields))
+    return _join(first_id, _shared_part(tuple(fields)), last_bulks, b"\r\n")
+
+
+def encode_tails(
+    first_id: EntryID, fields: int, tails: Sequence[bytes]
+) -> tuple[list[bytes], bytes]:
+    """As encode_alike(), from all fields and values of each entry as bulk strings.
+
+    `fields`: how many words these are.
+    """
+    return _join(first_id, b"*%d\r\n" % fields, tails, b"")
+
+
+def _join(
+    first_id: EntryID, shared: bytes, rests: Sequence[bytes], end: bytes
+) -> tuple[list[bytes], bytes]:
+    """Entries of an ID, what they share, and the rest of each; and their IDs."""
     entries: list[bytes] = []
     id_bulks: list[bytes] = []
-    for head, texts in id_texts(first_id, len(last_bulks)):
-        values = last_bulks[len(entries) : len(entries) + len(texts)]
-        parts = repeat(_HEADER + head), texts, repeat(shared), values, repeat(b"\r\n")
+    for head, texts in id_texts(first_id, len(rests)):
+        part = rests[len(entries) : len(entries) + len(texts)]
+        parts = repeat(_HEADER + head), texts, repeat(shared), part, repeat(end)
         entries += map(b"".join, zip(*parts))  # noqa: B905  (repeat() has no end)
         id_bulks.append(head + head.join(texts))
     return entries, b"".join(id_bulks)

@@ -10,21 +10,21 @@ field names left out where they are those of the node's first entry.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain, compress
 
 from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 
 # A listpack's own header and end byte.
 EMPTY_LISTPACK_BYTES = 7
 
-_FLAGS_BYTES = 2
+FLAGS_BYTES = 2
 
 # What a string takes beside its bytes, up to this length.
 _SHORT_STRING_BYTES = 2
 _MAX_SHORT_STRING = 63
 
 # Longest text of a 64-bit integer; anything longer is kept as a string.
-_MAX_INTEGER_DIGITS = 20
+MAX_INTEGER_DIGITS = 20
 
 
 def integer_bytes(number: int) -> int:
@@ -46,29 +46,51 @@ def integer_bytes(number: int) -> int:
 
 def element_bytes(value: bytes) -> int:
     """The size of a listpack element that holds `value`, which may be packed as an integer."""
-    length = len(value)
-    if length <= _MAX_INTEGER_DIGITS:
+    if len(value) <= MAX_INTEGER_DIGITS:
         number = packed_integer(value)
         if number is not None:
             return integer_bytes(number)
+    return text_bytes(len(value))
+
+
+def text_bytes(length: int) -> int:
+    """The size of a listpack element that holds a text of this length, and no integer."""
     if length <= _MAX_SHORT_STRING:
         return length + _SHORT_STRING_BYTES
     size = length + (2 if length < 4096 else 5)
     return size + backward_length_bytes(size)
 
 
-def elements_bytes(values: list[bytes]) -> int:
-    """As element_bytes() of each together. Most values are short strings: they are quick."""
-    size = sum(map(len, values)) + _SHORT_STRING_BYTES * len(values)
-    for value in values:
-        if value.isdigit() or value[:1] == b"-" or len(value) > _MAX_SHORT_STRING:
-            size += element_bytes(value) - len(value) - _SHORT_STRING_BYTES
-    return size
+def texts_bytes(values: Sequence[bytes]) -> list[int]:
+    """element_bytes() of each of many values. Most are no integers: they are quick."""
+    if not values:
+        return []
+    lengths = list(map(len, values))
+    if max(lengths) < len(_TEXT_BYTES):
+        sizes = list(map(_TEXT_BYTES.__getitem__, lengths))
+    else:
+        sizes = list(map(text_bytes, lengths))
+    if min(lengths) > MAX_INTEGER_DIGITS:
+        return sizes
+    are_digits = list(map(bytes.isdigit, values))
+    if True in are_digits:
+        for index, value in compress(enumerate(values), are_digits):
+            length = lengths[index]
+            if length == 1:
+                sizes[index] = _DIGIT_BYTES
+            elif value >= b"1" and length <= MAX_INTEGER_DIGITS:  # no leading zero
+                # Numbers of as many digits are in the order of their texts.
+                greatest, size, next_size = _BY_DIGITS[length]
+                sizes[index] = size if value <= greatest else next_size
+    if b"\n-" in b"\n".join([b"", *values]):
+        for index, value in enumerate(values):
+            sizes[index] = element_bytes(value)
+    return sizes
 
 
 def packed_integer(value: bytes) -> int | None:
     """The number that Redis stores instead of `value`, which is its plain decimal form, or None."""
-    if len(value) > _MAX_INTEGER_DIGITS:
+    if len(value) > MAX_INTEGER_DIGITS:
         return None
     # bytes.isdigit() is the cheap way to tell that most values are no integers.
     if value.isdigit():
@@ -98,6 +120,31 @@ def backward_length_bytes(size: int) -> int:
     return 5
 
 
+def next_size(number: int) -> int:
+    """The smallest number above `number` that integer_bytes() may tell to be larger or smaller."""
+    if 0 <= number < 128:
+        return 128
+    for bound in (-(2**63), -(2**31), -(2**23), -(2**15), -4096, 0, 4096, 2**15, 2**23, 2**31):
+        if number < bound:
+            return bound
+    return 2**63 if number < 2**63 else number + 1
+
+
+def _by_digits(length: int) -> tuple[bytes, int, int]:
+    """For numbers of so many digits: the last one of a size, that size, and that of those above."""
+    first, last = 10 ** (length - 1) if length > 1 else 0, 10**length - 1
+    size = integer_bytes(first) if first < 2**63 else text_bytes(length)
+    greatest = min(last, next_size(first) - 1) if first < 2**63 else last
+    above = integer_bytes(last) if last < 2**63 else text_bytes(length)
+    return b"%d" % greatest, size, above
+
+
+_NEXT_ID_BYTES = 2 * integer_bytes(0)
+_DIGIT_BYTES = integer_bytes(9)
+_BY_DIGITS = [(b"", 0, 0), *map(_by_digits, range(1, MAX_INTEGER_DIGITS + 1))]
+_TEXT_BYTES = [text_bytes(length) for length in range(4096)]
+
+
 def header_bytes(live: int, deleted: int, names: list[bytes]) -> int:
     """The size of an empty node: the listpack itself, and its master entry with the names."""
     counts = integer_bytes(live) + integer_bytes(deleted) + integer_bytes(len(names))
@@ -112,20 +159,39 @@ def entries_bytes(
 ) -> int:
     """The size of entries in the node `key`, whose first entry has `master_names`."""
     same = [fields for fields in all_fields if fields[::2] == master_names]
-    size = len(ids) * _FLAGS_BYTES + _ids_bytes(key, ids)
+    size = len(ids) * FLAGS_BYTES + sum(_ids_bytes(key, ids))
     if same:
         values = list(chain.from_iterable([fields[1::2] for fields in same]))
-        size += elements_bytes(values) + len(same) * integer_bytes(len(master_names) + 3)
+        size += sum(texts_bytes(values)) + len(same) * integer_bytes(len(master_names) + 3)
     if len(same) < len(all_fields):
         for fields in all_fields:
             pairs = len(fields) // 2
             if fields[::2] != master_names:
-                size += integer_bytes(pairs) + integer_bytes(2 * pairs + 4) + elements_bytes(fields)
+                size += integer_bytes(pairs) + integer_bytes(2 * pairs + 4)
+                size += sum(texts_bytes(fields))
     return size
 
 
-def _ids_bytes(key: EntryID, ids: Sequence[EntryID]) -> int:
-    """An ID is stored as two differences to the key."""
+def _ids_bytes(key: EntryID, ids: Sequence[EntryID]) -> list[int]:
+    """What each ID takes: it is stored as two differences to the key."""
     ms, seq = key >> SEQ_BITS, key & MAX_SEQ
-    size = sum([integer_bytes((entry_id >> SEQ_BITS) - ms) for entry_id in ids])
-    return size + sum([integer_bytes((entry_id & MAX_SEQ) - seq) for entry_id in ids])
+    return [
+        integer_bytes((entry_id >> SEQ_BITS) - ms) + integer_bytes((entry_id & MAX_SEQ) - seq)
+        for entry_id in ids
+    ]
+
+
+def id_totals(key: EntryID, ids: Sequence[EntryID], start: int, end: int) -> Sequence[int]:
+    """What the IDs before each take in the node `key`, and all, of those from `start` to `end`.
+
+    They ascend; `end` is behind the last one.
+    """
+    first, last, count = ids[start], ids[end - 1], end - start
+    if last - key < 128 and last >> SEQ_BITS == key >> SEQ_BITS:
+        return range(0, _NEXT_ID_BYTES * count + 1, _NEXT_ID_BYTES)  # most IDs are close to the key
+    seq = (first & MAX_SEQ) - (key & MAX_SEQ)
+    is_run = last - first == count - 1 and last >> SEQ_BITS == first >> SEQ_BITS
+    if is_run and seq + count <= next_size(seq):
+        size = _ids_bytes(key, [first])[0]  # as each of them
+        return range(0, size * count + 1, size)
+    return list(accumulate(_ids_bytes(key, ids[start:end]), initial=0))

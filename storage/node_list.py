@@ -24,6 +24,7 @@ from storage.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.node import Node, freeze
 from storage.open_node import OpenNode
 from storage.packed_node import PackedNode
+from storage.waste import NODE_ITEMS, SMALL_ITEMS, Waste
 
 AnyNode: TypeAlias = Node | PackedNode
 
@@ -208,6 +209,18 @@ class NodeList:
             total = totals[-1]
         return counted, total
 
+    def count_droppable(self, entries: int, length: int) -> tuple[int, int]:
+        """As count_whole() for all nodes, which hold `length` live entries."""
+        if 2 * entries <= length:
+            return self.count_whole(len(self), entries)
+        count, missing = len(self), length - entries
+        for node in reversed(self._nodes):
+            if missing <= 0:
+                break
+            missing -= node.live
+            count -= 1
+        return count, entries + missing
+
     def count_live(self, nodes: int, entries: int) -> int:
         """How many live entries the first `nodes` nodes hold. `entries`: how many all hold."""
         end = self._head + nodes
@@ -219,19 +232,28 @@ class NodeList:
         """How many of the first nodes have keys below `entry_id`."""
         return bisect_left(self._keys, entry_id, self._head) - self._head
 
-    def drop_first(self, count: int = 1) -> list[AnyNode]:
-        """Remove the first `count` nodes; which they were."""
-        end = self._head + count
-        dropped = self._nodes[self._head : end]
-        if end > len(self._nodes) * WASTE_SHARE:
-            del self._keys[:end]
-            del self._nodes[:end]
-            self._head = 0
-        else:
+    def drop_first(self, count: int = 1) -> Waste:
+        """Remove the first `count` nodes, and give them to whoever frees them."""
+        waste = Waste()
+        head, end = self._head, self._head + count
+        if end <= len(self._nodes) * WASTE_SHARE:
             # Their places in the lists are given up later, for many nodes at once.
-            self._nodes[self._head : end] = [_DROPPED] * len(dropped)
+            waste.add(self._nodes[head:end], NODE_ITEMS)
+            self._nodes[head:end] = [_DROPPED] * count
             self._head = end
-        return dropped
+            return waste
+        self._head = 0
+        if end > len(self._nodes) / 2:
+            # The lists go as they are: to look at each of so many nodes takes milliseconds.
+            nodes, self._nodes = self._nodes, self._nodes[end:]
+            keys, self._keys = self._keys, self._keys[end:]
+            del nodes[end:], keys[end:]
+            waste.add(keys, SMALL_ITEMS)
+        else:
+            nodes = self._nodes[head:end]
+            del self._nodes[:end], self._keys[:end]
+        waste.add(nodes, NODE_ITEMS)
+        return waste
 
     def take_all(self) -> list[AnyNode]:
         """Remove all nodes; which they were."""

@@ -8,13 +8,14 @@ entries keep counting in both, as they do in Redis.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 from itertools import accumulate
+from operator import add
 
+from storage.additions import Additions
 from storage.allocation import allocated_bytes
 from storage.entry import Shape, decode_payload
-from storage.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.listpack_size import entries_bytes
+from storage.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID, make_id
+from storage.listpack_size import entries_bytes, id_totals, next_size
 
 # Redis's largest node, whatever the configuration says (reference 1.4).
 MAX_NODE_BYTES = 1 << 30
@@ -23,10 +24,16 @@ MAX_NODE_BYTES = 1 << 30
 MAX_UNCOUNTED = 128
 
 # For how the size of an entry is bounded, see OpenNode.__init__.
-NEAR_MS = 2**31
+NEAR_MS = 2**23
 NEAR_SEQ = 2**12
-NEAR_ID_BYTES = 8
+NEAR_ID_BYTES = 7
 LONG_ENTRY_BYTES = 4096
+
+# Of the text of an ID as a bulk string, less its sequence number: at least, and since 2001.
+_USUAL_ID = make_id(10**12, 0)
+_USUAL_ID_TEXT_BYTES = len(b"$0\r\n%d-\r\n" % (_USUAL_ID >> SEQ_BITS))
+_LEAST_ID_TEXT_BYTES = len(b"$0\r\n0-\r\n")
+_NEAR = make_id(NEAR_MS, 0)
 
 
 class OpenNode:
@@ -37,6 +44,7 @@ class OpenNode:
         "_near_end",
         "_surplus_bytes",
         "_uncounted",
+        "counts_at_once",
         "deleted",
         "entries",
         "entries_bytes",
@@ -46,8 +54,14 @@ class OpenNode:
         "shape",
     )
 
-    def __init__(self, key: EntryID, shape: Shape) -> None:
+    def __init__(self, key: EntryID, shape: Shape, *, counts_at_once: bool = False) -> None:
+        """An empty node.
+
+        `counts_at_once`: entries that come many at once are counted at once; for streams whose
+        nodes are full by their size.
+        """
         self.key = key
+        self.counts_at_once = counts_at_once
         self.ids: list[EntryID] = []
         self.entries: list[bytes] = []
         self.deleted = 0
@@ -61,11 +75,11 @@ class OpenNode:
         self._bound_bytes = shape.most_empty_node_bytes
         # By how much at least an entry is longer here than there: by its framing and its names,
         # and by the text of its ID, for which Redis stores differences to the key. That of the
-        # milliseconds takes 6 bytes below NEAR_MS; that of the sequence number at most 2 bytes
+        # milliseconds takes 5 bytes below NEAR_MS; that of the sequence number at most 2 bytes
         # more than it has digits, if the key's is below NEAR_SEQ.
-        id_text_bytes = len(b"$0\r\n%d-\r\n" % (key >> SEQ_BITS))
+        id_text_bytes = _USUAL_ID_TEXT_BYTES if key >= _USUAL_ID else _LEAST_ID_TEXT_BYTES
         self._surplus_bytes = shape.surplus_bytes + id_text_bytes - NEAR_ID_BYTES
-        self._near_end = key + (NEAR_MS << SEQ_BITS) if key & MAX_SEQ < NEAR_SEQ else MIN_ID
+        self._near_end = key + _NEAR if key & MAX_SEQ < NEAR_SEQ else MIN_ID
 
     @classmethod
     def filled(
@@ -126,43 +140,66 @@ class OpenNode:
             self.count_bytes()
         return True
 
-    def has_all(self, max_entries: int) -> bool:
-        """Whether there are as many entries as a node may have (0: any number)."""
-        return 0 < max_entries <= len(self.ids) + self.deleted
+    def needs_counting(self, names: list[bytes], max_bytes: int) -> bool:
+        """Whether as many entries as there are here, with these names, may come near the limit.
 
-    def extend(
-        self,
-        ids: Sequence[EntryID],
-        entries: list[bytes],
-        start: int,
-        shape: Shape,
-        max_entries: int,
-        max_bytes: int,
-    ) -> int:
-        """As `append` for the entries from index `start` on, as many as surely fit; how many.
-
-        All have the names of `shape`. 0 says nothing: whether the next one fits, `append` knows.
+        By the last of them: it is a guess, for nodes to come.
         """
+        size = len(self.entries[-1]) if self.entries else 0
+        surplus_bytes = self._surplus_bytes if names == self.shape.names else 0
+        count = len(self.ids) + self.deleted
+        bound_bytes = self.shape.most_empty_node_bytes + count * (size - surplus_bytes)
+        return bound_bytes + size >= (max_bytes or MAX_NODE_BYTES)
+
+    def extend(self, more: Additions, start: int, max_entries: int, max_bytes: int) -> int:
+        """As `append` for the entries from index `start` on, as many as fit: up to which index."""
         if not 0 < max_bytes <= MAX_NODE_BYTES:
             max_bytes = MAX_NODE_BYTES
-        surplus_bytes = self._surplus_bytes if shape is self.shape else 0
-        count = max_entries - len(self.ids) - self.deleted if max_entries else MAX_UNCOUNTED
+        end = len(more)
+        if max_entries:
+            end = min(end, start + max_entries - len(self.ids) - self.deleted)
+        position = start
+        if not self.counts_at_once:
+            position = self._extend_within_bound(more, start, end, max_bytes)
+        while position < end:
+            # The number of live entries is an integer in the listpack itself.
+            live = len(self.ids)
+            part_end = min(end, position + next_size(live) - live)
+            position = self._extend_counted(more, position, part_end, max_bytes)
+            if position < part_end:
+                break
+        return position
+
+    def _extend_within_bound(self, more: Additions, start: int, end: int, max_bytes: int) -> int:
+        """Take the next entries that surely fit, of those before index `end`: up to which."""
+        position = start
+        while position < end:
+            stop = self._extend_by_one_look(more, position, end, max_bytes)
+            if stop == position:
+                break
+            position = stop
+        return position
+
+    def _extend_by_one_look(self, more: Additions, start: int, end: int, max_bytes: int) -> int:
+        """As _extend_within_bound, but perhaps not all of them."""
+        entries, ids = more.entries, more.ids
+        surplus_bytes = self._surplus_bytes if more.names == self.shape.names else 0
         # The last one is measured with its surplus, as each is in `append`.
         room_bytes = max_bytes - self._bound_bytes - surplus_bytes
         # So many at most are worth a look: the next ones are hardly half as long as the first.
-        count = min(count, 2 * room_bytes // len(entries[start]) + 2)
-        end = min(start + count, start + MAX_UNCOUNTED - self._uncounted, len(ids))
+        count = min(MAX_UNCOUNTED - self._uncounted, 2 * room_bytes // len(entries[start]) + 2)
+        end = min(end, start + count)
         if end <= start or ids[end - 1] >= self._near_end:
-            return 0
+            return start
         lengths = list(map(len, entries[start:end]))
         if max(lengths) >= LONG_ENTRY_BYTES:
-            return 0
+            return start
         size = sum(lengths) - surplus_bytes * len(lengths)
         if size >= room_bytes:
             sizes = list(accumulate([length - surplus_bytes for length in lengths]))
             end = start + bisect_left(sizes, room_bytes)
             if end == start:
-                return 0
+                return start
             size = sizes[end - start - 1]
         self.ids += ids[start:end]
         self.entries += entries[start:end]
@@ -170,7 +207,29 @@ class OpenNode:
         self._bound_bytes += size
         if self._uncounted >= MAX_UNCOUNTED:
             self.count_bytes()
-        return end - start
+        return end
+
+    def _extend_counted(self, more: Additions, start: int, end: int, max_bytes: int) -> int:
+        """Take those of the entries before index `end` that fit by their exact size: up to which.
+
+        With each of them the number of live entries takes the same in a listpack.
+        """
+        totals = more.totals(self.shape.names)
+        room_bytes = max_bytes - self.listpack_bytes() + totals[start]
+        is_new = not self.ids and not self.deleted
+        end = max(bisect_left(totals, room_bytes, start, end), start + 1)
+        # What those before each take, and all together.
+        of_ids = id_totals(self.key, more.ids, start, end)
+        before = list(map(add, totals[start : end + 1], of_ids))
+        # What Redis compares: the node as it is, and the new fields without their framing.
+        stop = bisect_left(before, room_bytes - more.longest_bytes, is_new, end - start)
+        while start + stop < end and before[stop] + more.fields_bytes(start + stop) < room_bytes:
+            stop += 1
+        self.ids += more.ids[start : start + stop]
+        self.entries += more.entries[start : start + stop]
+        self.entries_bytes += before[stop] - before[0]
+        self._bound_bytes = self.entries_bytes + self.shape.most_empty_node_bytes
+        return start + stop
 
     def _has_bytes_for(self, fields: list[bytes], max_bytes: int) -> bool:
         # What Redis compares: the node as it is, and the new fields without their framing.

@@ -15,11 +15,12 @@ may be appended: the caller has checked that an ID is above `last_id`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from storage.ack_journal import AckJournal
+from storage.additions import Additions
 from storage.allocation import allocated_bytes
-from storage.entry import ID_BULK_HEADERS, Shape, decode_fields, encode_entry
+from storage.entry import ID_BULK_HEADERS, Shape, encode_entry
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.frozen_node import FrozenNode
 from storage.group import Group
@@ -33,6 +34,12 @@ from storage.range_snapshot import RangeSnapshot
 from storage.references import References
 from storage.runs import Run, cut_runs
 from storage.waste import NODE_ITEMS, Discard, Waste
+
+# Who asks for no more than so many entries probably gets them from one node.
+FEW_ENTRIES = 16
+
+# Where less than one in so many entries of a node is wanted, each is looked up by itself.
+SPARSE_WANTED = 8
 
 
 class Stream:
@@ -85,7 +92,7 @@ class Stream:
         if names == shape.names:
             entry = shape.encode(id_bulk, fields)
         else:
-            shape = self._shape = Shape(names)
+            shape = self._shape = Shape(names, shape.packing)
             entry = encode_entry(id_bulk, fields)
         tail = self._tail
         if tail is None or not tail.append(
@@ -97,38 +104,29 @@ class Stream:
         self.last_id = entry_id
         return id_bulk
 
-    def extend(
-        self,
-        ids: Sequence[EntryID],
-        entries: list[bytes],
-        names: list[bytes],
-        max_node_entries: int,
-        max_node_bytes: int,
-    ) -> None:
-        """As `append` for each of many encoded entries whose fields have these names.
-
-        The lists belong together, the IDs ascend, and there is at least one.
-        """
-        if names != self._shape.names:
-            self._shape = Shape(names)
+    def extend(self, more: Additions, max_node_entries: int, max_node_bytes: int) -> None:
+        """As `append` for each of many entries, which are encoded already."""
         limits = max_node_entries, max_node_bytes
         taken = 0
-        while taken < len(ids):
-            tail = self._tail
-            if tail is not None and tail.has_all(max_node_entries):
-                tail = self._open_tail(ids[taken])
-            more = 0
-            if tail is not None:
-                more = tail.extend(ids, entries, taken, self._shape, *limits)
-            if not more:
-                entry = ids[taken], entries[taken], decode_fields(entries[taken])
-                if tail is None or not tail.append(*entry, self._shape, *limits):
-                    self._append_elsewhere(*entry, *limits)
-                more = 1
-            taken += more
-        self.length += len(ids)
-        self.entries_added += len(ids)
-        self.last_id = ids[-1]
+        if self._tail is not None:
+            taken = self._tail.extend(more, 0, *limits)
+        elif (last := self._reopened_last(max_node_entries)) is not None:
+            taken = last.extend(more, 0, *limits)
+            if taken:
+                self._set_tail(last)
+        while taken < len(more):
+            self._take_names(more.names_at(taken))
+            tail = self._open_tail(more.ids[taken], max_node_bytes)
+            taken = tail.extend(more, taken, *limits)
+        self._take_names(more.names_at(-1))
+        self.length += taken
+        self.entries_added += taken
+        self.last_id = more.ids[-1]
+
+    def _take_names(self, names: list[bytes]) -> None:
+        """Remember the names of the last entry."""
+        if names != self._shape.names:
+            self._shape = Shape(names, self._shape.packing)
 
     def _append_elsewhere(
         self,
@@ -141,20 +139,26 @@ class Stream:
         """Add an entry that does not go into the present tail, and make its node the tail."""
         addition = entry_id, entry, fields, self._shape, max_entries, max_bytes
         if self._tail is None:
-            tail = self._reopened_last(max_entries)
-            if tail is not None and tail.append(*addition):
-                self._nodes.replace(tail)
-                self._tail = tail
+            last = self._reopened_last(max_entries)
+            if last is not None and last.append(*addition):
+                self._set_tail(last)
                 return
-        self._open_tail(entry_id).append(*addition)
+        self._open_tail(entry_id, max_bytes).append(*addition)
 
-    def _open_tail(self, key: EntryID) -> OpenNode:
+    def _open_tail(self, key: EntryID, max_bytes: int) -> OpenNode:
         """A new, empty node at the end, to which an entry with the ID `key` has to be added."""
-        if self._tail is not None:
-            self._nodes.replace(freeze(self._tail))
-        self._tail = OpenNode(key, self._shape)
+        last, counts_at_once = self._tail, False
+        if last is not None:
+            counts_at_once = last.needs_counting(self._shape.names, max_bytes)
+            self._nodes.replace(freeze(last))
+        self._tail = OpenNode(key, self._shape, counts_at_once=counts_at_once)
         self._nodes.append(self._tail)
         return self._tail
+
+    def _set_tail(self, node: OpenNode) -> None:
+        """Put a node that was reopened in its place."""
+        self._nodes.replace(node)
+        self._tail = node
 
     def _reopened_last(self, max_entries: int) -> OpenNode | None:
         """The last node, if it is not open but may have room for another entry.
@@ -178,6 +182,9 @@ class Stream:
     @property
     def first_id(self) -> EntryID:
         """The smallest ID there is; 0-0 if the stream is empty."""
+        first = self._nodes.peek_first()
+        if first is not None and first.live:
+            return self._first_id_of(first)
         for node in self._nodes:
             if node.live:
                 return self._first_id_of(node)
@@ -229,6 +236,13 @@ class Stream:
         limit = count if count >= 0 else self.length
         ids: list[EntryID] = []
         chunks: list[bytes] = []
+        # Most who ask for a few find them in one node.
+        head = self._nodes.find(start) if 0 < limit <= FEW_ENTRIES else None
+        if head is not None:
+            ids, chunks = head.select_with_ids(start, end, limit)
+            if len(ids) == limit:
+                return ids, chunks
+            ids, chunks = [], []
         for node in self._nodes.between(start, end) if limit else ():
             found, parts = node.select_with_ids(start, end, limit - len(ids))
             ids += found
@@ -293,6 +307,28 @@ class Stream:
         node = self._nodes.find(entry_id)
         return None if node is None else node.get(entry_id)
 
+    def entries_of(self, ids: list[EntryID]) -> list[bytes | None]:
+        """As `get` for each of many IDs. Quickest for runs of entries that follow one another."""
+        entries: list[bytes | None] = []
+        while len(entries) < len(ids):
+            done = len(entries)
+            node = self._nodes.find(ids[done])
+            if node is None or not node.live:
+                entries.append(None)
+                continue
+            wanted = _run_up_to(ids, done, node.highest_id)
+            if len(wanted) * SPARSE_WANTED < node.live:
+                entries += map(node.get, wanted)
+                continue
+            there = node.select_ids(wanted[0], wanted[-1], node.live)
+            found = node.select_down(wanted[0], wanted[-1], node.live)[1]
+            found.reverse()
+            if there == wanted:
+                entries += found
+            else:
+                entries += map(dict(zip(there, found, strict=True)).get, wanted)
+        return entries
+
     def __contains__(self, entry_id: EntryID) -> bool:
         return self.get(entry_id) is not None
 
@@ -356,7 +392,7 @@ class Stream:
         most = min(surplus, limit) if limit else surplus
         removed = 0
         if first.live <= most:
-            count, removed = self._nodes.count_whole(len(self._nodes), most)
+            count, removed = self._nodes.count_droppable(most, self.length)
             self._drop_first_nodes(count, removed, discard)
         if not approximate and removed < surplus:
             removed += self._drop_first_entries(surplus - removed)
@@ -436,12 +472,10 @@ class Stream:
     def _drop_first_nodes(self, count: int, entries: int, discard: Discard | None) -> None:
         """Drop nodes that hold so many live entries."""
         if count:
-            dropped = self._nodes.drop_first(count)
+            waste = self._nodes.drop_first(count)
             self._find_tail()
             self.length -= entries
             if discard is not None:
-                waste = Waste()
-                waste.add(dropped, NODE_ITEMS)
                 discard(waste)
 
     def _drop_first_entries(self, count: int) -> int:
@@ -546,6 +580,16 @@ class Stream:
             if looked_at == sampled:
                 break
         return size + (nodes_bytes * count // looked_at if looked_at else 0)
+
+
+def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:
+    """The IDs from a place on, as long as they ascend up to `end`; the first one in any case."""
+    last = ids[start]
+    for place in range(start + 1, len(ids)):
+        if not last < ids[place] <= end:
+            return ids[start:place]
+        last = ids[place]
+    return ids[start:]
 
 
 def _entries_within(node: Node, ids: list[EntryID], max_bytes: int) -> list[bytes]:

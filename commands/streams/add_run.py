@@ -26,8 +26,16 @@ from commands.streams.add import MAX_ENTRY_BYTES, AddOptions, automatic_id, pars
 from commands.streams.trim import Trim
 from protocol.errors import ReplyError
 from protocol.replies import bulk
-from protocol.request_runs import MIN_REQUESTS, RequestRun
-from storage.entry import Shape, encode_additions, encode_alike, encode_ids
+from protocol.request_runs import MIN_REQUESTS, RequestRun, TailRun
+from storage.additions import Additions, Bulks, is_uniform
+from storage.entry import (
+    Shape,
+    encode_additions,
+    encode_alike,
+    encode_entry,
+    encode_ids,
+    encode_tails,
+)
 from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.references import References
 from storage.stream import Stream
@@ -55,11 +63,6 @@ def find_run_end(requests: Sequence[Argv], start: int) -> int:
     return end if end - start >= MIN_REQUESTS else start
 
 
-def is_uniform(column: Sequence[bytes]) -> bool:
-    """Whether all words of a column are the same."""
-    return column.count(column[0]) == len(column)
-
-
 def parse_ids(texts: Sequence[bytes], last_id: EntryID) -> list[EntryID] | None:
     """The IDs, if all are whole, in their shortest form and each above the one before."""
     lines = b"\n".join(texts) + b"\n"
@@ -78,12 +81,19 @@ def parse_ids(texts: Sequence[bytes], last_id: EntryID) -> list[EntryID] | None:
 # -- what a client sent --------------------------------------------------------------------------
 
 
-def xadd_run(client: Client, requests: RequestRun | Sequence[Argv]) -> bytes | None:
+def count_shared(words: list[bytes]) -> int:
+    """How many words of an XADD are likely to come again: those before its fields. 0 if none."""
+    if words[0] not in XADD or b"*" not in words[2:]:
+        return 0
+    return words.index(b"*", 2) + 1
+
+
+def xadd_run(client: Client, requests: RequestRun | TailRun | Sequence[Argv]) -> bytes | None:
     """The replies to requests of the same number of words; None if nothing was done."""
     if not _is_unobserved(client.instance):
         return None
-    if isinstance(requests, RequestRun):
-        return _add_alike(client, requests)
+    if isinstance(requests, RequestRun | TailRun):
+        return _add_run(client, requests)
     return _add_columns(client, requests)
 
 
@@ -94,10 +104,10 @@ def _is_unobserved(instance: Instance) -> bool:
     )
 
 
-def _add_alike(client: Client, run: RequestRun) -> bytes | None:
+def _add_run(client: Client, run: RequestRun | TailRun) -> bytes | None:
     # Words of a run are short, so no entry can be too large.
     words, count = run.words, len(run)
-    if len(words) < 4 or words[0] not in XADD:
+    if len(words) < 3 or words[0] not in XADD:
         return None
     options = _shared_options(client, run)
     stream = _find_stream(client, words[1])
@@ -106,29 +116,39 @@ def _add_alike(client: Client, run: RequestRun) -> bytes | None:
     ids = _next_ids(stream, count, client.instance.now_ms)
     if ids is None:
         return None
-    fields = words[options.id_position + 1 :]
-    entries, replies = encode_alike(ids[0], fields, run.bulks)
-    _append(client, words[1], stream, ids, entries, fields[::2])
+    more, replies = _encode(ids, words[options.id_position + 1 :], run)
+    _append(client, words[1], stream, more)
     if options.trim is not None:
         _trim(options.trim, stream, count)
     if client.instance.sinks:
         id_bulks = encode_ids(ids[0], count)
         plain = count if options.trim is None else count - 1
-        _propagate(client, words[1], id_bulks[:plain], entries[:plain])
+        _propagate(client, words[1], id_bulks[:plain], more.entries[:plain])
         if options.trim is not None:
             _propagate_last(client, options, options.trim, run, stream)
     return replies
 
 
-def _shared_options(client: Client, run: RequestRun) -> AddOptions | None:
+def _encode(ids: range, shared: list[bytes], run: RequestRun | TailRun) -> tuple[Additions, bytes]:
+    """The entries of a run, and their IDs as replies. `shared`: fields that all of them have."""
+    if isinstance(run, RequestRun):
+        entries, replies = encode_alike(ids[0], shared, run.bulks)
+        return Additions(ids, entries, [*shared, Bulks(run.bulks)], shared[::2]), replies
+    columns = list(zip(*run.rows))  # noqa: B905  (as many words in each)
+    entries, replies = encode_tails(ids[0], len(columns), run.tails)
+    return Additions.of_columns(ids, entries, columns), replies
+
+
+def _shared_options(client: Client, run: RequestRun | TailRun) -> AddOptions | None:
     """What the requests ask for beside the entry; None if each has to be looked at by itself."""
-    words = run.words
+    words, first = run.words, run[0]
     if words[2] == b"*":
-        # The last word is a value, so those before it are an even number.
-        return _PLAIN if not len(words) & 1 else None
+        return _PLAIN if len(first) & 1 else None
     try:
-        options = parse_options(client, run[0])
+        options = parse_options(client, first)
     except ReplyError:
+        return None
+    if isinstance(run, TailRun) and options.id_position != len(words) - 1:
         return None
     trim = options.trim
     if options.ms is not None or options.idempotency is not None:
@@ -151,7 +171,7 @@ def _trim(trim: Trim, stream: Stream, count: int) -> None:
 
 
 def _propagate_last(
-    client: Client, options: AddOptions, trim: Trim, run: RequestRun, stream: Stream
+    client: Client, options: AddOptions, trim: Trim, run: RequestRun | TailRun, stream: Stream
 ) -> None:
     """The last request of the run, with what the trims of all of them came to."""
     request = run[-1]
@@ -161,10 +181,10 @@ def _propagate_last(
 
 
 def _add_columns(client: Client, requests: Sequence[Argv]) -> bytes | None:
-    _, keys, id_words, *fields = zip(*requests, strict=True)
-    if not all(map(is_uniform, (keys, *fields[::2]))):
+    _, keys, id_words, *columns = zip(*requests, strict=True)
+    if not is_uniform(keys):
         return None
-    if sum(sum(map(len, column)) for column in fields) > MAX_ENTRY_BYTES:
+    if sum(sum(map(len, column)) for column in columns) > MAX_ENTRY_BYTES:
         return None  # one of them alone may be too large
     stream = _find_stream(client, keys[0])
     if stream is None:
@@ -180,9 +200,12 @@ def _add_columns(client: Client, requests: Sequence[Argv]) -> bytes | None:
         return None
     if ids is None:
         return None
-    names = [column[0] for column in fields[::2]]
-    entries = Shape(names).encode_columns(id_bulks, fields[1::2])
-    _append(client, keys[0], stream, ids, entries, names)
+    if all(map(is_uniform, columns[::2])):
+        names = [column[0] for column in columns[::2]]
+        entries = Shape(names).encode_columns(id_bulks, columns[1::2])
+    else:
+        entries = [encode_entry(i, argv[3:]) for i, argv in zip(id_bulks, requests, strict=True)]
+    _append(client, keys[0], stream, Additions.of_columns(ids, entries, columns))
     if client.instance.sinks:
         _propagate(client, keys[0], id_bulks, entries)
     return b"".join(id_bulks)
@@ -201,18 +224,10 @@ def _next_ids(stream: Stream, count: int, now_ms: int) -> range | None:
     return range(first_id, first_id + count)
 
 
-def _append(
-    client: Client,
-    key: bytes,
-    stream: Stream,
-    ids: Sequence[EntryID],
-    entries: list[bytes],
-    names: list[bytes],
-) -> None:
+def _append(client: Client, key: bytes, stream: Stream, more: Additions) -> None:
     config = client.instance.config
-    limits = config.stream_node_max_entries, config.stream_node_max_bytes
-    stream.extend(ids, entries, names, *limits)
-    client.modified(key, len(entries))
+    stream.extend(more, config.stream_node_max_entries, config.stream_node_max_bytes)
+    client.modified(key, len(more))
     client.signal_key_as_ready(key)
 
 

@@ -17,9 +17,10 @@ from typing import TypeAlias
 
 from commands.client import Client
 from commands.streams.add import MAX_ENTRY_BYTES
-from commands.streams.add_run import XADD, is_uniform, parse_ids
+from commands.streams.add_run import XADD, parse_ids
 from commands.streams.idempotence import new_stream
 from protocol.request_runs import MIN_REQUESTS
+from storage.additions import Additions, is_uniform
 from storage.entry import Shape
 from storage.entry_id import MIN_ID, EntryID
 from storage.stream import Stream
@@ -98,6 +99,6 @@ def _append(client: Client, part: _Part) -> None:
     names = [column[0] for column in part.fields[::2]]
     entries = Shape(names).encode_columns_with_texts(part.id_texts, part.fields[1::2])
     limits = config.stream_node_max_entries, config.stream_node_max_bytes
-    stream.extend(part.ids, entries, names, *limits)
+    stream.extend(Additions.of_columns(part.ids, entries, part.fields), *limits)
     client.modified(part.key, len(entries))
     client.signal_key_as_ready(part.key)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.request_runs import MIN_REQUESTS, RequestRun
+from protocol.request_runs import MIN_REQUESTS, RequestRun, TailRun
 from protocol.requests import Limits, RequestReader
 from tests.support.resp import encode_command
 
@@ -24,9 +25,16 @@ def batch(head: list[bytes], values: list[bytes]) -> bytes:
     return b"".join(encode_command([*head, value]) for value in values)
 
 
-def take_all(data: bytes) -> tuple[list[list[bytes]], str | None, int]:
-    """By way of runs: the requests, the error, and how many bytes are held."""
-    reader = RequestReader(Limits())
+def tail_batch(head: list[bytes], tails: list[list[bytes]]) -> bytes:
+    return b"".join(encode_command([*head, *tail]) for tail in tails)
+
+
+def take_all(data: bytes, shared: int = 0) -> tuple[list[list[bytes]], str | None, int]:
+    """By way of runs: the requests, the error, and how many bytes are held.
+
+    `shared`: how many words of a request are likely to come again.
+    """
+    reader = RequestReader(Limits(), count_shared=lambda _: shared)
     run, rest = reader.take_run(data)
     requests = [] if run is None else run.requests()
     requests += reader.feed(rest)
@@ -38,8 +46,8 @@ def feed_all(data: bytes) -> tuple[list[list[bytes]], str | None, int]:
     return reader.feed(data), reader.error, reader.buffered_bytes
 
 
-def taken(data: bytes) -> RequestRun | None:
-    return RequestReader(Limits()).take_run(data)[0]
+def taken(data: bytes, shared: int = 0) -> RequestRun | TailRun | None:
+    return RequestReader(Limits(), count_shared=lambda _: shared).take_run(data)[0]
 
 
 @given(HEADS, st.lists(WORDS, max_size=12), NOISE, st.data())
@@ -62,10 +70,79 @@ def test_a_damaged_run_is_read_as_the_reader_reads_it(
     assert take_all(bytes(whole)) == feed_all(bytes(whole))
 
 
+@given(HEADS, st.lists(st.tuples(WORDS, WORDS, WORDS).map(list), max_size=9), NOISE, st.data())
+def test_runs_of_tails_are_read_as_the_reader_reads_them(
+    head: list[bytes], tails: list[list[bytes]], noise: bytes, data: st.DataObject
+) -> None:
+    whole = tail_batch(head, tails) + noise
+    cut = data.draw(st.integers(0, len(whole)))
+    for sent in (whole, whole[:cut], whole[:cut] + noise + whole[cut:]):
+        assert take_all(sent, len(head)) == feed_all(sent)
+
+
+@given(
+    st.lists(st.sampled_from([b"XADD", b"s", b"*"]), min_size=1, max_size=3),
+    st.lists(st.lists(st.binary(max_size=5), min_size=2, max_size=2), min_size=6, max_size=9),
+    st.data(),
+)
+def test_a_damaged_run_of_tails_is_read_as_the_reader_reads_it(
+    head: list[bytes], tails: list[list[bytes]], data: st.DataObject
+) -> None:
+    whole = bytearray(tail_batch(head, tails))
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(whole) - 1))
+        whole[place] = data.draw(st.sampled_from(b"\r\n*$+:~0123456789-X"))
+    assert take_all(bytes(whole), len(head)) == feed_all(bytes(whole))
+
+
+def test_requests_that_begin_with_the_same_words_are_a_run() -> None:
+    tails = [[b"f%d" % number, b"\r\n" * (number == 1)] for number in range(6)]
+    run = taken(tail_batch([b"XADD", b"s", b"*"], tails), 3)
+    assert isinstance(run, TailRun)
+    assert (run.words, run.rows, len(run)) == ([b"XADD", b"s", b"*"], tails, 6)
+    assert run.tails[0] == b"$2\r\nf0\r\n$0\r\n\r\n"
+    assert run[1] == [b"XADD", b"s", b"*", b"f1", b"\r\n"]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        b"$1\r\na\r\n$1\r\nbXX",  # what is behind a word is not looked at
+        b"$1\r\na\n\r$1\r\nb\r\n",
+        b"$1\r\na\r\n+b\r\n",
+        b"$1\r\na\r\n*1000\r\n",
+        b"$1\r\na\r\n",
+        b"$1\r\na\r\n" * 3,
+    ],
+)
+def test_tails_that_are_no_plain_words_are_no_run(tail: bytes) -> None:
+    head = b"*4\r\n$3\r\nSET\r\n$1\r\nk\r\n"
+    plain = head + b"$1\r\na\r\n$1\r\nb\r\n"
+    other = head + b"$1\r\nc\r\n$1\r\nd\r\n"
+    assert isinstance(taken((plain + other) * 3, 2), TailRun)
+    damaged = plain + other + head + tail + other + plain + other
+    assert taken(damaged, 2) is None
+    assert take_all(damaged, 2) == feed_all(damaged)
+
+
+def test_a_head_that_contains_its_own_beginning_is_none() -> None:
+    head = [b"XADD", b"\r\n*5\r\n", b"*"]
+    assert taken(tail_batch(head, [[b"f%d" % number, b"v"] for number in range(9)]), 3) is None
+
+
+def test_a_single_request_behind_a_run_of_tails_is_read_as_such() -> None:
+    reader = RequestReader(Limits(), count_shared=lambda _: 2)
+    tails = [[b"f%d" % number, b"v"] for number in range(9)]
+    assert reader.take_run(tail_batch([b"SET", b"k"], tails))[0] is not None
+    assert reader.take_single(tail_batch([b"SET", b"k"], tails)) is None
+    request = [b"SET", b"k", b"f" * 50, b"v" * 500]
+    assert reader.take_single(encode_command(request)) == request
+
+
 def test_requests_that_differ_in_their_last_word_are_a_run() -> None:
     values = [b"1", b"twenty", b"", b"\r\n", b"x" * 99, b"$5\r\n"]
     run = taken(batch([b"XADD", b"s", b"*", b"f"], values))
-    assert run is not None
+    assert isinstance(run, RequestRun)
     assert (run.words, len(run)) == ([b"XADD", b"s", b"*", b"f"], len(values))
     assert run[2] == [b"XADD", b"s", b"*", b"f", b""]
     assert run[-1][-1] == b"$5\r\n"

@@ -6,8 +6,9 @@ import sys
 
 from hypothesis import strategies as st
 
-from storage.entry import Shape
-from storage.entry_id import MAX_ID, MAX_SEQ, format_id, make_id
+from storage.additions import Additions
+from storage.entry import Shape, encode_entry, encode_id
+from storage.entry_id import MAX_ID, MAX_SEQ, EntryID, format_id, make_id
 from storage.frozen_node import FrozenNode
 from storage.node import Node, freeze
 from storage.open_node import OpenNode
@@ -42,3 +43,12 @@ def frozen_node(ids: list[int], value: bytes = b"value") -> FrozenNode:
 
 def wire(node: Node) -> bytes:
     return b"".join(node.select(0, MAX_ID, ALL)[1])
+
+
+def additions(ids: list[EntryID], all_fields: list[list[bytes]]) -> Additions:
+    """Entries to append together, with as many fields each."""
+    entries = [
+        encode_entry(encode_id(entry_id), fields)
+        for entry_id, fields in zip(ids, all_fields, strict=True)
+    ]
+    return Additions.of_columns(ids, entries, list(zip(*all_fields, strict=True)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from storage.entry import Shape
 from storage.entry_id import MAX_ID
 from storage.frozen_node import FrozenNode
@@ -9,7 +12,7 @@ from storage.node_list import NodeList
 from storage.open_node import OpenNode
 from storage.packed_node import PackedNode
 from storage.snapshot.stream_node import encode_node
-from tests.storage.nodes import frozen_node, wire
+from tests.storage.nodes import frozen_node, open_node, wire
 
 
 def listed(*keys: int) -> NodeList:
@@ -74,6 +77,32 @@ def test_dropped_nodes_are_let_go_of() -> None:
     for _ in range(900):
         nodes.drop_first()
     assert len(nodes._nodes) < 110
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.data())
+def test_nodes_that_may_be_dropped_are_the_same_counted_from_either_end(
+    sizes: list[int], data: st.DataObject
+) -> None:
+    nodes = NodeList()
+    for place, size in enumerate(sizes):
+        ids = range(10 * place, 10 * place + size)
+        nodes.append(open_node(list(ids)) if size else OpenNode(10 * place, Shape([b"f"])))
+    entries = data.draw(st.integers(0, sum(sizes)))
+    expected = nodes.count_whole(len(nodes), entries)
+    assert nodes.count_droppable(entries, sum(sizes)) == expected
+
+
+@given(st.lists(st.integers(1, 40), max_size=6))
+def test_dropped_nodes_are_given_to_whoever_frees_them(counts: list[int]) -> None:
+    nodes = listed(*range(100))
+    for count in counts:
+        dropped = list(nodes)[:count]
+        rest = keys_of(nodes)[count:]
+        waste = nodes.drop_first(len(dropped))
+        assert keys_of(nodes) == nodes.keys() == rest
+        given_up = [item for items, _ in waste._lists for item in items]
+        assert all(node in given_up for node in dropped)
+        assert not any(node in nodes._nodes for node in dropped)
 
 
 def test_a_node_is_removed_from_anywhere() -> None:

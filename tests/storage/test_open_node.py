@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from unittest import mock
 
 import pytest
@@ -9,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage import open_node as open_node_module
-from storage.entry import Shape, encode_id
+from storage.entry import Shape
 from storage.entry_id import MAX_ID, make_id
 from storage.open_node import OpenNode
-from tests.storage.nodes import HALVES, add, open_node
+from tests.storage.nodes import HALVES, add, additions, open_node
 
 
 def test_a_node_is_full_when_live_and_deleted_entries_reach_the_limit() -> None:
@@ -129,43 +130,57 @@ def test_the_size_of_a_long_node_is_never_counted_from_its_beginning() -> None:
     assert node._uncounted < 200
 
 
+@settings(max_examples=300, deadline=None)
 @given(
-    lengths=st.lists(st.integers(0, 60), min_size=1, max_size=60),
+    key=st.builds(make_id, HALVES, HALVES) | st.just(make_id(1700000000000, 90)),
+    gaps=st.lists(st.integers(1, 2) | st.integers(1, 2**70), min_size=1, max_size=60),
+    words=st.lists(
+        st.sampled_from([b"f", b"g", b"12", b"-7", b"v" * 70, b"v" * 4100])
+        | st.integers(-(2**65), 2**65).map(lambda number: b"%d" % number),
+        min_size=120,
+        max_size=120,
+    ),
+    is_named_alike=st.booleans(),
     max_entries=st.sampled_from([0, 1, 10, 100]),
     max_bytes=st.sampled_from([0, 100, 400, 4096]),
-    own_shape=st.booleans(),
+    counts_at_once=st.booleans(),
 )
 def test_entries_taken_at_once_are_those_that_are_taken_one_by_one(
-    lengths: list[int], max_entries: int, max_bytes: int, own_shape: bool
+    key: int,
+    gaps: list[int],
+    words: list[bytes],
+    is_named_alike: bool,
+    max_entries: int,
+    max_bytes: int,
+    counts_at_once: bool,
 ) -> None:
-    shape = Shape([b"f"])
-    ids = [make_id(5, n) for n in range(len(lengths))]
-    fields = [[b"f", b"x" * length] for length in lengths]
-    entries = [shape.encode(encode_id(i), f) for i, f in zip(ids, fields, strict=True)]
-    together = OpenNode(ids[0], shape if own_shape else Shape([b"g"]))
-    taken = together.extend(ids, entries, 0, shape, max_entries, max_bytes)
-    one_by_one = OpenNode(ids[0], together.shape)
-    for n in range(taken):
-        assert one_by_one.append(ids[n], entries[n], fields[n], shape, max_entries, max_bytes)
+    ids = [entry_id for entry_id in accumulate(gaps, initial=key) if entry_id < MAX_ID]
+    fields = [[b"f" if is_named_alike else words[n], words[-1 - n]] for n in range(len(ids))]
+    limits = max_entries, max_bytes
+    one_by_one = OpenNode(key, Shape(fields[0][::2]))
+    fitting = 0
+    while fitting < len(ids) and add(one_by_one, ids[fitting], fields[fitting], limits):
+        fitting += 1
+    together = OpenNode(key, one_by_one.shape, counts_at_once=counts_at_once)
+    first = together.extend(additions(ids[:9], fields[:9]), 0, *limits)
+    assert first == min(9, fitting)
+    if first == 9:
+        assert together.extend(additions(ids, fields), 9, *limits) == fitting
     assert together.ids == one_by_one.ids
     assert together.entries == one_by_one.entries
     assert together.listpack_bytes() == one_by_one.listpack_bytes()
 
 
-def test_a_node_has_all_its_entries_when_deleted_ones_count() -> None:
-    node = open_node([1, 2, 3])
-    assert not node.has_all(4)
-    assert node.has_all(3)
-    node.drop_first(2)
-    assert node.has_all(3)
-    assert not node.has_all(0)
-
-
 def test_small_entries_fill_a_node_at_once() -> None:
-    shape = Shape([b"f"])
     ids = [make_id(5, n) for n in range(150)]
-    fields = [[b"f", b"%d" % n] for n in range(150)]
-    entries = [shape.encode(encode_id(i), f) for i, f in zip(ids, fields, strict=True)]
-    node = OpenNode(ids[0], shape)
-    assert node.extend(ids, entries, 0, shape, 100, 4096) == 100
-    assert node.extend(ids, entries, 100, shape, 100, 4096) == 0
+    more = additions(ids, [[b"f", b"%d" % n] for n in range(150)])
+    node = OpenNode(ids[0], Shape([b"f"]))
+    assert node.extend(more, 0, 100, 4096) == 100
+    assert node.extend(more, 100, 100, 4096) == 100
+
+
+def test_nodes_are_counted_at_once_where_those_before_came_near_their_limit() -> None:
+    assert not open_node(list(range(1, 101)), b"v" * 12).needs_counting([b"f"], 4096)
+    node = open_node(list(range(1, 101)), b"v" * 40)
+    assert node.needs_counting([b"f"], 4096)
+    assert not node.needs_counting([b"f"], 0)

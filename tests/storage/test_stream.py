@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.entry import Shape, encode_id
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_id
 from storage.group import Group
 from storage.idempotence import Idempotence
 from storage.stream import Stream
+from tests.storage.nodes import additions
 
 
 def wire(*entries: tuple[EntryID, list[bytes]]) -> bytes:
@@ -152,6 +152,20 @@ def test_a_single_entry_is_found_by_its_id() -> None:
     assert MIN_ID not in stream
     assert stream.first_entry() == wire((make_id(1, 0), fields_of(1)))
     assert stream.last_entry() == wire((make_id(250, 0), fields_of(250)))
+
+
+@pytest.mark.parametrize("node_entries", [1, 7, 100])
+def test_many_entries_are_found_by_their_ids_in_any_order(node_entries: int) -> None:
+    stream = numbered(300, node_entries)
+    for n in (3, 50, 51, 52, 120, 299):
+        stream.delete(make_id(n, 0))
+    chance = random.Random(1)
+    ids = [make_id(n, seq) for n in range(310) for seq in (0, 0, 0, 1) if chance.random() < 0.3]
+    straight = [make_id(n, 0) for n in range(310)]
+    for wanted in (straight, straight[::40], straight[100:], straight[::-1], ids, [], [MAX_ID]):
+        assert stream.entries_of(wanted) == list(map(stream.get, wanted))
+    chance.shuffle(ids)
+    assert stream.entries_of(ids) == list(map(stream.get, ids))
 
 
 def test_entries_may_have_any_bytes_and_any_number_of_fields() -> None:
@@ -496,10 +510,11 @@ def test_many_entries_at_once_make_the_same_stream_as_one_after_the_other(
     together, one_by_one = numbered(5, max_entries or 100), numbered(5, max_entries or 100)
     for start in (10, 1000, 2000):
         ids = [make_id(start + n, chance.randrange(9)) for n in range(400)]
-        fields = [[b"f%d" % start, b"x" * chance.choice([1, 9, 99])] for _ in ids]
-        shape = Shape(fields[0][::2])
-        entries = [shape.encode(encode_id(i), f) for i, f in zip(ids, fields, strict=True)]
-        together.extend(ids, entries, shape.names, max_entries, max_bytes)
+        fields = [
+            [b"f%d" % (start + n // 50 % 2 * chance.randrange(2)), b"x" * chance.choice([1, 9, 99])]
+            for n in range(len(ids))
+        ]
+        together.extend(additions(ids, fields), max_entries, max_bytes)
         for entry_id, pair in zip(ids, fields, strict=True):
             one_by_one.append(entry_id, pair, max_entries, max_bytes)
     assert joined(together.range(MIN_ID, MAX_ID)) == joined(one_by_one.range(MIN_ID, MAX_ID))

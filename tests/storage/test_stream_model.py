@@ -174,6 +174,8 @@ class StreamMachine(RuleBasedStateMachine):
         expected = wire(self.model.range(entry_id, entry_id, -1)) or None
         assert self.stream.get(entry_id) == expected
         assert (entry_id in self.stream) == (expected is not None)
+        ids = [self.some_id(data) for _ in range(3)]
+        assert self.stream.entries_of(ids) == list(map(self.stream.get, ids))
 
     @rule(node_entries=st.sampled_from([1, 2, 10, 100]))
     def configure(self, node_entries: int) -> None:

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.registry import COMMANDS
-from commands.streams.add_run import find_run_end
-from protocol.request_runs import RequestRun
+from commands.streams.add_run import count_shared, find_run_end
+from protocol import replies
+from protocol.request_runs import RequestRun, TailRun
 from server.inprocess import InProcessClient, InProcessServer
 from storage.entry_id import MAX_SEQ
 
@@ -105,8 +106,10 @@ def test_capped_runs_leave_what_single_requests_leave(
         client.execute("XREADGROUP", "GROUP", "g", "c", "COUNT", "9", "STREAMS", "s", ">")
     together.propagated.clear()
     for number, size in enumerate(sizes):
-        words = (b"XADD", b"s", *caps[number % len(caps)], b"*", b"f", b"1", b"f")
-        batch = [(*words, b"%d" % value) for value in range(size)]
+        words = (b"XADD", b"s", *caps[number % len(caps)], b"*", b"f")
+        batch = [
+            (*words, b"%d" % (value * (number % 2)), b"f", b"%d" % value) for value in range(size)
+        ]
         assert at_once.pipeline(*batch) == b"".join(one_by_one.execute(*each) for each in batch)
         together.advance(7)
         alone.advance(7)
@@ -131,6 +134,34 @@ def is_taken_at_once(client: InProcessClient) -> bool:
 
 def test_a_pipeline_is_taken_at_once() -> None:
     assert is_taken_at_once(InProcessServer().connect())
+
+
+def test_a_pipeline_of_entries_that_are_not_alike_is_taken_at_once() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("XADD", "s", "*", "f", "v")
+    for cap in ((), (b"MAXLEN", b"~", b"100")):
+        requests = [
+            [b"XADD", b"s", *cap, b"*", b"f%d" % (number % 3), b"%d" % number, b"g", b"v"]
+            for number in range(8)
+        ]
+        run, rest = client.session.reader.take_run(b"".join(map(replies.command, requests)))
+        assert isinstance(run, TailRun)
+        assert rest == b""
+        assert server.dispatcher.execute_run(client.state, run)
+
+
+def test_where_the_ids_stand_is_the_same_in_a_run() -> None:
+    assert count_shared([b"XADD", b"s", b"*", b"f", b"v"]) == 3
+    assert count_shared([b"xadd", b"*", b"MAXLEN", b"5", b"*", b"*", b"v"]) == 5
+    assert count_shared([b"XADD", b"s", b"1-1", b"f", b"v"]) == 0
+    assert count_shared([b"SET", b"k", b"*"]) == 0
+    client = InProcessServer().connect()
+    client.execute("XADD", "s", "1-1", "f", "v")
+    batch = [("XADD", "s", f"2-{number}", "*", number) for number in range(8)]
+    assert client.pipeline(*batch) == b"".join(b"$3\r\n2-%d\r\n" % n for n in range(8))
+    bad = [("XADD", "s", "MAXLEN", "*", number, "f", "v") for number in range(8)]
+    assert client.pipeline(*bad).count(b"-ERR value is not an integer") == 8
 
 
 def test_a_capped_pipeline_is_taken_at_once() -> None:
