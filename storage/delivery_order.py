@@ -73,7 +73,7 @@ class DeliveryOrder:
         "_parts",
         "_pending",
         "_released",
-                "_room",
+        "_room",
         "_sweep",
         "releases",
     )

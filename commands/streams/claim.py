@@ -22,6 +22,7 @@ from commands.streams.delivery import (
     propagate_position,
     seen_consumer,
 )
+from commands.streams.idle_entries import ENTRIES_AT_ONCE
 from commands.streams.ids import id_bulk, parse_range_start, parse_strict
 from commands.streams.lookup import find_group
 from protocol import errors, replies
@@ -275,17 +276,20 @@ def xautoclaim(client: Client, argv: Argv) -> bytes:
     taken: list[Row] = []
     dropped: list[PendingEntry] = []
     walk = group.pending.rows_from(options.start)
-    for row in islice(walk, options.count * ATTEMPTS_FACTOR):
-        entry_id, owner, delivery_ms, _ = row
-        entry = stream.get(entry_id)
-        if entry is None:
-            dropped.append(PendingEntry(*row))
-            deleted.append(id_bulk(entry_id))
-        elif owner is None or not min_idle_ms or now_ms - delivery_ms >= min_idle_ms:
-            taken.append(row)
-            claimed.append(id_bulk(entry_id) if options.just_id else entry)
-        if len(claimed) + len(deleted) == options.count:
+    attempts = options.count * ATTEMPTS_FACTOR
+    while (room := options.count - len(claimed) - len(deleted)) and attempts:
+        rows = list(islice(walk, min(room, attempts, ENTRIES_AT_ONCE)))
+        if not rows:
             break
+        attempts -= len(rows)
+        for row, entry in zip(rows, stream.entries_of([row[0] for row in rows]), strict=True):
+            entry_id, owner, delivery_ms, _ = row
+            if entry is None:
+                dropped.append(PendingEntry(*row))
+                deleted.append(id_bulk(entry_id))
+            elif owner is None or not min_idle_ms or now_ms - delivery_ms >= min_idle_ms:
+                taken.append(row)
+                claimed.append(id_bulk(entry_id) if options.just_id else entry)
     cursor = next(walk, (MIN_ID,))[0]
     for pending in dropped:
         claim.drop(pending)

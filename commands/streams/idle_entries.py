@@ -7,9 +7,13 @@ the order of the releases, then the oldest deliveries. The group keeps them in t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from commands.client import Client
 from commands.streams.delivery import group_changed, propagate_claims
-from commands.streams.reply_caps import NoCaps
+from commands.streams.read_request import ALL
+from commands.streams.reply_caps import NO_CAPS, NoCaps
 from storage.group import Consumer, Group
 from storage.pending_block import Row
 from storage.stream import Stream
@@ -19,10 +23,12 @@ MIN_WAKE_MS = 10
 # Entries without content that it passes over each time: the more, the less often, so that clients
 # that only wait do not keep the server busy.
 PASSED_PER_MS = 100
+# As many entries are looked up at once.
+ENTRIES_AT_ONCE = 100
 
 
 class ClaimTurn:
-    """One consumer's turn to claim entries of one stream."""
+    """One consumer's turn to claim entries of one stream, and to be given new ones behind them."""
 
     def __init__(
         self, client: Client, key: bytes, stream: Stream, group: Group, consumer: Consumer
@@ -32,27 +38,37 @@ class ClaimTurn:
         self.stream = stream
         self.group = group
         self.consumer = consumer
+        # What the consumer is given, encoded: so many entries, in pieces that join to them.
+        self.count = 0
+        self.pieces: list[bytes] = []
 
-    def take(self, min_idle_ms: int, count: int, caps: NoCaps) -> list[bytes]:
-        """Claim up to `count` entries (ALL: no limit); they come back as replies.
+    def take(self, min_idle_ms: int, count: int, caps: NoCaps) -> None:
+        """Claim up to `count` entries (ALL: no limit).
 
         An entry whose content is gone is passed over and stays pending, as in Redis.
         """
         now_ms = self.client.instance.now_ms
-        claimed: list[bytes] = []
+        claimable = self.group.claimable(now_ms, min_idle_ms)
         taken: list[Row] = []
-        for row in self.group.claimable(now_ms, min_idle_ms):
-            if len(claimed) == count or not caps.admits():
+        while self.count != count and caps.admits():
+            rows = some_rows(claimable, count, self.count, caps)
+            if not rows:
                 break
-            entry = self.stream.get(row[0])
-            if entry is None:
-                continue
-            claimed.append(with_delivery(entry, max(now_ms - row[2], 0), row[3]))
-            caps.spend(1, len(claimed[-1]))
-            taken.append(row)
+            entries = self.stream.entries_of([row[0] for row in rows])
+            for row, entry in zip(rows, entries, strict=True):
+                if entry is not None:
+                    taken.append(row)
+                    self.give(entry, max(now_ms - row[2], 0), row[3], caps)
         if taken:
             self._claim(taken, now_ms)
-        return claimed
+
+    def give(self, entry: bytes, idle_ms: int, deliveries: int, caps: NoCaps) -> None:
+        """Answer an entry, with how long it was idle and how often it was delivered before."""
+        self.count += 1
+        answer = b"*4", entry[len(b"*2") :], b":%d\r\n:%d\r\n" % (idle_ms, deliveries)
+        self.pieces += answer
+        if caps is not NO_CAPS:
+            caps.spend(1, sum(map(len, answer)))
 
     def _claim(self, taken: list[Row], now_ms: int) -> None:
         client, group = self.client, self.group
@@ -64,9 +80,13 @@ class ClaimTurn:
             propagate_claims(client, self.key, group, self.consumer, ids, now_ms, counts)
 
 
-def with_delivery(entry: bytes, idle_ms: int, deliveries: int) -> bytes:
-    """An encoded entry with two more elements: idle time, and how often it was delivered before."""
-    return b"*4%b:%d\r\n:%d\r\n" % (entry[len(b"*2") :], idle_ms, deliveries)
+def some_rows(walk: Iterator[Row], count: int, given: int, caps: NoCaps) -> list[Row]:
+    """The next of up to `count` rows (ALL: of all), `given` of which were given already.
+
+    As many as their entries are looked up for at once: one where each counts against a cap.
+    """
+    step = ENTRIES_AT_ONCE if caps is NO_CAPS else 1
+    return list(islice(walk, step if count == ALL else min(step, count - given)))
 
 
 def next_claimable_ms(group: Group, now_ms: int, min_idle_ms: int) -> int:

@@ -21,6 +21,12 @@ from storage.pending_list import PendingList
 
 NOT_OWNED = -1  # the idle time of an entry that was released
 
+# What an entry begins with, by the length of its ID, which is two numbers of up to 20 digits.
+_HEADERS = [b"*4\r\n$%d\r\n" % length for length in range(42)]
+
+# So many pieces make a piece of a long reply, three of each entry.
+PIECES_AT_ONCE = 6000
+
 # To look at so many entries takes some milliseconds; for more of them the reply comes in pieces.
 MANY_ENTRIES = 4000
 
@@ -91,12 +97,16 @@ def _summary(group: Group, resp: int) -> bytes:
         nil = replies.NIL[resp]
         return replies.array([replies.ZERO, nil, nil, replies.NIL_ARRAY[resp]])
     consumers = [
-        replies.bulk_array([name, b"%d" % len(group.consumers[name].pending)])
-        for name in sorted(group.consumers)
-        if group.consumers[name].pending
+        _name_and_count(consumer.name, b"%d" % consumer.pending_count)
+        for _, consumer in sorted(group.consumers.items())
+        if consumer.pending_count
     ]
     total = replies.integer(len(group.pending))
     return replies.array([total, id_bulk(first), id_bulk(last), replies.array(consumers)])
+
+
+def _name_and_count(name: bytes, count: bytes) -> bytes:
+    return b"*2\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(name), name, len(count), count)
 
 
 def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
@@ -112,7 +122,9 @@ def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
     if len(pending) > MANY_ENTRIES and (query.count > MANY_ENTRIES or query.min_idle_ms > 0):
         blocks = pending.lend(query.start, query.end)
         return LongReply(_list_in_pieces(blocks, owner, query, now_ms))
-    return replies.array(_render(pending.rows_from(query.start), query, now_ms, query.count))
+    rendered = Rendered(query, now_ms)
+    rendered.add(pending.rows_from(query.start))
+    return replies.array_header(rendered.count) + b"".join(rendered.pieces)
 
 
 def _list_in_pieces(
@@ -122,41 +134,55 @@ def _list_in_pieces(
 
     `owner`: of whose entries. Nothing is sent before all were looked at and counted.
     """
-    count = 0
-    pieces: list[bytes] = []
+    rendered = Rendered(query, now_ms)
     for columns in blocks:
         rows: Iterator[Row] = zip(*columns, strict=True)
         # Only the first block can begin before the range.
         rows = (row for row in rows if row[0] >= query.start)
         if owner is not None:
             rows = (row for row in rows if row[1] is owner)
-        found = _render(rows, query, now_ms, query.count - count)
-        count += len(found)
-        pieces.append(b"".join(found))
+        rendered.add(rows)
         yield b""
-        if count == query.count:
+        if rendered.count == query.count:
             break
-    yield replies.array_header(count)
-    yield from pieces
+    yield replies.array_header(rendered.count)
+    pieces = rendered.pieces
+    for start in range(0, len(pieces), PIECES_AT_ONCE):
+        yield b"".join(pieces[start : start + PIECES_AT_ONCE])
 
 
-def _render(rows: Iterable[Row], query: PendingQuery, now_ms: int, count: int) -> list[bytes]:
-    """The first `count` entries that the query asks for, encoded. `rows` begin in its range."""
-    found: list[bytes] = []
-    for entry_id, owner, delivery_ms, delivery_count in rows:
-        if entry_id > query.end:
-            break
-        # What was released (XNACK) has no owner and no age, and is old enough for any query.
-        name, idle_ms = b"", NOT_OWNED
-        if owner is not None:
-            name, idle_ms = owner.name, now_ms - delivery_ms if delivery_ms < now_ms else 0
-            if idle_ms < query.min_idle_ms:
+class Rendered:
+    """The entries that a query asks for, encoded."""
+
+    __slots__ = ("_now_ms", "_query", "count", "pieces")
+
+    def __init__(self, query: PendingQuery, now_ms: int) -> None:
+        self._query = query
+        self._now_ms = now_ms
+        self.count = 0
+        self.pieces: list[bytes] = []  # three of each entry: the length of its ID, that, the rest
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add those of the entries that are asked for. `rows` begin in the range of the query."""
+        query, now_ms, count, pieces = self._query, self._now_ms, self.count, self.pieces
+        name, idle_ms, last_time_ms, last_count = b"", 0, -1, -1
+        last_owner: Consumer | None = None
+        rest = b""
+        for entry_id, owner, time_ms, deliveries in rows:
+            if entry_id > query.end:
+                break
+            if time_ms != last_time_ms or owner is not last_owner or deliveries != last_count:
+                last_owner, last_time_ms, last_count = owner, time_ms, deliveries
+                # What was released (XNACK) has no owner and no age, and is old enough for all.
+                name, idle_ms = b"", NOT_OWNED
+                if owner is not None:
+                    name, idle_ms = owner.name, now_ms - time_ms if time_ms < now_ms else 0
+                rest = b"\r\n$%d\r\n%b\r\n:%d\r\n:%d\r\n" % (len(name), name, idle_ms, deliveries)
+            if owner is not None and idle_ms < query.min_idle_ms:
                 continue
-        text = b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
-        found.append(
-            b"*4\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n:%d\r\n:%d\r\n"
-            % (len(text), text, len(name), name, idle_ms, delivery_count)
-        )
-        if len(found) == count:
-            break
-    return found
+            text = b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+            pieces += (_HEADERS[len(text)], text, rest)
+            count += 1
+            if count == query.count:
+                break
+        self.count = count

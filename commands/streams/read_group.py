@@ -23,7 +23,7 @@ from commands.streams.delivery import (
     propagate_position,
     seen_consumer,
 )
-from commands.streams.idle_entries import ClaimTurn, next_claimable_ms, with_delivery
+from commands.streams.idle_entries import ClaimTurn, next_claimable_ms, some_rows
 from commands.streams.ids import parse_strict
 from commands.streams.read_request import (
     ALL,
@@ -241,26 +241,24 @@ class GroupRead:
         consumer = seen_consumer(client, key, group, request.consumer)
         assert request.min_idle_ms is not None
         turn = ClaimTurn(client, key, stream, group, consumer)
-        claimed = turn.take(request.min_idle_ms, request.count, caps)
-        room = request.count if request.count == ALL else request.count - len(claimed)
+        turn.take(request.min_idle_ms, request.count, caps)
+        claimed = turn.count
+        room = request.count if request.count == ALL else request.count - claimed
         start = group.last_delivered_id + 1
-        ids: list[EntryID] = []
-        fresh: list[bytes] = []
-        for entry_id in caps.read(stream, start, room)[0] if room else []:
+        ids = caps.read(stream, start, room)[0] if room else []
+        for given, entry in enumerate(stream.entries_of(ids)):
             if not caps.admits():
+                del ids[given:]
                 break
-            entry = stream.get(entry_id)
             assert entry is not None
-            ids.append(entry_id)
-            fresh.append(with_delivery(entry, 0, 0))
-            caps.spend(1, len(fresh[-1]))
+            turn.give(entry, 0, 0, caps)
         if is_created and not claimed and (request.noack or not ids):
             propagate_consumer(client, key, group, consumer)
         if ids:
             self._deliver(client, key, stream, group, consumer, ids)
-        if not claimed and not fresh:
+        if not turn.count:
             return []
-        return [stream_header(key, len(claimed) + len(fresh), client.resp), *claimed, *fresh]
+        return [stream_header(key, turn.count, client.resp), *turn.pieces]
 
     def _wake_ms(self, now_ms: int, found: list[tuple[Stream, Group]]) -> int:
         """When something may be claimable, if nothing but time passes."""
@@ -291,14 +289,16 @@ class GroupRead:
             propagate_consumer(client, key, group, consumer)
         entries: list[bytes] = []
         delivered: list[Row] = []
-        for row in consumer.pending.rows_from(after + 1):
-            if len(entries) == request.count or not caps.admits():
+        walk = consumer.pending.rows_from(after + 1)
+        while len(entries) != request.count and caps.admits():
+            rows = some_rows(walk, request.count, len(entries), caps)
+            if not rows:
                 break
-            entry = stream.get(row[0])
-            entries.append(entry or deleted_entry(row[0], client.resp))
-            caps.spend(1, len(entries[-1]))
-            if entry is not None:
-                delivered.append(row)
+            for row, entry in zip(rows, stream.entries_of([row[0] for row in rows]), strict=True):
+                if entry is not None:
+                    delivered.append(row)
+                entries.append(entry or deleted_entry(row[0], client.resp))
+                caps.spend(1, len(entries[-1]))
         group.claim_all(delivered, consumer, client.instance.now_ms, deliveries=1)
         if not entries:
             caps.spend(0, 0)

@@ -333,6 +333,41 @@ def test_within_a_transaction_nobody_waits(client: Talk) -> None:
     assert replies.endswith(b"*1\r\n*-1\r\n")
 
 
+# -- requests that come again ------------------------------------------------------------------
+
+AGAIN = "XREADGROUP GROUP g again COUNT 1 STREAMS s >"
+
+
+def test_a_request_that_comes_again_is_counted_and_served_as_the_first(client: Talk) -> None:
+    """Redis looks at the key twice."""
+    stats = client.server.instance.stats
+    for fields in ("a", "b", "c"):
+        hits = stats.keyspace_hits
+        (entries,) = [found for _, found in client.do(AGAIN)]
+        assert [entry[1] for entry in entries] == [[b"f", fields.encode()]]
+        assert stats.keyspace_hits - hits == 2
+    assert client.do(AGAIN) is None
+
+
+def test_a_request_that_comes_again_finds_what_there_is_now(client: Talk) -> None:
+    client.do(AGAIN)
+    client.do("XGROUP DESTROY s g")
+    assert client.error(AGAIN).startswith("NOGROUP")
+    client.all("DEL s", "SET s x")
+    assert client.error(AGAIN).startswith("WRONGTYPE")
+    client.all("DEL s", "XADD s 7-1 f v", "XGROUP CREATE s g 0")
+    assert client.do(AGAIN) == [[b"s", [entry("7-1", "f", "v")]]]
+
+
+def test_a_timeout_that_leads_beyond_the_end_of_time_is_refused_each_time(client: Talk) -> None:
+    """Whether it does depends on the clock."""
+    timeout_ms = 2**63 - 1 - NOW_MS - 1000
+    request = f"XREADGROUP GROUP g again BLOCK {timeout_ms} STREAMS s 0"
+    assert client.do(request) == [[b"s", []]]
+    client.server.now_ms += 2000
+    assert client.error(request) == "ERR timeout is out of range"
+
+
 # -- propagation -------------------------------------------------------------------------------
 
 
