@@ -142,6 +142,24 @@ exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server 
 bench: $(VENV)/.dev redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
 
+# In .run/compiled, laid out as in a wheel.
+.PHONY: compiled
+compiled: $(VENV)/.dev ## compile what each request runs through, with mypyc; needs a C compiler
+	@command -v gcc >/dev/null || { $(APT) update && $(APT) install -y gcc libc6-dev; }
+	@rm -rf $(RUN)/compiled
+	@COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
+		--build-lib $(RUN)/compiled
+
+.PHONY: compiled-test
+compiled-test: compiled redis-server ## the server's tests on what is compiled
+	@# Safe path, and no pythonpath: modules come from .run/compiled, only tests from here.
+	@export PYTHONSAFEPATH=1; \
+	export PYTHONPATH=$(CURDIR)/$(RUN)/compiled:$(CURDIR)/$(RUN)/compiled/rillway/app:$(CURDIR); \
+	$(BIN)/python -c 'import server.dispatch as it; assert it.__file__.endswith(".so"), it'; \
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -o pythonpath= -m "not interpreted" \
+		tests/protocol tests/storage tests/commands tests/server tests/integration tests/compat \
+		tests/golden $(ARGS)
+
 .PHONY: archive-crash
 archive-crash: $(VENV)/.dev redis-server java ## kill driver, workers and server while an archive is written
 	@PYTHONPATH=. $(BIN)/python tests/pipeline_crash/run.py $(ARGS)

@@ -5,11 +5,13 @@
     make bench ARGS="--quick --only xadd"       cases whose names begin with xadd
     make bench ARGS="--resume FILE"             measure what is missing in the figures of a run
     make bench ARGS="--report FILE"             measure nothing: write the page of these figures
+    make bench ARGS="--compiled --only xadd"    Rillway as `make compiled` has built it
     make bench ARGS="--list"
 
 The figures are written as they come: to --json FILE, or --resume FILE; by a full run that is given
-neither, to benchmarks/figures.json. Whenever all cases of a full run are measured,
-benchmarks/RESULTS.md, benchmarks/results.png and the figures in docs/benchmarks.md follow.
+neither, to benchmarks/figures.json (compiled.json with --compiled). Whenever all cases of a full
+run are measured, and nothing is compiled, benchmarks/RESULTS.md, benchmarks/results.png and the
+figures in docs/benchmarks.md follow.
 """
 
 from __future__ import annotations
@@ -33,7 +35,13 @@ from benchmarks.cases.setting import FULL, QUICK, Scale
 from benchmarks.comparison import compare
 from benchmarks.contenders import Contender, end_shared, ending_shared
 from benchmarks.record import Go, Record, UnfitRecord
-from benchmarks.servers import ServerError, redis_program, rillway_program
+from benchmarks.servers import (
+    COMPILED_NAME,
+    ServerError,
+    compiled_program,
+    redis_program,
+    rillway_program,
+)
 
 FOLDER = Path(__file__).resolve().parent
 FULL_PAIRS = 5
@@ -63,6 +71,9 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     files.add_argument("--resume", type=Path, metavar="FILE", help="measure what is missing there")
     files.add_argument("--report", type=Path, metavar="FILE", help="write the page of figures")
     parser.add_argument(
+        "--compiled", action="store_true", help="Rillway as `make compiled` has built it"
+    )
+    parser.add_argument(
         "--against", default="redis-server", metavar="PATH", help="another redis-server"
     )
     return parser.parse_args(arguments)
@@ -84,14 +95,19 @@ def figures_file(options: argparse.Namespace) -> Path | None:
     """Where the figures go."""
     given: Path | None = options.json or options.resume
     is_full = not options.quick and not options.only and scale_of(options).pairs >= FULL_PAIRS
-    return given or (FOLDER / "figures.json" if is_full else None)
+    name = "compiled.json" if options.compiled else "figures.json"
+    return given or (FOLDER / name if is_full else None)
 
 
 def is_complete(made: Record) -> bool:
-    """Whether these are figures for RESULTS.md: all cases, full amounts, five pairs or more."""
+    """Whether these are figures for RESULTS.md: all cases, full amounts, five pairs or more.
+
+    RESULTS.md is about what everybody has: nothing is compiled.
+    """
     wanted = asdict(FULL) | {"pairs": made.settings["pairs"]}
     is_full = all(made.settings[name] == value for name, value in wanted.items())
-    return is_full and made.settings["pairs"] >= FULL_PAIRS and all(map(made.has, CASES))
+    is_full = is_full and made.settings["pairs"] >= FULL_PAIRS and all(map(made.has, CASES))
+    return is_full and not made.servers[0].startswith(COMPILED_NAME)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,7 +130,9 @@ def _run(cases: Sequence[Case], options: argparse.Namespace, arguments: str) -> 
     """Measure what is asked for. Raises ServerError (no Redis) and UnfitRecord."""
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
     contenders = [
-        Contender(rillway_program(), cores, is_ours=True),
+        Contender(
+            compiled_program() if options.compiled else rillway_program(), cores, is_ours=True
+        ),
         Contender(redis_program(options.against), cores, is_ours=False),
     ]
     scale = scale_of(options)

@@ -6,6 +6,7 @@ directives. They are killed at the end, for nobody needs what they would write t
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import subprocess
@@ -23,6 +24,8 @@ from benchmarks.loading import free_port
 from benchmarks.machine import cpu_seconds, end_with_parent, pinned, resident_bytes
 
 ROOT = Path(__file__).resolve().parents[1]
+COMPILED = ROOT / ".run/compiled"
+COMPILED_NAME = "Rillway compiled"
 READY_SECONDS = 20.0
 REPLY_SECONDS = 600.0
 SETTLE_SECONDS = 20.0
@@ -55,6 +58,11 @@ class Program:
     name: str
     command: tuple[str, ...]
     version: tuple[int, ...]
+    modules: Path | None = None  # where Python finds them, if not in this checkout
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return os.environ | ({"PYTHONPATH": str(self.modules)} if self.modules else {})
 
     @property
     def title(self) -> str:
@@ -65,6 +73,15 @@ def rillway_program() -> Program:
     """The Rillway of this checkout. Its version is compared with nothing."""
     version = tuple(int(part) for part in re.findall(r"\d+", rillway.__version__))
     return Program("Rillway", (sys.executable, "-m", "rillway", "serve"), version)
+
+
+def compiled_program() -> Program:
+    """The same, with modules that mypyc compiled. Raises ServerError if there are none."""
+    if not any(COMPILED.glob("rillway/app/*.so")):
+        raise ServerError(f"{COMPILED}: nothing is compiled; make compiled")
+    # -P: not the modules of the directory in which it starts.
+    command = (sys.executable, "-P", "-m", "rillway", "serve")
+    return Program(COMPILED_NAME, command, rillway_program().version, COMPILED)
 
 
 def redis_program(path: str) -> Program:
@@ -94,6 +111,7 @@ class Server:
             self._process = subprocess.Popen(
                 command,
                 cwd=ROOT,
+                env=program.environment,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

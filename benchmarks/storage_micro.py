@@ -188,8 +188,8 @@ def measure_waiting_groups(count: int) -> None:
 
     def claim_one_by_one() -> None:
         for _ in range(1000):
-            entry = next(group.claimable(now_ms, 5000))
-            group.claim(entry, consumer, now_ms, 2)
+            row = next(group.claimable(now_ms, 5000))
+            group.claim_all([row], consumer, now_ms, deliveries=1)
 
     measure(f"claim the oldest of {count:,}", claim_one_by_one, 1000)
     ids = [make_id(START_MS + number, 0) for number in range(0, count, count // 1000)]

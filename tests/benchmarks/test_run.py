@@ -40,6 +40,7 @@ def test_a_quick_run_has_three_pairs_and_a_full_one_five() -> None:
         (["--pairs", "9"], run.FOLDER / "figures.json"),
         (["--json", "x.json"], Path("x.json")),
         (["--quick", "--resume", "x.json"], Path("x.json")),
+        (["--compiled"], run.FOLDER / "compiled.json"),
         (["--pairs", "4"], None),
         (["--quick"], None),
         (["--only", "xadd"], None),
@@ -69,6 +70,9 @@ def test_results_are_those_of_all_cases_in_full() -> None:
     quick = full_record()
     quick.settings |= asdict(QUICK)
     assert not run.is_complete(quick)
+    compiled = full_record()
+    compiled.servers = ("Rillway compiled 0.1.0", "Redis 7.0.15")
+    assert not run.is_complete(compiled)
 
 
 def test_a_page_is_written_of_whatever_figures_there_are(

@@ -502,6 +502,7 @@ def peak_bytes(data: bytes) -> int:
 # -- the fast path and the scanner -------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "data",
     [
@@ -519,6 +520,7 @@ def test_whole_requests_never_reach_the_scanner(data: bytes) -> None:
     assert read([data], kind=FastOnly) == read([data], kind=Scanner)
 
 
+@pytest.mark.interpreted
 def test_the_scanner_reads_only_the_cut_requests_of_a_pipeline() -> None:
     class Counting(RequestReader):
         scanned = 0
@@ -553,6 +555,7 @@ def test_an_idle_reader_keeps_no_large_input_buffer() -> None:
     assert reader._hiredis is not parser
 
 
+@pytest.mark.interpreted
 def test_long_arguments_are_not_read_twice() -> None:
     class NoBatch(RequestReader):
         def parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
@@ -601,6 +604,7 @@ FRAGMENTS = st.one_of(
 )
 
 
+@pytest.mark.interpreted
 @given(st.data(), st.lists(FRAGMENTS, max_size=10))
 @example(None, [b"*1\r\n", b"$1\r\naXX", b"*5\r\n"]).via("a bad line end pays for a lone header")
 @example(None, [b"*2\r\n", b"$-1\r\n", b"$4\r\na\r\nb\r\n"]).via("a CR LF pays for a null")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands import registry
 from commands.server.information_sections import SECTIONS
 from server.inprocess import InProcessClient, InProcessServer
 from tests.commands.server.decoding import info_fields, server_with
@@ -32,6 +33,7 @@ def test_what_clients_steer_by(client: InProcessClient) -> None:
     found = fields(client, "everything")
     assert found["redis_version"].startswith("8.10.")
     assert found["rillway_version"]
+    assert found["rillway_compiled"] == str(int(registry.__file__.endswith(".so")))
     assert found["redis_mode"] == "standalone"
     assert found["arch_bits"] == "64"
     assert found["cluster_enabled"] == "0"
