@@ -8,7 +8,8 @@ saves, they take a fortieth: what is written to is copied then.
 `tick` is for what needs no chore. Entries that were opened for readers, and that nobody has read
 for half a minute to one and a half, are let go. And when the loop has had hardly anything to do
 for a while, memory that has become free is given back to the system: that cannot be done in steps,
-and takes some milliseconds. While a child saves, neither happens.
+and takes some milliseconds. To ask how much is free takes up to three, so that is asked only when
+something was done that may have freed any. While a child saves, neither happens.
 
 The loop and the clock are handed in. Whoever knows that there may be something new calls `look`,
 the end of each cycle for one.
@@ -58,6 +59,7 @@ class Caretaker:
         self._seen_cycles = 0  # of the loop, at the last turn
         self._ticked_cycles = 0  # of the loop, at the last tick
         self._ticked_us = self._quiet_since_us = clock_us()
+        self._doings_asked: tuple[int, ...] = ()  # when it was last asked what is free
 
     def look(self) -> None:
         """Have the chores done, if there are any."""
@@ -75,6 +77,15 @@ class Caretaker:
             OPENED.age(elapsed_us / 1000 / OPENED_ROUND_MS)
         if now_us - self._quiet_since_us >= QUIET_MS * 1000:
             self._quiet_since_us = now_us
+            self._give_back_if_notable()
+
+    def _give_back_if_notable(self) -> None:
+        instance = self._instance
+        stats, clients = instance.stats, len(instance.clients)
+        counts = stats.reads_processed, stats.expired_keys, instance.chores.steps
+        doings = (*counts, clients, OPENED.used_bytes)
+        if doings != self._doings_asked:
+            self._doings_asked = doings
             self._free_memory.give_back_if_notable()
 
     def stop(self) -> None:

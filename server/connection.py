@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # A read of so many bytes probably left some in the socket.
 _LONG_READ_BYTES = 128 * 1024
+# How often it is seen whether a client that sends no more has been answered.
+_LOOK_AGAIN_SECONDS = 0.01
 # How long what is buffered may take to leave after the client is closed.
 _LINGER_SECONDS = 60
 
@@ -88,7 +90,14 @@ class Connection(asyncio.Protocol):
         self.service.long_replies.look()
 
     def eof_received(self) -> bool:
-        """The peer has closed: whatever it waited for, it gets nothing any more."""
+        """The peer has closed: whatever it waited for, it gets nothing any more.
+
+        It may still read, though, and what it sent before runs as it would in Redis: a long reply
+        that is under way, and the requests behind it.
+        """
+        if self._is_being_answered:
+            self._close_when_answered()
+            return True
         self.close()
         self._linger()
         return False  # asyncio closes the transport, after what is buffered has left
@@ -148,6 +157,25 @@ class Connection(asyncio.Protocol):
             probe.detach()
 
     # -- details -------------------------------------------------------------------------------
+
+    @property
+    def _is_being_answered(self) -> bool:
+        """Whether something that the client sent is under way: it does not wait for others."""
+        client, dispatcher = self.client, self.service.dispatcher
+        return not client.closed and (
+            client.long_reply is not None
+            or client in dispatcher.unblocked
+            or client in dispatcher.yielded
+            or bool(client.output)
+        )
+
+    def _close_when_answered(self) -> None:
+        if self._is_being_answered:
+            self.service.loop.call_later(_LOOK_AGAIN_SECONDS, self._close_when_answered)
+        elif not self.client.closed:
+            self.close()
+            self.transport.close()  # after what is buffered has left
+            self._linger()
 
     def _linger(self) -> None:
         """A peer that does not take its last replies must not keep them here for ever."""

@@ -76,11 +76,9 @@ class Service:
         self.long_replies = LongReplies(self.dispatcher, self.cycle, loop.call_soon, clock.now_ms)
         self.dispatcher.long_replies = self.long_replies
         self.cycle.after.append(self._arm_timer)
+        self._free_memory = allocator.FreeMemory(resident_bytes)
         self.caretaker = Caretaker(
-            self.instance,
-            loop.call_soon,
-            loop.call_later,
-            allocator.FreeMemory(resident_bytes),
+            self.instance, loop.call_soon, loop.call_later, self._free_memory
         )
         self.cycle.after.append(self.caretaker.look)
         self.listeners: list[tuple[str, str, int]] = []
@@ -417,7 +415,7 @@ class Service:
     def purge_memory(self) -> None:
         """MEMORY PURGE: collect garbage, then let the C library return what is free."""
         gc.collect()
-        allocator.give_back()
+        self._free_memory.give_back()
 
     def apply_config(self, names: list[str]) -> None:
         """Bring changed directives into force."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 
@@ -92,6 +93,28 @@ def test_a_long_reply_is_that_of_one_moment_while_others_write(server: RunningSe
             writer.send("XTRIM", "s", "MAXLEN", str(ENTRIES - 20_000))
             assert reader.read_reply() == expected
             fill(writer, "s", 20_000)
+
+
+def test_who_sends_no_more_is_answered_to_the_end(server: RunningServer) -> None:
+    with server.connect() as other:
+        fill(other, "s")
+        expected = other.send("XRANGE", "s", "-", "+")
+        with socket.create_connection(("127.0.0.1", server.port), DEADLINE_SECONDS) as half:
+            half.sendall(b"XRANGE s - +\r\nSET after 1\r\nXRANGE s - +\r\nPING\r\n")
+            half.shutdown(socket.SHUT_WR)
+            until(lambda: calls(other, "xrange") >= 2)
+            received = b"".join(iter(lambda: half.recv(1 << 20), b""))
+        assert received == expected + b"+OK\r\n" + expected + b"+PONG\r\n"
+        assert other.send("GET", "after") == b"$1\r\n1\r\n"
+        assert info(other, "clients", "connected_clients") == 1
+
+
+def test_who_leaves_a_long_reply_is_forgotten(server: RunningServer) -> None:
+    with server.connect() as other:
+        fill(other, "s")
+        with server.connect() as slow:
+            begin(slow, other, "XRANGE", "s", "-", "+")
+        until(lambda: info(other, "clients", "connected_clients") == 1)
 
 
 def test_keys_answers_all_keys_while_they_go(server: RunningServer) -> None:

@@ -32,14 +32,19 @@ class Loop:
         self.now_us = 0
         self.steps = 0
         self.free_bytes = 0
+        self.asked = 0  # what is free
         self.given_back_ms: list[int] = []  # when
         self.caretaker = Caretaker(
             self.instance,
             lambda run: self.scheduled.append((0, run)),
             lambda seconds, run: self.scheduled.append((seconds * 1000, run)),
-            FreeMemory(lambda: 0, lambda: self.free_bytes, self.give_back),
+            FreeMemory(lambda: 0, self.ask_what_is_free, self.give_back),
             lambda: self.now_us,
         )
+
+    def ask_what_is_free(self) -> int:
+        self.asked += 1
+        return self.free_bytes
 
     def give_back(self) -> None:
         self.given_back_ms.append(self.now_us // 1000)
@@ -150,6 +155,21 @@ def test_what_is_free_is_given_back_when_the_loop_has_been_quiet_for_a_while() -
     for _ in range(20):
         loop.tick(cycles=QUIET_CYCLES)
     assert loop.given_back_ms == [TICK_MS + QUIET_MS]
+
+
+def test_nobody_asks_again_what_is_free_when_nothing_was_done() -> None:
+    OPENED.clear()
+    loop = Loop()
+    for _ in range(20):
+        loop.tick()
+    asked = loop.asked
+    for _ in range(20):
+        loop.tick()
+    assert loop.asked == asked
+    loop.instance.stats.reads_processed += 1
+    for _ in range(20):
+        loop.tick()
+    assert loop.asked == asked + 1
 
 
 def test_nothing_is_given_back_while_clients_are_served() -> None:
