@@ -98,17 +98,20 @@ class Group:
         consumer = self.consumers.pop(name, None)
         if consumer is None:
             return 0
-        dropped, blocks = self.pending.remove_owned(consumer)
-        waste = Waste() if self.pending else self._order.take_apart()
-        waste.add(blocks, BLOCK_ITEMS)
+        dropped = consumer.pending_count
+        waste = Waste()
+        waste.add(self.pending.depart(consumer), BLOCK_ITEMS)
+        if not self.pending:
+            waste.merge(self._order.take_apart())
         self._order.tidy(min(dropped, TIDIED_AT_ONCE))
         if discard is not None:
             discard(waste)
         return dropped
 
     def tidy_up(self) -> Iterator[None]:
-        """Forget what a deleted consumer's entries have left behind, a little with each step."""
-        return self._order.tidy_up()
+        """Free what deleted consumers have left behind, a little with each step."""
+        yield from self.pending.clear_up()
+        yield from self._order.tidy_up()
 
     def disband(self) -> Waste:
         """Let go of all consumers and pending entries, when the group itself goes.

@@ -202,8 +202,12 @@ class Block:
         del self.counts[place]
         del self.strays[place]
 
-    def keep(self, is_kept: list[bool]) -> None:
-        """Remove the entries for which False is given."""
+    def remove_owned(self, owner: Consumer) -> None:
+        """Remove all entries of a consumer that has some, or had."""
+        self.unshare(owner, self.shares[owner])
+        if self.is_last:
+            self.forget(owner)
+        is_kept = [other is not owner for other in self.owners]
         self.ids = list(compress(self.ids, is_kept))
         self.owners = list(compress(self.owners, is_kept))
         self.times_ms = array("q", compress(self.times_ms, is_kept))

@@ -6,9 +6,8 @@ when and how often it was delivered. The columns live in blocks, each of a range
 a run lengthens the columns of the last block, to acknowledge it cuts a piece out of them. Whoever
 looks at many gets rows; an entry becomes an object (`PendingEntry`) when somebody asks for it.
 
-Guarantees: IDs ascend. No operation but a walk and the end of a consumer depends on the number of
-entries beyond a binary search over the blocks, and none ever moves more than a block, so that
-millions cause no pause.
+Guarantees: IDs ascend. No operation but a walk depends on the number of entries beyond a binary
+search over the blocks, and none ever moves more than a block, so that millions cause no pause.
 
 Leaves out: how blocks are kept (storage/pending_block.py, storage/block_list.py), what a consumer
 has (storage/own_pending.py), and in which order entries become claimable
@@ -87,13 +86,23 @@ class PendingList:
         """The smallest ID, or None."""
         if not self.length:
             return None
-        return (self._blocks[0].ids or self._blocks[1].ids)[0]
+        index = 0
+        while not self._blocks[index].ids:
+            index += 1
+        return self._blocks[index].ids[0]
 
     def last_key(self) -> EntryID | None:
         """The greatest ID, or None."""
         if not self.length:
             return None
-        return (self._blocks.last.ids or self._blocks[-2].ids)[-1]
+        blocks = self._blocks
+        ids = blocks.last.ids
+        if ids and not blocks.departed:  # so it is nearly always
+            return ids[-1]
+        index = len(blocks) - 1
+        while not blocks[index].ids:
+            index -= 1
+        return blocks[index].ids[-1]
 
     # -- walking -------------------------------------------------------------------------------
     # Some rows are copied at a time: what changes meanwhile may show late.
@@ -298,31 +307,17 @@ class PendingList:
             # As long as runs are short, so is what is compared.
             step = 2 * length + 1
 
-    def remove_owned(self, owner: Consumer) -> tuple[int, list[Block]]:
-        """Remove all entries of a consumer; how many these were, and blocks that went as a whole.
+    def depart(self, owner: Consumer) -> list[Block]:
+        """A consumer goes with all that it has; blocks that went with it as they were.
 
-        Those are neither changed nor freed, which takes no time however many there are.
+        That takes no time however much it is; `clear_up` does the rest.
         """
-        removed = owner.pending_count
-        first, last = self._blocks[0], self._blocks.last
-        whole: list[Block] = []
-        shared: list[Block] = []
-        for block in owner.pending_blocks.values():
-            is_whole = block.shares[owner] == len(block.ids)
-            is_droppable = is_whole and block is not first and block is not last
-            (whole if is_droppable else shared).append(block)
-        if whole:
-            self._blocks.drop_all(set(whole))
-        for block in shared:
-            block.keep([other is not owner for other in block.owners])
-            del block.shares[owner]
-        owner.pending_blocks.clear()
-        owner.pending_count = 0
-        self.length -= removed
-        for block in shared:
-            if len(block.ids) < SPARSE_ENTRIES and self._blocks.of(block.start) is block:
-                self._blocks.tidy(block)
-        return removed, whole
+        self.length -= owner.pending_count
+        return self._blocks.depart(owner)
+
+    def clear_up(self) -> Iterator[None]:
+        """Free what consumers that have departed have left, a little with each step."""
+        return self._blocks.clear_up()
 
     # -- from a snapshot -----------------------------------------------------------------------
 

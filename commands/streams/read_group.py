@@ -12,8 +12,12 @@ also waits for the oldest pending one to become old enough.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TypeAlias, cast
+
 from commands.blocking import Block
 from commands.client import Client
+from commands.long_reply import LongReply
 from commands.registry import BLOCKING, MOVABLE_KEYS, WRITE, Argv, KeySpec, command
 from commands.streams.delivery import (
     deleted_entry,
@@ -25,12 +29,14 @@ from commands.streams.delivery import (
 )
 from commands.streams.idle_entries import ClaimTurn, next_claimable_ms, some_rows
 from commands.streams.ids import parse_strict
+from commands.streams.long_ranges import LongRange, is_long, long_reply
 from commands.streams.read_request import (
     ALL,
     ReadRequest,
     key_positions,
     nothing_to_read,
     parse_read_request,
+    read_header,
     read_reply,
     stream_header,
 )
@@ -48,6 +54,9 @@ ALWAYS_IN_RANGE_MS = 1 << 62
 
 # `>`. Nothing lies behind the last possible ID, and Redis, too, takes that ID for `>`.
 NEW = MAX_ID
+
+# Whoever asks for no more than so many entries is answered at once.
+FEW_ENTRIES = 1000
 
 # A consumer sends the same request again and again.
 _REMEMBERED: Remembered[GroupRead] = Remembered()
@@ -81,7 +90,7 @@ _REMEMBERED: Remembered[GroupRead] = Remembered()
         ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
     ),
 )
-def xreadgroup(client: Client, argv: Argv) -> bytes | Block:
+def xreadgroup(client: Client, argv: Argv) -> bytes | Block | LongReply:
     """Map from key to entries, of the streams that have some; null if none has.
 
     A key with an ID other than `>` is always there, with an empty array if nothing is pending,
@@ -127,6 +136,17 @@ def find_group_to_read(client: Client, key: bytes, name: bytes) -> tuple[Stream,
     return stream, group
 
 
+# A part of the reply: bytes, or a range of very many entries, which are sent in pieces.
+Parts: TypeAlias = "list[bytes | LongRange]"
+
+
+def _reply(client: Client, streams: int, parts: Parts) -> bytes | LongReply:
+    """The whole reply."""
+    if LongRange in map(type, parts):
+        return long_reply([read_header(streams, client.resp), *parts])
+    return read_reply(streams, cast("list[bytes]", parts), client.resp)
+
+
 class GroupRead:
     """A request of XREADGROUP whose IDs are resolved. Requests that are alike share one."""
 
@@ -146,7 +166,7 @@ class GroupRead:
 
     def serve(
         self, client: Client, found: list[tuple[Stream, Group]] | None = None
-    ) -> bytes | Block:
+    ) -> bytes | Block | LongReply:
         """The reply, or the decision to wait for it. Raises WRONGTYPE and NOGROUP."""
         request = self._request
         # All of them are looked up before one is served: a delivery must not end in an error.
@@ -155,23 +175,23 @@ class GroupRead:
             stream, group = found[0]
             parts = self._new_entries(client, request.keys[0], stream, group, NO_CAPS)
             if parts:
-                return read_reply(1, parts, client.resp)
+                return _reply(client, 1, parts)
             wake_ms = None
         else:
             parts, streams, claims = self._read_all(client, found)
             if streams:
-                return read_reply(streams, parts, client.resp)
+                return _reply(client, streams, parts)
             wake_ms = self._wake_ms(client.instance.now_ms, found) if claims else None
         return nothing_to_read(client, request, self.serve, on_missing_key=True, wake_ms=wake_ms)
 
     def _read_all(
         self, client: Client, found: list[tuple[Stream, Group]]
-    ) -> tuple[list[bytes], int, bool]:
+    ) -> tuple[Parts, int, bool]:
         """Read each stream: the parts of the reply, of so many streams; whether CLAIM applied."""
         request = self._request
         caps = caps_of(request)
         claims = request.min_idle_ms is not None
-        parts: list[bytes] = []
+        parts: Parts = []
         streams = 0
         for key, after, (stream, group) in zip(request.keys, self._after, found, strict=True):
             caps.start_stream(key, client.resp)
@@ -193,21 +213,30 @@ class GroupRead:
 
     def _new_entries(
         self, client: Client, key: bytes, stream: Stream, group: Group, caps: NoCaps
-    ) -> list[bytes]:
+    ) -> Parts:
         """Deliver what no consumer of the group was given yet; its part of the reply, if any."""
         request = self._request
         is_created = request.consumer not in group.consumers
         consumer = seen_consumer(client, key, group, request.consumer)
         ids: list[EntryID] = []
+        is_in_pieces = False
         if group.last_delivered_id < stream.last_id:
             start = group.last_delivered_id + 1
-            ids, chunks, size_bytes = caps.read(stream, start, request.count)
+            if not 0 < request.count <= FEW_ENTRIES and caps is NO_CAPS:
+                is_in_pieces = is_long(stream, start, MAX_ID, request.count)
+            if is_in_pieces:
+                ids = stream.ids(start, MAX_ID, request.count)
+            else:
+                ids, chunks, size_bytes = caps.read(stream, start, request.count)
         if is_created and (request.noack or not ids):
             propagate_consumer(client, key, group, consumer)
         if not ids:
             return []
-        caps.spend(len(ids), size_bytes)
         self._deliver(client, key, stream, group, consumer, ids)
+        if is_in_pieces:
+            entries = stream.snapshot(start, MAX_ID, request.count)
+            return [LongRange(entries, partial(stream_header, key, resp=client.resp))]
+        caps.spend(len(ids), size_bytes)
         return [stream_header(key, len(ids), client.resp), *chunks]
 
     def _deliver(
@@ -234,7 +263,7 @@ class GroupRead:
 
     def _claimed_and_new(
         self, client: Client, key: bytes, stream: Stream, group: Group, caps: NoCaps
-    ) -> list[bytes]:
+    ) -> Parts:
         """Claim what is pending for long, then deliver new entries; the part of the reply."""
         request = self._request
         is_created = request.consumer not in group.consumers
@@ -276,7 +305,7 @@ class GroupRead:
         group: Group,
         after: EntryID,
         caps: NoCaps,
-    ) -> list[bytes]:
+    ) -> Parts:
         """The consumer's pending entries behind an ID: the part of the reply, never empty.
 
         The new times and counts are not propagated, as in Redis. An entry whose content is gone

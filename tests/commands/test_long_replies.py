@@ -85,6 +85,26 @@ def test_pieces_join_to_the_reply(
         assert shared.execute(*request_words) == expected
 
 
+@pytest.mark.parametrize("words", ["", "NOACK", "COUNT 7", "COUNT 100"])
+def test_what_a_group_is_given_in_pieces_is_delivered_as_in_one_go(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once, in_pieces = client(), client()
+    read = ["XREADGROUP", "GROUP", "g", "carol", *words.split(), "STREAMS", "s", "other", ">", ">"]
+    looks = (["XPENDING", "s", "g", "-", "+", "99"], ["XINFO", "GROUPS", "s"])
+    answers = []
+    for one in (at_once, in_pieces):
+        one.execute("XGROUP", "CREATE", "other", "g", "0")
+        one.server.propagated.clear()
+        reply = one.execute(*read)
+        answers.append((reply, *(one.execute(*look) for look in looks), one.server.propagated))
+        monkeypatch.setattr(long_ranges, "MANY_NODES", 0)
+        monkeypatch.setattr(long_ranges, "MANY_ENTRIES", 0)
+        monkeypatch.setattr(long_ranges, "ENTRIES_PER_PIECE", 3)
+    assert answers[0] == answers[1]
+    assert b"value 59" in answers[1][0] or words == "COUNT 7"
+
+
 @pytest.mark.parametrize("pattern", ["*", "key:1*", "no*", "key:[12]?"])
 def test_keys_in_pieces_are_the_same_keys(
     shared: InProcessClient, pattern: str, monkeypatch: pytest.MonkeyPatch

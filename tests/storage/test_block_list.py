@@ -106,11 +106,21 @@ def test_who_has_nothing_in_a_block_stays_only_while_it_is_the_last(
     assert (last.shares, list(alice.pending_blocks)) == ({}, [0, 100])
 
 
-def test_blocks_are_dropped_with_what_is_in_them(blocks: BlockList) -> None:
-    blocks.drop_all({blocks[1]})
-    assert starts(blocks) == [0, 200]
-    assert blocks.find(100) is None
-    assert blocks.of(100).start == 0
+def test_whoever_looks_into_a_block_finds_nobody_there_who_has_departed(
+    blocks: BlockList, alice: Consumer
+) -> None:
+    bob = Consumer(b"bob", 0)
+    for block in blocks:
+        block.owners[1] = bob
+        block.unshare(alice, 1)
+        block.share(bob, 1)
+    assert blocks.depart(alice) == []
+    assert list(alice.pending_blocks) == [0, 100, 200]
+    assert blocks[1].ids == [101]
+    assert list(alice.pending_blocks) == [0, 200]
+    assert blocks.find(2) is None
+    assert blocks.of(250).ids == [201]
+    assert (len(alice.pending_blocks), bob.pending_count) == (0, 3)
 
 
 def test_a_copy_has_blocks_of_its_own(blocks: BlockList, alice: Consumer) -> None:

@@ -142,15 +142,58 @@ def test_sparse_blocks_are_merged(alice: Consumer, bob: Consumer) -> None:
     assert len(alice.pending) == count // 100 - 1
 
 
-def test_what_a_consumer_has_is_removed_at_once(alice: Consumer, bob: Consumer) -> None:
+def test_a_consumer_departs_with_all_that_it_has(alice: Consumer, bob: Consumer) -> None:
     size = BLOCK_ENTRIES
     runs = [(bob if number % 7 == 0 else alice, number) for number in range(3 * size)]
     pending = delivered(*((consumer, [number]) for consumer, number in runs))
-    of_alice = len([1 for consumer, _ in runs if consumer is alice])
-    assert pending.remove_owned(alice) == (of_alice, [])
-    assert list(pending) == list(bob.pending) == list(range(0, 3 * size, 7))
-    assert (len(alice.pending), len(alice.pending_blocks)) == (0, 0)
-    assert pending.remove_owned(alice) == (0, [])
+    assert pending.depart(alice) == []
+    assert (len(pending), pending.first_key(), pending.last_key()) == (220, 0, 1533)
+    assert pending.get(1) is None
+    assert pending.remove_all([1, 7, 8]) == 1
+    assert list(pending) == list(bob.pending) == [0, *range(14, 3 * size, 7)]
+
+
+def test_what_nobody_looks_into_is_cleared_in_steps(alice: Consumer, bob: Consumer) -> None:
+    count = 100 * BLOCK_ENTRIES
+    pending = delivered((alice, list(range(count))))
+    for entry_id in range(0, count, BLOCK_ENTRIES // 2):
+        pending.update(PendingEntry(entry_id, bob, 0, 1), becomes_stray=True)
+    before = pending.memory_bytes()
+    assert pending.depart(alice) == []
+    assert pending.memory_bytes() == before
+    assert 10 < sum(1 for _ in pending.clear_up()) < 50
+    assert len(pending._blocks) < 10
+    assert pending.memory_bytes() < before / 50
+    assert list(pending) == list(range(0, count, BLOCK_ENTRIES // 2))
+    assert (len(alice.pending_blocks), len(bob.pending)) == (0, 200)
+
+
+def test_blocks_that_became_empty_while_somebody_looked_are_dropped_later(
+    alice: Consumer, bob: Consumer
+) -> None:
+    carol, count = Consumer(b"carol", 0), 4 * BLOCK_ENTRIES
+    runs = [((alice, carol)[number % 2], [number]) for number in range(count)]
+    pending = delivered(*runs, (bob, [count]))
+    assert pending.depart(alice) == pending.depart(carol) == []
+    assert (pending.first_key(), pending.last_key()) == (count, count)
+    assert list(pending.rows_in_line(0)) == [(count, bob, 10 * count, 1)]
+    for _ in pending.clear_up():
+        pass
+    assert len(pending._blocks) == 2
+    assert list(pending) == [count]
+
+
+def test_who_departs_may_be_followed_by_another_of_the_same_name(alice: Consumer) -> None:
+    pending = delivered((alice, [1, 2, 3]))
+    pending.depart(alice)
+    other = Consumer(b"alice", 0)
+    pending.extend([2, 5], other, 7, are_strays=False)
+    assert list(pending) == list(other.pending) == [2, 5]
+    for entry_id in range(6, 3 * BLOCK_ENTRIES):  # the last block becomes another one
+        pending.extend([entry_id], other, 7, are_strays=False)
+    for _ in pending.clear_up():
+        pass
+    assert (len(alice.pending_blocks), alice.pending_count) == (0, 0)
 
 
 def test_blocks_go_as_a_whole_with_the_one_who_has_all_of_them(
@@ -159,11 +202,11 @@ def test_blocks_go_as_a_whole_with_the_one_who_has_all_of_them(
     size = BLOCK_ENTRIES
     pending = delivered((alice, list(range(5 * size))), (bob, [5 * size]))
     pending.update(PendingEntry(2 * size, None, 0, 1), becomes_stray=True)
-    count, blocks = pending.remove_owned(alice)
-    assert (count, [block.start for block in blocks]) == (5 * size - 1, [size, 3 * size, 4 * size])
+    blocks = pending.depart(alice)
+    assert [block.start for block in blocks] == [size, 3 * size, 4 * size]
     assert all(len(block.ids) == size for block in blocks)
     assert list(pending) == [2 * size, 5 * size]
-    assert (len(alice.pending), list(bob.pending)) == (0, [5 * size])
+    assert list(bob.pending) == [5 * size]
     pending.extend([0, size, 2 * size + 1, 5 * size - 1], bob, 7, are_strays=True)
     assert list(bob.pending) == [0, size, 2 * size + 1, 5 * size - 1, 5 * size]
 

@@ -68,7 +68,8 @@ def _of_entries(stream: Stream) -> Iterator[str]:
     if (count, b"".join(chunks)) != (len(ids), whole):
         yield "a range is not what its entries are"
     count, chunks = stream.reverse_range(MAX_ID, MIN_ID)
-    if (count, chunks[::-1]) != (len(ids), entries):
+    backwards = b"".join(entry for entry in reversed(entries) if entry is not None)
+    if (count, b"".join(chunks)) != (len(ids), backwards):
         yield "a range backwards is not what its entries are"
 
 
