@@ -72,7 +72,7 @@ class Cycle:
         self._scheduled = False
         dispatcher = self.dispatcher
         if dispatcher.instance.blocked.ready_keys:
-            dispatcher.serve_ready_keys()
+            dispatcher.waiters.serve_ready_keys()
         while dispatcher.unblocked:
             self._resume_unblocked()
         tracking = dispatcher.instance.tracking
@@ -116,4 +116,4 @@ class Cycle:
                 self._with_output[client] = None
                 session.resume()
         if dispatcher.instance.blocked.ready_keys:
-            dispatcher.serve_ready_keys()
+            dispatcher.waiters.serve_ready_keys()

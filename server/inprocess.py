@@ -127,9 +127,9 @@ class InProcessServer:
     def tick(self) -> None:
         """One cycle without input."""
         self.dispatcher.start_batch(self.now_ms)
-        self.dispatcher.wake_blocked(self.now_ms)
-        self.dispatcher.expire_blocked(self.now_ms)
-        self.dispatcher.end_pause_when_over()
+        self.dispatcher.waiters.wake_due(self.now_ms)
+        self.dispatcher.waiters.expire(self.now_ms)
+        self.dispatcher.admission.end_pause_when_over()
         expire_keys(self.instance, limit=1000)
         forget_idempotent_ids(self.instance, limit=1000)
         if not self.syncs_are_held:
@@ -186,7 +186,7 @@ class InProcessServer:
 
     def resume_postponed(self) -> None:
         """CLIENT UNPAUSE."""
-        self.dispatcher.resume_postponed()
+        self.dispatcher.admission.resume_postponed()
 
     def pause(self, seconds: float) -> None:
         """DEBUG SLEEP moves the clock."""

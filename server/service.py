@@ -311,7 +311,7 @@ class Service:
             self.caretaker.tick()
         self.persistence.tick()
         close_idle_clients(instance)
-        self.dispatcher.end_pause_when_over()
+        self.dispatcher.admission.end_pause_when_over()
         self.cycle.wake()
         self.loop.call_later(1 / instance.config.hz, self._tick)
 
@@ -335,8 +335,8 @@ class Service:
         if self.is_ending:
             return
         self.dispatcher.start_batch(clock.now_ms())
-        self.dispatcher.wake_blocked(self.instance.now_ms)
-        self.dispatcher.expire_blocked(self.instance.now_ms - 1)
+        self.dispatcher.waiters.wake_due(self.instance.now_ms)
+        self.dispatcher.waiters.expire(self.instance.now_ms - 1)
         self.cycle.wake()
 
     # -- Host ----------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ class Service:
 
     def resume_postponed(self) -> None:
         """CLIENT PAUSE ended."""
-        self.dispatcher.resume_postponed()
+        self.dispatcher.admission.resume_postponed()
         self.cycle.wake()
 
     def pause(self, seconds: float) -> None:

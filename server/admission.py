@@ -1,0 +1,132 @@
+"""The second look at a request, where its client or the time is not plain: may it run now?
+
+A request is refused (authentication, a disk that cannot be written, a RESP2 client with
+subscriptions, MONITOR, loading), put into the queue of a transaction, or held back while CLIENT
+PAUSE lasts. Which of these can be is in the gates of the client and of the instance; where all of
+them are 0 nobody comes here.
+
+Leaves out: unknown commands and arity (server/dispatch.py); how a request that was held back runs
+later (server/session.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commands.client import GATE_AUTH, GATE_MONITOR, GATE_MULTI, GATE_SUBSCRIBED, Client
+from commands.instance import GATE_LOADING, GATE_PAUSED, GATE_WRITES_REFUSED
+from commands.registry import (
+    LOADING,
+    MAY_REPLICATE,
+    NO_AUTH,
+    NO_MULTI,
+    READONLY,
+    WRITE,
+    Argv,
+    Command,
+)
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+if TYPE_CHECKING:
+    from server.dispatch import Dispatcher
+
+_NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
+_WHILE_SUBSCRIBED = {
+    b"ping", b"subscribe", b"psubscribe", b"ssubscribe",
+    b"unsubscribe", b"punsubscribe", b"sunsubscribe", b"quit", b"reset",
+}  # fmt: skip
+
+
+class Admission:
+    """Of one dispatcher's requests."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._instance = dispatcher.instance
+
+    def admits(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Whether the request runs now; if not, it was answered, queued or held back."""
+        refusal = self._refusal(client, command)
+        if refusal is not None:
+            self._dispatcher.reject(client, command, refusal)
+            return False
+        if self._instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
+            return False  # also what a transaction would queue, as in Redis
+        if client.gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
+            self._enqueue(client, command, argv)
+            return False
+        return True
+
+    def _refusal(self, client: Client, command: Command) -> ReplyError | None:
+        """Why the request must not run; None if it may."""
+        gates, instance = client.gates, self._instance
+        if gates & GATE_AUTH and not command.flags & NO_AUTH:
+            return ReplyError(errors.NOAUTH)
+        if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command):
+            return instance.write_refusal
+        if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
+            return errors.not_while_subscribed(command.fullname)
+        if gates & GATE_MONITOR and command.flags & (READONLY | WRITE | MAY_REPLICATE):
+            return ReplyError(errors.MONITOR_KEYSPACE)
+        if instance.gates & GATE_LOADING and not _runs_while_loading(client, command):
+            return ReplyError(errors.LOADING)
+        return None
+
+    def _enqueue(self, client: Client, command: Command, argv: Argv) -> None:
+        """Put a request into the queue of the client's transaction."""
+        assert client.queue is not None
+        if command.flags & NO_MULTI:
+            self._dispatcher.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
+            return
+        client.queue.append((command, argv))
+        client.queued_bytes += sum(map(len, argv))
+        self._dispatcher.answer(client, replies.QUEUED, len(client.output))
+        self._dispatcher.mark()
+
+    # -- CLIENT PAUSE --------------------------------------------------------------------------
+
+    def _hold_back(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Hold the request back if the pause covers it."""
+        instance = self._instance
+        if self.end_pause_when_over():
+            return False
+        if instance.pause_writes_only and not _may_write(client, command):
+            return False
+        if command.fullname == b"client|unpause":
+            return False  # Redis holds it back as well, so that nobody can end the pause there
+        self._dispatcher.postponed[client] = argv
+        return True
+
+    def end_pause_when_over(self) -> bool:
+        """Let everybody go on if there was a pause and its time is past."""
+        instance = self._instance
+        if not instance.paused_until_ms or instance.now_ms < instance.paused_until_ms:
+            return False
+        instance.pause_until(0)
+        self.resume_postponed()
+        return True
+
+    def resume_postponed(self) -> None:
+        """Let the held-back clients go on; the session runs their request again."""
+        for client in self._dispatcher.postponed:
+            self._dispatcher.unblocked[client] = None
+
+
+def _needs_disk(client: Client, command: Command) -> bool:
+    """Whether a disk that cannot be written stands in the way; PING tells of it, too."""
+    if command.fullname == b"exec" and client.queue is not None:
+        return any(queued.flags & WRITE for queued, _ in client.queue)
+    return bool(command.flags & WRITE) or command.fullname == b"ping"
+
+
+def _runs_while_loading(client: Client, command: Command) -> bool:
+    if command.fullname == b"exec" and client.queue is not None:
+        return all(queued.flags & LOADING for queued, _ in client.queue)
+    return bool(command.flags & LOADING)
+
+
+def _may_write(client: Client, command: Command) -> bool:
+    if command.fullname == b"exec" and client.queue is not None:
+        return any(queued.flags & (WRITE | MAY_REPLICATE) for queued, _ in client.queue)
+    return bool(command.flags & (WRITE | MAY_REPLICATE))

@@ -1,0 +1,144 @@
+"""The other end of a Block decision: clients that wait are served, woken, or told that it is over.
+
+Serving a waiter means running its command again. That happens when a key that it waits for is ready
+(`serve_ready_keys`), when time alone may have brought something (`wake_due`), and when the server
+wants to know again (`wake`). It is answered, or it waits on; `unblock` answers it something else.
+
+Leaves out: who waits for what, and until when (commands/blocking.py); when ready keys are served
+(server/dispatch.py and server/cycle.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commands.blocking import Block, Waiting, WatchedKey
+from commands.client import GATE_TRACKING, Client
+from commands.long_reply import LongReply
+from commands.registry import COMMANDS, READONLY, WRITE, Argv, Reply
+from storage.stream import Stream
+
+if TYPE_CHECKING:
+    from server.dispatch import Dispatcher
+
+
+class Waiters:
+    """The blocked clients of one dispatcher."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._instance = dispatcher.instance
+        self._blocked = dispatcher.instance.blocked
+
+    def block(self, client: Client, block: Block, argv: Argv) -> None:
+        """Have a client wait."""
+        now_ms = self._instance.now_ms
+        deadline_ms = now_ms + block.timeout_ms if block.timeout_ms else 0
+        self._blocked.block(client, block, deadline_ms, argv)
+
+    def unblock(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client and let it go on with its next request."""
+        self._blocked.unblock(client)
+        self._dispatcher.answer(client, reply, len(client.output))
+        self._instance.host.wake(client)
+        self._dispatcher.unblocked[client] = None
+
+    # -- ready keys ----------------------------------------------------------------------------
+
+    def serve_ready_keys(self) -> None:
+        """Serve the waiters of every ready key, first come first served."""
+        blocked = self._blocked
+        while blocked.ready_keys:
+            for watched in blocked.take_ready_keys():
+                self._serve_key(watched)
+
+    def _serve_key(self, watched: WatchedKey) -> None:
+        """Run the commands of those again who wait for a key that is ready.
+
+        What one of them gets, all get who wait with the same common Block.
+        """
+        blocked = self._blocked
+        answers: dict[Block, bytes] = {}
+        repeated = 0
+        for client in list(blocked.waiters.get(watched, ())):
+            waiting = client.waiting
+            if waiting is None or watched not in waiting.watched:
+                continue
+            answer = answers.get(waiting.block)
+            if answer is not None and not client.gates:
+                blocked.unblock(client)
+                client.output.append(answer)
+                self._dispatcher.unblocked[client] = None
+                repeated += 1
+                continue
+            block, reply = waiting.block, self._serve(client, waiting, *watched)
+            if block.is_common and type(reply) is bytes:
+                answers[block] = reply
+        if repeated:
+            self._dispatcher.account_repeated(COMMANDS[b"xread"], repeated)
+            self._instance.stats.keyspace_hits += repeated
+
+    def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> Reply:
+        """Run a waiter's command again because `key` is ready; what it was answered, if it was."""
+        value = self._instance.databases[db_index].values.get(key)
+        if type(value) is not Stream and not waiting.block.on_missing_key:
+            return None  # XREAD waits on, whatever else the key holds now
+        reply = self._retry(client, waiting)
+        if type(reply) is Block:
+            self._blocked.requeue(client, reply)
+        return reply
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def wake_due(self, now_ms: int) -> None:
+        """Run the commands again for which time alone may have brought something."""
+        for client in self._blocked.take_woken(now_ms):
+            self.wake(client)
+
+    def wake(self, client: Client) -> None:
+        """Run a client's command again if it still waits; it may go on to wait."""
+        if client.waiting is not None:
+            reply = self._retry(client, client.waiting)
+            if type(reply) is Block:
+                self._blocked.wait_on(client, reply)
+
+    def expire(self, now_ms: int) -> None:
+        """Answer the clients whose deadline has come."""
+        for client in self._blocked.take_expired(now_ms):
+            assert client.waiting is not None
+            self.unblock(client, client.waiting.block.timeout_reply)
+
+    # -- running again -------------------------------------------------------------------------
+
+    def _retry(self, client: Client, waiting: Waiting) -> Reply:
+        """Run a waiter's command again: what it is answered, or the decision to wait on.
+
+        None if it is refused, or gone.
+        """
+        assert client.last_command is not None
+        block = waiting.block
+        if block.on_missing_key and self._instance.host.peer_is_gone(client):
+            # An entry of a group is never delivered to a client that has left.
+            self._instance.host.close(client)
+            return None
+        refusal = self._instance.write_refusal
+        if refusal is not None and client.last_command.flags & WRITE:
+            # What cannot be made durable is not delivered either; Redis asks again as well.
+            self._instance.stats.count_error(refusal.code)
+            self.unblock(client, refusal.wire)
+            return None
+        reply = self._dispatcher.account(
+            client,
+            client.last_command,
+            waiting.argv,
+            lambda client, _: block.retry(client) or block,
+        )
+        if type(reply) is Block:
+            return reply
+        if type(reply) is LongReply:
+            reply = reply.join()
+        assert type(reply) is bytes
+        self.unblock(client, reply)
+        if client.gates & GATE_TRACKING and client.last_command.flags & READONLY:
+            self._instance.tracking.remember_keys(client, block.keys)
+        return reply
