@@ -48,7 +48,13 @@ HELD = "held"  # the name of the file that tells what the server held that made 
 class Server:
     """A server on a free port in `directory`, from its start until it is ready."""
 
-    def __init__(self, command: list[str], directory: Path, directives: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        directory: Path,
+        directives: tuple[str, ...],
+        environment: dict[str, str] | None = None,
+    ) -> None:
         self.port = free_port()
         self.log = b""
         self.ready_seconds = 0.0
@@ -57,6 +63,7 @@ class Server:
         self._process = subprocess.Popen(
             [*command, *arguments],
             cwd=ROOT,
+            env=environment,
             stdout=subprocess.PIPE,
             start_new_session=True,
             preexec_fn=end_with_parent,
@@ -185,7 +192,9 @@ ALL_FILES = [
 ]
 
 
-def seconds_to_load(server: list[str], folder: Path, files: Files) -> float:
+def seconds_to_load(
+    server: list[str], folder: Path, files: Files, environment: dict[str, str] | None = None
+) -> float:
     """Start a server on a copy of the files; how long it loaded, as its log says.
 
     Raises RuntimeError if it holds something else than it should, or took longer than it says.
@@ -193,7 +202,7 @@ def seconds_to_load(server: list[str], folder: Path, files: Files) -> float:
     with tempfile.TemporaryDirectory(prefix="rillway-loading-") as directory:
         copy = Path(directory) / "data"
         shutil.copytree(folder, copy)
-        with Server(server, copy, files.directives) as started:
+        with Server(server, copy, files.directives, environment) as started:
             found = LOADED.search(started.log)
             if found is None:
                 raise RuntimeError(started.log.decode())

@@ -25,6 +25,7 @@ from benchmarks.machine import cpu_seconds, end_with_parent, pinned, resident_by
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = ROOT / ".run/compiled"
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 COMPILED_NAME = "Rillway compiled"
 READY_SECONDS = 20.0
 REPLY_SECONDS = 600.0
@@ -62,7 +63,10 @@ class Program:
 
     @property
     def environment(self) -> dict[str, str]:
-        return os.environ | ({"PYTHONPATH": str(self.modules)} if self.modules else {})
+        """Ours, but for what would have each start translate the modules anew."""
+        own = {"PYTHONPATH": str(self.modules)} if self.modules else {}
+        inherited = {name: os.environ[name] for name in os.environ if name != NO_BYTECODE}
+        return inherited | own
 
     @property
     def title(self) -> str:

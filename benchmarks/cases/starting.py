@@ -38,7 +38,10 @@ def _load(files: loading.Files, contender: Contender, _: Scale) -> Iterator[Sess
 
     def measure() -> Figures:
         with pinned({contender.cores.server}):
-            seconds = loading.seconds_to_load(list(contender.program.command), folder, files)
+            program = contender.program
+            seconds = loading.seconds_to_load(
+                list(program.command), folder, files, program.environment
+            )
         return {f"load/{files.name}": Figure(files.count / seconds)}
 
     yield Session(measure)

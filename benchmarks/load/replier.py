@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Iterator
 from types import TracebackType
 
 from benchmarks.load.load import Script
@@ -48,19 +49,34 @@ class Replier:
         os.waitpid(self.pid, 0)
 
 
+def _newcomers(listener: socket.socket) -> Iterator[socket.socket]:
+    """All who have connected, so that no request runs before those who came before it have joined.
+
+    A reader that joined behind the batch for which it waits would wait for ever.
+    """
+    while True:
+        try:
+            client, _ = listener.accept()
+        except BlockingIOError:
+            return
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield client
+
+
 def _answer(listener: socket.socket, script: Script) -> None:
+    listener.setblocking(False)
     poll = select.epoll()
     poll.register(listener, select.EPOLLIN)
     clients: dict[int, socket.socket] = {}
     buffer = bytearray(RECEIVE_BYTES)
     while True:
-        for number, _ in poll.poll():
+        ready = [number for number, _ in poll.poll()]
+        for client in _newcomers(listener):
+            clients[client.fileno()] = client
+            poll.register(client, select.EPOLLIN)
+            script.join(client.fileno())
+        for number in ready:
             if number == listener.fileno():
-                client, _ = listener.accept()
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                clients[client.fileno()] = client
-                poll.register(client, select.EPOLLIN)
-                script.join(client.fileno())
                 continue
             client = clients[number]
             try:
