@@ -37,8 +37,9 @@ class Block:
     changes nothing, and whoever sends the same request in the same RESP version may wait with the
     same Block: they all get the same answer (XREAD behind given IDs). `on_missing_key`: also wake
     when a key vanishes or holds another type (XREADGROUP). `wake_ms`: also run it again at that
-    Unix time, because time alone may bring something (XREADGROUP with CLAIM). `timeout_reply` is
-    what the client gets at the deadline or from CLIENT UNBLOCK ... TIMEOUT.
+    Unix time, because time alone may bring something (XREADGROUP with CLAIM). `finds_nothing`: a
+    quick look before `retry`; True if that would find nothing, and all that it would do is done.
+    `timeout_reply` is what the client gets at the deadline or from CLIENT UNBLOCK ... TIMEOUT.
     """
 
     keys: list[bytes]
@@ -48,6 +49,7 @@ class Block:
     on_missing_key: bool = False
     wake_ms: int | None = None
     is_common: bool = False
+    finds_nothing: Callable[[Client], bool] | None = None
 
 
 @dataclass(slots=True, eq=False)

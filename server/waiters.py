@@ -117,11 +117,13 @@ class Waiters:
         """
         assert client.last_command is not None
         block = waiting.block
+        refusal = self._instance.write_refusal
+        if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
+            return block
         if block.on_missing_key and self._instance.host.peer_is_gone(client):
             # An entry of a group is never delivered to a client that has left.
             self._instance.host.close(client)
             return None
-        refusal = self._instance.write_refusal
         if refusal is not None and client.last_command.flags & WRITE:
             # What cannot be made durable is not delivered either; Redis asks again as well.
             self._instance.stats.count_error(refusal.code)

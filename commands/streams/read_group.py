@@ -182,7 +182,28 @@ class GroupRead:
             if streams:
                 return _reply(client, streams, parts)
             wake_ms = self._wake_ms(client.instance.now_ms, found) if claims else None
-        return nothing_to_read(client, request, self.serve, on_missing_key=True, wake_ms=wake_ms)
+        decision = nothing_to_read(
+            client, request, self.serve, on_missing_key=True, wake_ms=wake_ms
+        )
+        if type(decision) is Block and self._is_plain:
+            decision.finds_nothing = self.finds_nothing
+        return decision
+
+    def finds_nothing(self, client: Client) -> bool:
+        """Whether `serve` would find nothing new for a consumer that waits; then it is done.
+
+        An entry wakes all consumers of its group that wait, and one of them gets it.
+        """
+        request = self._request
+        stream = client.lookup_for_write(request.keys[0])
+        if type(stream) is not Stream or (group := stream.groups.get(request.group)) is None:
+            return False
+        consumer = group.consumers.get(request.consumer)
+        if consumer is None or group.last_delivered_id < stream.last_id:
+            return False
+        client.instance.stats.keyspace_hits += 1
+        consumer.seen_ms = client.instance.now_ms
+        return True
 
     def _read_all(
         self, client: Client, found: list[tuple[Stream, Group]]

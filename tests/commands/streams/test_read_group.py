@@ -333,6 +333,49 @@ def test_within_a_transaction_nobody_waits(client: Talk) -> None:
     assert replies.endswith(b"*1\r\n*-1\r\n")
 
 
+def test_an_entry_wakes_all_who_wait_for_it_and_the_first_gets_it(server: InProcessServer) -> None:
+    """The others have tried: they are seen, the key was looked up, and they keep their order."""
+    client = Talk(server)
+    client.do("XGROUP CREATE s g $ MKSTREAM")
+    readers = {name: Talk(server) for name in ("a", "b", "c")}
+    for name, reader in readers.items():
+        assert reader.raw(f"XREADGROUP GROUP g {name} COUNT 1 BLOCK 0 STREAMS s >") == b""
+    for number, name in enumerate(readers):
+        server.now_ms += 100
+        hits = server.instance.stats.keyspace_hits
+        client.do(f"XADD s {number + 1}-1 f v")
+        assert server.instance.stats.keyspace_hits - hits == len(readers) - number
+        ((_, entries),) = readers[name].received()
+        assert entries == [entry(f"{number + 1}-1", "f", "v")]
+        still_waiting = list(readers)[number + 1 :]
+        assert all(consumer(client, other)["idle"] == 0 for other in still_waiting)
+        assert all(readers[other].received() is None for other in still_waiting)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ("XGROUP DESTROY s g", "NOGROUP"),
+        ("DEL s", "NOGROUP"),
+        ("SET s x", "WRONGTYPE"),
+    ],
+)
+def test_who_waits_is_told_when_there_is_nothing_more_to_wait_for(
+    reader: Talk, client: Talk, change: str, error: str
+) -> None:
+    client.client.execute(*change.split())
+    assert reader.client.received().startswith(b"-" + error.encode())
+
+
+def test_a_consumer_that_was_deleted_while_it_waited_is_created_again(
+    reader: Talk, client: Talk
+) -> None:
+    client.do("XGROUP DELCONSUMER s g c")
+    client.server.instance.blocked.signal_key_as_ready(0, b"s")
+    client.do("PING")
+    assert consumer(client)["pending"] == 0
+
+
 # -- requests that come again ------------------------------------------------------------------
 
 AGAIN = "XREADGROUP GROUP g again COUNT 1 STREAMS s >"
