@@ -31,7 +31,7 @@ from typing import TypeAlias
 
 from commands.instance import Instance
 from server.persistence.files import Buffer, Files
-from server.persistence.filling import Filling, UnfitContent
+from server.persistence.filling import Filling, UnfitContent, squeeze_nodes
 from server.persistence.replay import Replay, UnreplayableRequest
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import Manifest, ManifestError, Part
@@ -278,6 +278,7 @@ class Loader:
                 f"{source.path} cannot be loaded: {error}. {self._loaded_so_far()} `rillway check"
                 f" {source.path}` tells more; what is damaged must come from a copy."
             ) from None
+        self._instance.chores.tidy(squeeze_nodes(filling.nodes))
         state.loaded_keys += filling.loaded
         state.expired_keys_on_load += filling.expired
         state.skipped_keys_on_load += reader.skipped.total()

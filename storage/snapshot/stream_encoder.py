@@ -26,13 +26,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TypeAlias
 
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.group import NEVER, UNKNOWN, Consumer, Group
 from storage.idempotence import Idempotence
 from storage.node_list import AnyNode
-from storage.packed_node import PackedNode
+from storage.packed_node import PackedNode, listpack_data
 from storage.snapshot.encoding import Compressed, encode_compressed, encode_length, encode_string
 from storage.snapshot.stream_node import encode_node
 from storage.stream import Stream
@@ -56,6 +57,9 @@ UNKNOWN_CODE = 2**64 - 1
 NOBODY = b""
 
 _MILLISECONDS = struct.Struct("<q")
+
+# Most counts of deliveries are small: each is encoded once.
+_encode_count = lru_cache(maxsize=256)(encode_length)
 
 # So many IDs are encoded before they are written.
 _BATCH = 1024
@@ -115,14 +119,10 @@ def _encoded_node(node: AnyNode, compress: bool) -> bytes:
     if not isinstance(node, PackedNode):
         return encode_string(encode_node(node), compress=compress)
     listpack = node.listpack
-    if isinstance(listpack, bytes):
-        return encode_string(listpack, compress=compress)
+    if not isinstance(listpack, Compressed):
+        return encode_string(listpack_data(listpack), compress=compress)
     if compress:
         return encode_compressed(listpack)
-    return _decompressed(listpack)
-
-
-def _decompressed(listpack: Compressed) -> bytes:
     try:
         return encode_string(listpack.data(), compress=False)
     except ValueError:
@@ -157,10 +157,11 @@ def _group(group: Group, stream_type: int, compress: bool, now_ms: int) -> Itera
 def _group_pending(group: Group) -> Iterator[bytes]:
     yield encode_length(len(group.pending))
     for ids, _, times_ms, counts in group.pending.lend(MIN_ID, MAX_ID):
-        yield b"".join(
-            entry_id.to_bytes(16, "big") + _MILLISECONDS.pack(delivery_ms) + encode_length(count)
-            for entry_id, delivery_ms, count in zip(ids, times_ms, counts, strict=True)
-        )
+        parts = [b""] * (3 * len(ids))
+        parts[::3] = [entry_id.to_bytes(16, "big") for entry_id in ids]
+        parts[1::3] = map(_MILLISECONDS.pack, times_ms)
+        parts[2::3] = map(_encode_count, counts)
+        yield b"".join(parts)
 
 
 def _with_nobody(owners: list[_Owner], group: Group, now_ms: int) -> list[_Owner]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -53,6 +54,31 @@ def test_a_packed_node_knows_its_counts_and_unpacks_to_what_it_was() -> None:
     assert wire(packed.unpack()) == wire(open_node([10, 20, 30]))
     assert packed.copy() is packed
     assert packed.memory_bytes() > 100
+
+
+def test_a_squeezed_node_takes_less_memory_and_is_what_it_was() -> None:
+    stream = packed_stream(compress=False)
+    body = encoded(stream, 21, compress=False)
+    packed = [node for node in stream.iter_nodes() if isinstance(node, PackedNode)]
+    size = sum(node.memory_bytes() for node in packed)
+    for node in [*packed, *packed]:
+        node.squeeze()
+    assert sum(node.memory_bytes() for node in packed) < 0.8 * size
+    assert packed_count(stream) == len(packed)
+    assert encoded(stream, 21, compress=False) == body
+    assert contradictions(stream) == []
+    assert stream.range(MIN_ID, MAX_ID, LENGTH) == plain_stream().range(MIN_ID, MAX_ID, LENGTH)
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_what_squeezing_does_not_make_smaller_stays_as_it_is(compress: bool) -> None:
+    stream = Stream()
+    stream.append(1, [b"f", random.Random(7).randbytes(400) + bytes(600 * compress)], 0, 0)
+    (node,) = decoded(encoded(stream, 21, compress=compress), 21, trusted=True).iter_nodes()
+    assert isinstance(node, PackedNode)
+    listpack = node.listpack
+    node.squeeze()
+    assert node.listpack is listpack
 
 
 def test_a_listpack_without_counts_makes_no_node() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessServer
-from server.persistence.filling import Filling, UnfitContent
+from server.persistence.filling import Filling, UnfitContent, squeeze_nodes
 from storage.snapshot.reader import SnapshotReader
+from storage.snapshot.writer import SnapshotOptions, value_pieces
+from storage.stream import Stream
 
 NOW_MS = 1_700_000_000_000
 A, B = b"\x00\x01a\x011", b"\x00\x01b\x012"  # strings at the keys a and b
@@ -55,3 +57,23 @@ def test_a_key_that_comes_twice_is_refused_unless_it_replaces(records: bytes, of
 def test_a_database_that_there_is_not_is_refused() -> None:
     with pytest.raises(UnfitContent, match="--databases 17 or more"):
         fill(InProcessServer(NOW_MS), b"\xfe\x10" + A)
+
+
+def test_nodes_of_streams_are_squeezed_by_and_by() -> None:
+    stream = Stream()
+    for number in range(1, 1000):
+        stream.append(number << 64, [b"f", b"a value that repeats itself"], 10, 4096)
+    body = b"".join(value_pieces(stream, SnapshotOptions(compress=False), NOW_MS))
+    server = InProcessServer(NOW_MS)
+    nodes = fill(server, b"\x15\x01s" + body).nodes
+    loaded = server.instance.databases[0].values[b"s"]
+    assert isinstance(loaded, Stream)
+    size = loaded.memory_bytes()
+    loaded.delete(5 << 64)  # its node is opened
+    server.instance.chores.tidy(squeeze_nodes(nodes))
+    server.instance.chores.finish()
+    assert server.instance.chores.failed == 0
+    assert server.instance.chores.steps > 1
+    assert nodes == []
+    assert loaded.memory_bytes() < 0.8 * size
+    assert loaded.length == 998
