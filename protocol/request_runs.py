@@ -50,14 +50,15 @@ class RequestRun:
     """Requests that are alike but for their last word.
 
     `words`: what they share; at least one. `bulks`: the last word of each, as a bulk string
-    without the CRLF behind it.
+    without the CRLF behind it. `width`: how many words each has.
     """
 
-    __slots__ = ("bulks", "words")
+    __slots__ = ("bulks", "width", "words")
 
     def __init__(self, words: list[bytes], bulks: list[bytes]) -> None:
         self.words = words
         self.bulks = bulks
+        self.width = len(words) + 1
 
     def __len__(self) -> int:
         return len(self.bulks)
@@ -75,15 +76,17 @@ class TailRun:
     """Requests of as many words that begin with the same ones.
 
     `words`: what they share; at least one. `tails`: the other words of each, as bulk strings one
-    behind the other. `rows`: these words by themselves; at least two.
+    behind the other. `rows`: these words by themselves; at least two. `width`: how many words each
+    request has.
     """
 
-    __slots__ = ("rows", "tails", "words")
+    __slots__ = ("rows", "tails", "width", "words")
 
     def __init__(self, words: list[bytes], tails: list[bytes], rows: list[list[bytes]]) -> None:
         self.words = words
         self.tails = tails
         self.rows = rows
+        self.width = len(words) + len(rows[0])
 
     def __len__(self) -> int:
         return len(self.tails)
@@ -195,3 +198,14 @@ def _are_bulks(texts: list[bytes]) -> bool:
         headers = repeat(_HEADERS_BY_LENGTH[lengths.pop()])
         return all(map(bytes.startswith, texts, headers))
     return all(map(bytes.startswith, texts, map(_HEADERS_BY_LENGTH.__getitem__, map(len, texts))))
+
+
+def take_bulk(data: bytes, start: int) -> bytes | None:
+    """The text of the bulk string that the data from `start` on are; None if they are not one."""
+    length = len(data) - start - len(_CRLF)
+    if not 0 < length < len(_HEADERS_BY_LENGTH):
+        return None
+    header = _HEADERS_BY_LENGTH[length]
+    if not data.startswith(header, start) or not data.endswith(_CRLF):
+        return None
+    return data[start + len(header) : -2]

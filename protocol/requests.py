@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 
 import hiredis
 
+from protocol.replies import bulk
 from protocol.request_runs import (
     MAX_WORD_BYTES,
     MIN_REQUESTS,
@@ -39,6 +40,7 @@ from protocol.request_runs import (
     TailRun,
     cut_run,
     cut_tails,
+    take_bulk,
 )
 
 
@@ -84,6 +86,9 @@ _SINGLE_BYTES = 4096
 _RUN_SAMPLE_BYTES = 2 * MIN_REQUESTS * MAX_WORD_BYTES
 # A client whose requests are no run will hardly begin one with the next batch.
 _RUN_PATIENCE = 15
+# Whoever sends other requests in between will hardly send one like the next.
+_USUAL_PATIENCE = 15
+_NO_START = b"\n"  # no request begins so
 # hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch
 # the reader is replaced, so that ten thousand idle connections do not hold a buffer each.
 _KEPT_BUFFER_BYTES = 4096
@@ -117,6 +122,8 @@ class RequestReader:
         "_hiredis",
         "_patience",
         "_taken_bytes",
+        "_usual",
+        "_usual_patience",
         "authenticated",
         "error",
         "limits",
@@ -148,6 +155,10 @@ class RequestReader:
         self._hiredis = _new_hiredis_reader()
         self._head: Head | None = None  # of the last run
         self._patience = 0  # so many batches are not searched for another one
+        # What stood before the last word of a request that came alone, and its words: many clients
+        # send the same but for that word again and again. So many that differ do not change it.
+        self._usual: tuple[bytes, list[bytes]] = _NO_START, []
+        self._usual_patience = 0
 
     @property
     def buffered_bytes(self) -> int:
@@ -193,7 +204,18 @@ class RequestReader:
             or len(data) > self.limits.harmless_bytes
         ):
             return None
-        return _split_single(data)
+        start, words = self._usual
+        if data.startswith(start):
+            text = take_bulk(data, len(start))
+            if text is not None:
+                return [*words, text]
+        argv = _split_single(data)
+        if self._usual_patience:
+            self._usual_patience -= 1
+        elif argv is not None:
+            self._usual_patience = _USUAL_PATIENCE
+            self._usual = data[: -len(bulk(argv[-1]))], argv[:-1]
+        return argv
 
     def take_run(self, data: bytes) -> tuple[RequestRun | TailRun | None, bytes]:
         """A run of requests at the start of these bytes, and what is still to be fed.

@@ -13,7 +13,8 @@ from commands.client import Client
 from commands.configuration import Configuration
 from commands.output_limits import drop_for_output, output_room_bytes
 from commands.registry import Argv
-from commands.streams.add_run import XADD, count_shared, find_run_end
+from commands.streams.add_each import XADD
+from commands.streams.add_run import count_shared, find_run_end
 from protocol import replies
 from protocol.request_runs import MIN_REQUESTS
 from protocol.requests import Limits, RequestReader
@@ -75,7 +76,7 @@ class Session:
             or client.long_reply is not None
             or client.close_after_reply
             or client.closed
-            or client in self.dispatcher.postponed
+            or (bool(self.dispatcher.postponed) and client in self.dispatcher.postponed)
         )
 
     def _read_unread(self) -> None:

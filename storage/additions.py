@@ -101,9 +101,6 @@ class Additions:
         names = [column for column in fields[::2] if isinstance(column, bytes)]
         return cls(ids, entries, fields, names if 2 * len(names) == len(fields) else None)
 
-    def __len__(self) -> int:
-        return len(self.entries)
-
     def names_at(self, index: int) -> list[bytes]:
         """The names of one entry's fields."""
         return self.names or list(self._rows_of_names[index])
@@ -113,7 +110,7 @@ class Additions:
         columns: list[Iterable[bytes]] = []
         for column in self._fields[::2]:
             if isinstance(column, bytes):
-                columns.append(repeat(column, len(self)))
+                columns.append(repeat(column, len(self.entries)))
             else:
                 columns.append(column.texts() if isinstance(column, Bulks) else column)
         return list(zip(*columns, strict=True))
@@ -193,7 +190,7 @@ class Additions:
         size += sum([column for column in columns if isinstance(column, int)])
         varying = [column for column in columns if not isinstance(column, int)]
         if not varying:
-            return [size] * len(self)
+            return [size] * len(self.entries)
         return list(map(sum, zip(repeat(size), *varying)))
 
 

@@ -36,7 +36,7 @@ _HEADER = b"*2\r\n"
 _MOST_COUNTS_BYTES = 2 * integer_bytes(sys.maxsize)
 
 # The dictionary of a shape's attributes.
-_ATTRIBUTES_BYTES = allocated_bytes(dict.fromkeys(range(5)))
+_ATTRIBUTES_BYTES = allocated_bytes(dict.fromkeys(range(6)))
 
 # A bulk string of less than 4096 bytes takes at least so many more on the wire than as an element
 # of a listpack.
@@ -93,6 +93,7 @@ class Shape:
     def __init__(self, names: list[bytes], packing: Packing | None = None) -> None:
         """`packing`: what is known of how nodes of the stream are packed."""
         self.names = names
+        self.single_name = names[0] if len(names) == 1 else None
         self.packing = packing or Packing()
 
     def memory_bytes(self) -> int:

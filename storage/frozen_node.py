@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from storage.allocation import allocated_bytes
 from storage.entry import decode_fields
-from storage.entry_id import MAX_ID, EntryID
+from storage.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.id_columns import Column, NodeIDs, column, pack_ids, progression
 from storage.layout import Layout
 from storage.open_node import MAX_NODE_BYTES, OpenNode
@@ -26,6 +26,9 @@ from storage.packing import AS_IS, decompress
 
 # A frozen node of which no more than this share is left is worth packing anew.
 SPARSE_SHARE = 1 / 2
+
+# Who reads more than this share of a node that is open has it turned into the order of the reading.
+TURNED_SHARE = 1 / 4
 
 T = TypeVar("T")
 
@@ -58,6 +61,7 @@ class FrozenNode:
         "_blob",
         "_form",
         "_ids",
+        "_is_turned",
         "_length",
         "_lengths",
         "_losses",
@@ -83,9 +87,11 @@ class FrozenNode:
         self._losses: _Losses | None = None
         if node.deleted:
             self._losses = _Losses(node.deleted, node.lost_end, node.entries_bytes)
-        # What the cache of opened nodes keeps here.
+        # What the cache of opened nodes keeps here, ...
         self.opened: bytes | None = None
         self.was_read = False
+        # ... in descending order for who reads downwards.
+        self._is_turned = False
 
     def _pack_ids(self, ids: list[EntryID]) -> NodeIDs:
         if isinstance(self._form, Layout):
@@ -113,7 +119,9 @@ class FrozenNode:
         """As _places(), of the first `limit` entries only. Most ranges end far behind these."""
         ids, key = self._ids, self.key
         low = ids.place(key, start) if start > key else 0
-        high = min(low + limit, len(ids))
+        high, count = low + limit, len(ids)
+        if high > count:
+            high = count
         if low < high and end != MAX_ID and ids.at(key, high - 1) > end:
             high = ids.place(key, end + 1)
         return low, high
@@ -151,53 +159,73 @@ class FrozenNode:
 
     # -- entries -------------------------------------------------------------------------------
 
-    def _offset(self, place: int) -> int:
-        lengths = self._lengths
-        return self._length * place if lengths is None else sum(lengths[:place])
-
     def _unpack(self) -> bytes:
         """All entries, one behind the other."""
         form = self._form
-        if self.opened is not None:
+        if self.opened is not None and not self._is_turned:
             return self.opened
         if form is AS_IS:
             return self._blob
         if isinstance(form, Layout):
-            return form.expand(self._id_at(0), self._blob, len(self._ids))
+            count = len(self._ids)
+            return form.part(self._id_at(0), self._blob, count, 0, count)
         return decompress(self._blob)
 
-    def _open(self) -> bytes:
-        """As _unpack(), for a reader: they stay at hand."""
-        payload = self._unpack()
-        if self._form is not AS_IS:
-            OPENED.add(self, payload)
-        return payload
+    def _chunks(self, low: int, high: int, *, down: bool = False) -> list[bytes]:
+        """The entries in places [low, high), which are not none, in order or downwards."""
+        is_other_way = self.opened is not None and self._is_turned != down
+        if is_other_way and high - low > len(self._ids) * TURNED_SHARE:
+            self._turn(down)
+        part = self._slice(low, high)
+        if self._is_turned == down:
+            return [part]
+        entries = self._cut(part, low, high, is_turned=self._is_turned)
+        entries.reverse()
+        return entries
 
-    def _part(self, low: int, high: int) -> bytes:
-        """The entries in places [low, high), one behind the other."""
+    def _turn(self, down: bool) -> None:
+        """Have the entries at hand in this order: the next reader probably wants the same."""
+        payload = self._unpack()
+        if down:
+            entries = self._cut(payload, 0, len(self._ids))
+            entries.reverse()
+            payload = b"".join(entries)
+        self.opened, self._is_turned = payload, down
+
+    def _slice(self, low: int, high: int) -> bytes:
+        """The entries in places [low, high), downwards if the node is turned.
+
+        The node stays open where the cache wants that.
+        """
         payload = self.opened
         if payload is not None:
             self.was_read = True
         else:
+            self._is_turned = False
             form = self._form
-            if high - low == 1 and isinstance(form, Layout):
-                return form.entry(self._id_at(low), self._blob, len(self._ids), low)
-            payload = self._open()
-        if self._lengths is None:
-            # Nothing is copied if it is all of the payload.
-            return payload[self._length * low : self._length * high]
-        return payload[self._offset(low) : self._offset(high)]
+            is_wanted = form is not AS_IS and OPENED.wants(self)
+            if isinstance(form, Layout) and not is_wanted:
+                return form.part(self._id_at(low), self._blob, len(self._ids), low, high)
+            payload = self._unpack()
+            if form is not AS_IS:
+                OPENED.add(self, payload, is_wanted=is_wanted)
+        if high - low == len(self._ids):
+            return payload
+        start, end = self._offset(low), self._offset(high)
+        if self._is_turned:
+            start, end = len(payload) - end, len(payload) - start
+        return payload[start:end]
 
-    def _entries(self, low: int, high: int) -> list[bytes]:
-        """All entries in places [low, high)."""
-        return self._cut(self._part(low, high), low, high)
-
-    def _cut(self, part: bytes, low: int, high: int) -> list[bytes]:
-        """The entries in places [low, high), from all of them one behind the other."""
+    def _offset(self, place: int) -> int:
         lengths = self._lengths
-        if lengths is None:
+        return self._length * place if lengths is None else sum(lengths[:place])
+
+    def _cut(self, part: bytes, low: int, high: int, *, is_turned: bool = False) -> list[bytes]:
+        """The entries in places [low, high), from all of them one behind the other."""
+        if self._lengths is None:
             return list(_cutter(self._length, high - low).unpack(part))
-        offsets = accumulate(lengths[low:high], initial=0)
+        lengths = self._lengths[low:high]
+        offsets = accumulate(reversed(lengths) if is_turned else lengths, initial=0)
         return [part[start:end] for start, end in pairwise(offsets)]
 
     # -- reading -------------------------------------------------------------------------------
@@ -227,22 +255,32 @@ class FrozenNode:
 
     def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The first `limit` entries of a range."""
-        if (
-            self._losses is None
-            and start <= self.key
-            and limit >= self.live
-            and (end == MAX_ID or end >= self._id_at(-1))
-        ):
-            return self.live, [self._part(0, self.live)]
-        if self._alive is None:
+        losses, count = self._losses, self.live
+        if losses is not None and losses.alive is not None:
+            return self._select_live(start, end, limit)
+        if start == MIN_ID and limit >= count and end == MAX_ID:
+            low, high = 0, count
+        else:
             low, high = self._first_places(start, end, limit)
-            return (high - low, [self._part(low, high)]) if low < high else (0, [])
+            if low >= high:
+                return 0, []
+        payload = self.opened
+        if payload is None or self._is_turned:
+            return high - low, self._chunks(low, high)
+        # As _chunks() does it: this is what readers come to most.
+        self.was_read = True
+        if high - low < count:
+            payload = payload[self._offset(low) : self._offset(high)]
+        return high - low, [payload]
+
+    def _select_live(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """As select(), of a node in which entries are marked as deleted."""
         low, high = self._places(start, end)
         found = 0
         chunks = []
         for first, last in self._live_runs(low, high):
             last = min(last, first + limit - found)
-            chunks.append(self._part(first, last))
+            chunks += self._chunks(first, last)
             found += last - first
             if found == limit:
                 break
@@ -250,15 +288,24 @@ class FrozenNode:
 
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
+        if self._alive is not None:
+            entries = self.select_entries(start, end)
+            entries.reverse()
+            del entries[limit:]
+            return len(entries), entries
         low, high = self._places(start, end)
-        if self._alive is None:
-            low = max(low, high - limit)
+        low = max(low, high - limit)
+        return (high - low, self._chunks(low, high, down=True)) if low < high else (0, [])
+
+    def select_entries(self, start: EntryID, end: EntryID) -> list[bytes]:
+        """The entries of a range, each by itself."""
+        low, high = self._places(start, end)
         if low >= high:
-            return 0, []
-        entries = self._live_items(self._entries(low, high), low, high)
-        entries.reverse()
-        del entries[limit:]
-        return len(entries), entries
+            return []
+        entries = self._cut(self._slice(low, high), low, high, is_turned=self._is_turned)
+        if self._is_turned:
+            entries.reverse()
+        return self._live_items(entries, low, high)
 
     def select_with_ids(
         self, start: EntryID, end: EntryID, limit: int
@@ -269,7 +316,7 @@ class FrozenNode:
         low, high = self._first_places(start, end, limit)
         if low >= high:
             return [], []
-        return self._ids.between(self.key, low, high), [self._part(low, high)]
+        return self._ids.between(self.key, low, high), self._chunks(low, high)
 
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
@@ -282,7 +329,7 @@ class FrozenNode:
     def get(self, entry_id: EntryID) -> bytes | None:
         """One encoded entry, or None."""
         place = self._live_place(entry_id)
-        return None if place is None else self._part(place, place + 1)
+        return None if place is None else self._chunks(place, place + 1)[0]
 
     def count_below(self, entry_id: EntryID) -> int:
         """How many live entries have smaller IDs."""

@@ -47,7 +47,10 @@ class IDProgression:
     def place(self, key: EntryID, entry_id: EntryID) -> int:
         """The place of the first ID that is not below `entry_id`."""
         distance = entry_id - key - self._offset
-        return min(-(-distance // self._step), self._count) if distance > 0 else 0
+        if distance <= 0:
+            return 0
+        place = -(-distance // self._step)
+        return place if place < self._count else self._count
 
     def between(self, key: EntryID, low: int, high: int) -> list[EntryID]:
         """The IDs at places [low, high)."""

@@ -23,6 +23,9 @@ FLAGS_BYTES = 2
 _SHORT_STRING_BYTES = 2
 _MAX_SHORT_STRING = 63
 
+# So many values are measured one by one.
+_FEW = 16
+
 # Longest text of a 64-bit integer; anything longer is kept as a string.
 MAX_INTEGER_DIGITS = 20
 
@@ -59,6 +62,17 @@ def text_bytes(length: int) -> int:
         return length + _SHORT_STRING_BYTES
     size = length + (2 if length < 4096 else 5)
     return size + backward_length_bytes(size)
+
+
+def elements_bytes(values: list[bytes]) -> int:
+    """element_bytes() of all values together."""
+    if len(values) > _FEW:
+        return sum(texts_bytes(values))
+    size = sum(map(len, values)) + _SHORT_STRING_BYTES * len(values)
+    for value in values:
+        if value.isdigit() or value[:1] == b"-" or len(value) > _MAX_SHORT_STRING:
+            size += element_bytes(value) - len(value) - _SHORT_STRING_BYTES
+    return size
 
 
 def texts_bytes(values: Sequence[bytes]) -> list[int]:
@@ -158,17 +172,18 @@ def entries_bytes(
     all_fields: Sequence[list[bytes]],
 ) -> int:
     """The size of entries in the node `key`, whose first entry has `master_names`."""
-    same = [fields for fields in all_fields if fields[::2] == master_names]
+    same: list[list[bytes]] = []
+    other: list[list[bytes]] = []
+    for fields in all_fields:
+        (same if fields[::2] == master_names else other).append(fields)
     size = len(ids) * FLAGS_BYTES + sum(_ids_bytes(key, ids))
     if same:
         values = list(chain.from_iterable([fields[1::2] for fields in same]))
-        size += sum(texts_bytes(values)) + len(same) * integer_bytes(len(master_names) + 3)
-    if len(same) < len(all_fields):
-        for fields in all_fields:
-            pairs = len(fields) // 2
-            if fields[::2] != master_names:
-                size += integer_bytes(pairs) + integer_bytes(2 * pairs + 4)
-                size += sum(texts_bytes(fields))
+        size += elements_bytes(values) + len(same) * integer_bytes(len(master_names) + 3)
+    if other:
+        size += elements_bytes(list(chain.from_iterable(other)))
+        for fields in other:
+            size += integer_bytes(len(fields) // 2) + integer_bytes(len(fields) + 4)
     return size
 
 

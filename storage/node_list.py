@@ -126,6 +126,44 @@ class NodeList:
             return opened.copy() if index == len(self._nodes) - 1 else opened
         return node.unpack()
 
+    # -- entries of several nodes ----------------------------------------------------------------
+    # In wire form: (number of entries, chunks). Only the node at an end of a range may have entries
+    # that are not in it; the others need not compare IDs.
+
+    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The first `limit` entries of a range, ascending."""
+        left = limit
+        chunks: list[bytes] = []
+        index = self._lowest(start)
+        last = len(self._keys) - 1 if end == MAX_ID else self._index(end)
+        while left and index <= last:
+            node = self._nodes[index]
+            if isinstance(node, PackedNode):
+                node = self._opened(index)
+            found, parts = node.select(start, end if index == last else MAX_ID, left)
+            chunks += parts
+            left -= found
+            start = MIN_ID
+            index += 1
+        return limit - left, chunks
+
+    def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The last `limit` entries of a range, descending."""
+        left = limit
+        chunks: list[bytes] = []
+        index = len(self._keys) - 1 if end == MAX_ID else self._index(end)
+        first = self._lowest(start)
+        while left and index >= first:
+            node = self._nodes[index]
+            if isinstance(node, PackedNode):
+                node = self._opened(index)
+            found, parts = node.select_down(start if index == first else MIN_ID, end, left)
+            chunks += parts
+            left -= found
+            end = MAX_ID
+            index -= 1
+        return limit - left, chunks
+
     # -- nodes that stay as they are -------------------------------------------------------------
 
     def count_between(self, start: EntryID, end: EntryID) -> int:
@@ -192,6 +230,10 @@ class NodeList:
     def replace(self, node: Node) -> None:
         """Put `node` in the place of the one with the same key."""
         self._nodes[self._index(node.key)] = node
+
+    def replace_last(self, node: Node) -> None:
+        """The same for the last one."""
+        self._nodes[-1] = node
 
     def count_whole(self, nodes: int, entries: int) -> tuple[int, int]:
         """How many of the first `nodes` nodes hold at most `entries` live entries together.

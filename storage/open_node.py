@@ -119,25 +119,35 @@ class OpenNode:
         """
         if not 0 < max_bytes <= MAX_NODE_BYTES:
             max_bytes = MAX_NODE_BYTES
-        size = len(entry)
-        if max_entries and len(self.ids) + self.deleted >= max_entries:
+        ids = self.ids
+        if 0 < max_entries <= len(ids) + self.deleted:
             return False
-        near_limit = self._bound_bytes + size >= max_bytes or entry_id >= self._near_end
-        if near_limit and not self._has_bytes_for(fields, max_bytes):
+        size = len(entry)
+        bound_bytes = self._bound_bytes
+        if bound_bytes + size >= max_bytes or entry_id >= self._near_end:
+            return self._append_near_limit(entry_id, entry, fields, max_bytes)
+        ids.append(entry_id)
+        self.entries.append(entry)
+        if shape is self.shape and size < LONG_ENTRY_BYTES:
+            size -= self._surplus_bytes
+        self._bound_bytes = bound_bytes + size
+        self._uncounted += 1
+        if self._uncounted >= MAX_UNCOUNTED:
+            self.count_bytes()
+        return True
+
+    def _append_near_limit(
+        self, entry_id: EntryID, entry: bytes, fields: list[bytes], max_bytes: int
+    ) -> bool:
+        """As `append`, where the exact size matters."""
+        if not self._has_bytes_for(fields, max_bytes):
             return False
         self.ids.append(entry_id)
         self.entries.append(entry)
-        if near_limit:  # all before it are counted
-            added = entries_bytes(self.key, self.shape.names, [entry_id], [fields])
-            self.entries_bytes += added
-            self._bound_bytes += added
-            return True
-        self._uncounted += 1
-        if shape is self.shape and size < LONG_ENTRY_BYTES:
-            size -= self._surplus_bytes
-        self._bound_bytes += size
-        if self._uncounted >= MAX_UNCOUNTED:
-            self.count_bytes()
+        # All before it are counted.
+        added = entries_bytes(self.key, self.shape.names, [entry_id], [fields])
+        self.entries_bytes += added
+        self._bound_bytes += added
         return True
 
     def needs_counting(self, names: list[bytes], max_bytes: int) -> bool:
@@ -155,12 +165,16 @@ class OpenNode:
         """As `append` for the entries from index `start` on, as many as fit: up to which index."""
         if not 0 < max_bytes <= MAX_NODE_BYTES:
             max_bytes = MAX_NODE_BYTES
-        end = len(more)
+        end = len(more.ids)
         if max_entries:
             end = min(end, start + max_entries - len(self.ids) - self.deleted)
         position = start
         if not self.counts_at_once:
-            position = self._extend_within_bound(more, start, end, max_bytes)
+            while position < end:
+                before = position
+                position = self._extend_within_bound(more, before, end, max_bytes)
+                if position == before:
+                    break
         while position < end:
             # The number of live entries is an integer in the listpack itself.
             live = len(self.ids)
@@ -171,17 +185,7 @@ class OpenNode:
         return position
 
     def _extend_within_bound(self, more: Additions, start: int, end: int, max_bytes: int) -> int:
-        """Take the next entries that surely fit, of those before index `end`: up to which."""
-        position = start
-        while position < end:
-            stop = self._extend_by_one_look(more, position, end, max_bytes)
-            if stop == position:
-                break
-            position = stop
-        return position
-
-    def _extend_by_one_look(self, more: Additions, start: int, end: int, max_bytes: int) -> int:
-        """As _extend_within_bound, but perhaps not all of them."""
+        """Take some of the entries before index `end` that surely fit: up to which."""
         entries, ids = more.entries, more.ids
         surplus_bytes = self._surplus_bytes if more.names == self.shape.names else 0
         # The last one is measured with its surplus, as each is in `append`.
@@ -248,7 +252,8 @@ class OpenNode:
 
     def listpack_bytes(self) -> int:
         """The size of the node in Redis."""
-        self.count_bytes()
+        if self._uncounted:
+            self.count_bytes()
         return self.entries_bytes + self.shape.empty_node_bytes(len(self.ids), self.deleted)
 
     # -- reading -------------------------------------------------------------------------------
@@ -289,6 +294,11 @@ class OpenNode:
         entries = self.entries[max(low, high - limit) : high]
         entries.reverse()
         return len(entries), entries
+
+    def select_entries(self, start: EntryID, end: EntryID) -> list[bytes]:
+        """The entries of a range, each by itself."""
+        low, high = self._slice(start, end)
+        return self.entries[low:high]
 
     def select_with_ids(
         self, start: EntryID, end: EntryID, limit: int

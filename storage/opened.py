@@ -8,6 +8,12 @@ again by the end of that, or is opened for the second time, goes into the longer
 it as long as it is read between two rounds. So somebody who reads a whole stream once does not
 drive out what others read.
 
+Once the longer queue is full, only one in so many goes there right away. If readers come to more
+nodes than there is room for, most of those that are in the cache then stay until they are read
+again; each would be driven out shortly before that otherwise.
+
+Who can do without opening a node does so unless the cache wants it for long.
+
 Whoever runs the server has the cache age: what nobody reads for some time goes.
 
 A node that has gone may keep its place until its turn comes: the bound holds all the same.
@@ -21,6 +27,11 @@ from typing import Protocol
 # A million small entries, as they are sent.
 NEW_MAX_BYTES = 4 * 1024 * 1024
 PROVEN_MAX_BYTES = 60 * 1024 * 1024
+
+# A queue that is full to this share has no room; then one in so many nodes that are opened again
+# is given some.
+FULL_SHARE = 15 / 16
+NEWCOMERS = 16
 
 
 class Opened(Protocol):
@@ -77,19 +88,32 @@ class OpenedNodes:
         self._new = _Queue(new_max_bytes)
         self._proven = _Queue(proven_max_bytes)
         self._is_enabled = True
+        self._turned_away = 0
 
     @property
     def used_bytes(self) -> int:
         """How many bytes of entries there are in the cache."""
         return self._new.used_bytes + self._proven.used_bytes
 
-    def add(self, node: Opened, payload: bytes) -> None:
-        """Keep the entries of a node that is not in the cache."""
+    def wants(self, node: Opened) -> bool:
+        """Whether a node that is not in the cache is to stay there for long. To be asked once.
+
+        It was read before, and there is room.
+        """
+        if not node.was_read:
+            node.was_read = True
+            return False
+        if self._proven.used_bytes < self._proven.max_bytes * FULL_SHARE:
+            return self._is_enabled
+        self._turned_away = (self._turned_away + 1) % NEWCOMERS
+        return self._is_enabled and not self._turned_away
+
+    def add(self, node: Opened, payload: bytes, *, is_wanted: bool) -> None:
+        """Keep the entries of a node that is not in the cache. `is_wanted`: what `wants` said."""
         if not self._is_enabled:
             return
         node.opened = payload
-        queue = self._proven if node.was_read else self._new
-        queue.append(node)
+        (self._proven if is_wanted else self._new).append(node)
         for queue in (self._new, self._proven):
             while queue.is_full:
                 self._pass(queue)

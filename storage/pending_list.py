@@ -71,16 +71,23 @@ class PendingList:
 
     def has_any(self, ids: list[EntryID]) -> bool:
         """Whether one of these is pending; they ascend."""
+        return any(True for _ in self._among(ids))
+
+    def among(self, ids: list[EntryID]) -> set[EntryID]:
+        """Those of the IDs (ascending) that are pending."""
+        return set().union(*self._among(ids))
+
+    def _among(self, ids: list[EntryID]) -> Iterator[set[EntryID]]:
+        """The same, block by block, where there are some."""
         blocks = self._blocks
         done = 0
         while done < len(ids):
             index = blocks.index(ids[done])
             block = blocks[index]
             end = None if block.is_last else bisect_left(ids, blocks.end(index), done)
-            if not set(block.ids).isdisjoint(ids[done:end]):
-                return True
+            if found := set(ids[done:end]).intersection(block.ids):
+                yield found
             done = len(ids) if end is None else end
-        return False
 
     def first_key(self) -> EntryID | None:
         """The smallest ID, or None."""

@@ -15,6 +15,7 @@ may be appended: the caller has checked that an ID is above `last_id`.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from storage.ack_journal import AckJournal
@@ -77,20 +78,29 @@ class Stream:
     # -- appending -----------------------------------------------------------------------------
 
     def append(
-        self, entry_id: EntryID, fields: list[bytes], max_node_entries: int, max_node_bytes: int
+        self,
+        entry_id: EntryID,
+        fields: list[bytes],
+        max_node_entries: int,
+        max_node_bytes: int,
+        id_bulk: bytes = b"",
     ) -> bytes:
         """Add an entry; `fields` is flat: field, value, field, value...
 
         The caller leaves the list alone from then on. The limits are the directives
         stream-node-max-entries (0: none) and stream-node-max-bytes (0 or more than 1 GiB: 1 GiB).
-        Returns the ID as an encoded bulk string, which is the reply to XADD.
+        Returns the ID as an encoded bulk string, which is the reply to XADD: `id_bulk`, if the
+        caller has encoded it already.
         """
         shape = self._shape
-        names = fields[::2]
-        text = b"%d-%d\r\n" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
-        id_bulk = ID_BULK_HEADERS[len(text)] + text
-        if names == shape.names:
-            entry = shape.encode(id_bulk, fields)
+        if not id_bulk:
+            text = b"%d-%d\r\n" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+            id_bulk = ID_BULK_HEADERS[len(text)] + text
+        if len(fields) == 2 and fields[0] == shape.single_name:
+            value = fields[1]
+            entry = shape.template % (id_bulk, len(value), value)
+        elif (names := fields[::2]) == shape.names:
+            entry = shape.encode_values(id_bulk, fields[1::2])
         else:
             shape = self._shape = Shape(names, shape.packing)
             entry = encode_entry(id_bulk, fields)
@@ -107,21 +117,21 @@ class Stream:
     def extend(self, more: Additions, max_node_entries: int, max_node_bytes: int) -> None:
         """As `append` for each of many entries, which are encoded already."""
         limits = max_node_entries, max_node_bytes
-        taken = 0
+        ids, taken = more.ids, 0
         if self._tail is not None:
             taken = self._tail.extend(more, 0, *limits)
         elif (last := self._reopened_last(max_node_entries)) is not None:
             taken = last.extend(more, 0, *limits)
             if taken:
                 self._set_tail(last)
-        while taken < len(more):
+        while taken < len(ids):
             self._take_names(more.names_at(taken))
-            tail = self._open_tail(more.ids[taken], max_node_bytes)
-            taken = tail.extend(more, taken, *limits)
-        self._take_names(more.names_at(-1))
+            taken = self._open_tail(ids[taken], max_node_bytes).extend(more, taken, *limits)
+        if more.names != self._shape.names:
+            self._take_names(more.names_at(-1))
         self.length += taken
         self.entries_added += taken
-        self.last_id = more.ids[-1]
+        self.last_id = ids[-1]
 
     def _take_names(self, names: list[bytes]) -> None:
         """Remember the names of the last entry."""
@@ -150,7 +160,7 @@ class Stream:
         last, counts_at_once = self._tail, False
         if last is not None:
             counts_at_once = last.needs_counting(self._shape.names, max_bytes)
-            self._nodes.replace(freeze(last))
+            self._nodes.replace_last(freeze(last))
         self._tail = OpenNode(key, self._shape, counts_at_once=counts_at_once)
         self._nodes.append(self._tail)
         return self._tail
@@ -204,30 +214,13 @@ class Stream:
 
     def range(self, start: EntryID, end: EntryID, count: int = -1) -> tuple[int, list[bytes]]:
         """The first `count` entries of a range, ascending, in wire form."""
-        limit = left = count if count >= 0 else self.length
-        chunks: list[bytes] = []
-        for node in self._nodes.between(start, end) if limit else ():
-            found, parts = node.select(start, end, left)
-            chunks += parts
-            left -= found
-            if not left:
-                break
-        return limit - left, chunks
+        return self._nodes.select(start, end, count if count >= 0 else self.length)
 
     def reverse_range(
         self, end: EntryID, start: EntryID, count: int = -1
     ) -> tuple[int, list[bytes]]:
         """The last `count` entries of a range, descending, in wire form."""
-        limit = count if count >= 0 else self.length
-        found = 0
-        chunks: list[bytes] = []
-        for node in self._nodes.down_between(end, start) if limit else ():
-            selected, parts = node.select_down(start, end, limit - found)
-            found += selected
-            chunks += parts
-            if found == limit:
-                break
-        return found, chunks
+        return self._nodes.select_down(start, end, count if count >= 0 else self.length)
 
     def range_with_ids(
         self, start: EntryID, end: EntryID, count: int = -1
@@ -321,8 +314,7 @@ class Stream:
                 entries += map(node.get, wanted)
                 continue
             there = node.select_ids(wanted[0], wanted[-1], node.live)
-            found = node.select_down(wanted[0], wanted[-1], node.live)[1]
-            found.reverse()
+            found = node.select_entries(wanted[0], wanted[-1])
             if there == wanted:
                 entries += found
             else:
@@ -454,20 +446,39 @@ class Stream:
                 break  # nor was anything behind it
             ids = node.select_ids(MIN_ID, end - 1, node.live)
             if references is References.ACKED:
-                ids = [entry_id for entry_id in ids if not self.is_referenced(entry_id)]
+                ids = self._unreferenced(ids)
             del ids[surplus:]
             chosen.append((node, ids))
             removed += len(ids)
-        for chosen_node, ids in chosen:
-            node = self._own(chosen_node)
+        for node, ids in chosen:
+            if references is References.DELETE:
+                for group in self.groups.values():
+                    group.acknowledge_all(ids)
+            self._trim_node(node, ids, end)
+        return removed
+
+    def _unreferenced(self, ids: list[EntryID]) -> list[EntryID]:
+        """Those of the IDs (ascending) to which no group refers: see is_referenced."""
+        for group in self.groups.values():
+            ids = ids[: bisect_right(ids, group.last_delivered_id)]
+            pending = group.pending.among(ids)
+            if pending:
+                ids = [entry_id for entry_id in ids if entry_id not in pending]
+        return ids
+
+    def _trim_node(self, node: Node, ids: list[EntryID], end: EntryID) -> None:
+        """Remove these entries of a node, in a trim of what is below `end`."""
+        self.length -= len(ids)
+        # As in trim_before, a node that could not go as a whole stays, even if it is empty.
+        is_droppable = node.highest_id < end
+        if is_droppable and len(ids) == node.live:
+            self._nodes.remove(node)
+            self._find_tail()
+        elif ids:
+            node = self._own(node)
             for entry_id in ids:
                 node.delete(entry_id)
-                if references is References.DELETE:
-                    self.drop_references(entry_id)
-            self.length -= len(ids)
-            # As in trim_before, a node that could not go as a whole stays, even if it is empty.
-            self._tidy(node, is_droppable=node.highest_id < end)
-        return removed
+            self._tidy(node, is_droppable=is_droppable)
 
     def _drop_first_nodes(self, count: int, entries: int, discard: Discard | None) -> None:
         """Drop nodes that hold so many live entries."""
@@ -501,7 +512,7 @@ class Stream:
         That is a matter of IDs alone: the entry need not exist. A few lookups for each group.
         """
         return self._was_not_read(entry_id) or any(
-            group.pending.get(entry_id) is not None for group in self.groups.values()
+            entry_id in group.pending for group in self.groups.values()
         )
 
     def _was_not_read(self, entry_id: EntryID) -> bool:

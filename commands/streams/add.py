@@ -9,6 +9,7 @@ named (IDMP) and that was added before is not added again: the first ID is the a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from commands import notifications
 from commands.client import Client
@@ -29,6 +30,8 @@ from storage.entry_id import (
     parse_partial_id,
 )
 from storage.stream import Stream
+
+_MAXLEN = (b"MAXLEN", b"maxlen")
 
 # Redis refuses an entry whose fields and values are longer than this together.
 MAX_ENTRY_BYTES = 1 << 30
@@ -81,7 +84,9 @@ def xadd(client: Client, argv: Argv) -> bytes:
         raise errors.wrong_arity(b"xadd")
     key, fields = argv[1], argv[3:]
     stream = client.lookup_stream_for_write(key)
-    entry_id = automatic_id(stream, client.instance.now_ms)
+    entry_id = client.instance.now_ms << SEQ_BITS
+    if stream is None or entry_id <= stream.last_id:
+        entry_id = automatic_id(stream, client.instance.now_ms)
     reply = append_entry(client, key, stream, entry_id, fields)
     if client.instance.sinks:
         client.propagate(b"XADD", key, format_id(entry_id), *fields)
@@ -103,8 +108,8 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
         if client.replays:  # a duplicate where it comes from, but forgotten here: still no entry
             return replies.NIL[client.resp]
     entry_id = _choose_id(stream, options, client.instance.now_ms)
-    trim = options.trim
-    if stream is not None and trim is not None and trim.may_remove(stream):
+    trim, ready_keys = options.trim, client.instance.blocked.ready_keys
+    if stream is not None and trim is not None and ready_keys and trim.may_remove(stream):
         serve_waiters_first(client, key)
     reply = append_entry(client, key, stream, entry_id, fields)
     longer = client.db.values[key]
@@ -127,13 +132,13 @@ def append_entry(
 
     Returns the ID as a reply. Raises ReplyError, and has changed nothing then.
     """
-    if sum(map(len, fields)) > MAX_ENTRY_BYTES:
-        raise ReplyError(errors.XADD_TOO_LARGE)
-    if stream is None:
-        stream = new_stream(client.instance.config)
-        client.store(key, stream)
     instance = client.instance
     config = instance.config
+    if may_be_too_large(client) and sum(map(len, fields)) > MAX_ENTRY_BYTES:
+        raise ReplyError(errors.XADD_TOO_LARGE)
+    if stream is None:
+        stream = new_stream(config)
+        client.store(key, stream)
     reply = stream.append(
         entry_id, fields, config.stream_node_max_entries, config.stream_node_max_bytes
     )
@@ -144,6 +149,12 @@ def append_entry(
     if instance.blocked.waiters:
         client.signal_key_as_ready(key)
     return reply
+
+
+def may_be_too_large(client: Client) -> bool:
+    """Whether an entry has to be measured: what a client sends fits into its query buffer."""
+    limit_bytes = client.instance.config.client_query_buffer_limit
+    return client.replays or limit_bytes > MAX_ENTRY_BYTES
 
 
 def serve_waiters_first(client: Client, key: bytes) -> None:
@@ -193,6 +204,27 @@ def _choose_id(stream: Stream | None, options: AddOptions, now_ms: int) -> Entry
 
 
 def parse_options(client: Client, argv: Argv) -> AddOptions:
+    """What stands between the key and the fields. The result is not to be changed.
+
+    Raises ReplyError.
+    """
+    node_max_entries = client.instance.config.stream_node_max_entries
+    if argv[2] in _MAXLEN:
+        id_position = 4 if argv[4] == b"*" else 5
+        fields = len(argv) - id_position - 1
+        if fields >= 2 and not fields & 1 and argv[id_position] == b"*":
+            return _parse_cap(tuple(argv[2 : id_position + 1]), node_max_entries)
+    return _parse(argv, node_max_entries, is_replay=client.replays)
+
+
+@lru_cache(maxsize=256)
+def _parse_cap(words: tuple[bytes, ...], node_max_entries: int) -> AddOptions:
+    """A cap, which most producers set, and each always in the same way, up to the `*`."""
+    argv = [b"XADD", b"key", *words, b"field", b"value"]
+    return _parse(argv, node_max_entries, is_replay=False)
+
+
+def _parse(argv: Argv, node_max_entries: int, *, is_replay: bool) -> AddOptions:
     """Options in any order, up to `*` or the first word that is none: that must be the ID."""
     trim_options = TrimOptions()
     no_mkstream = False
@@ -215,9 +247,9 @@ def parse_options(client: Client, argv: Argv) -> AddOptions:
         else:
             ms, seq = _parse_id(argv[position])
             break
-    if idempotency is not None and ms is not None and not client.replays:
+    if idempotency is not None and ms is not None and not is_replay:
         raise ReplyError(errors.IDMP_WITH_ID)
-    trim = trim_options.finish(client.instance.config, required=False)
+    trim = trim_options.finish(node_max_entries, required=False)
     field_words = len(argv) - position - 1
     if field_words < 2 or field_words % 2:
         raise errors.wrong_arity(b"xadd")

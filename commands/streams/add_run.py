@@ -23,6 +23,7 @@ from commands.client import Client
 from commands.instance import Instance
 from commands.registry import Argv
 from commands.streams.add import MAX_ENTRY_BYTES, AddOptions, automatic_id, parse_options
+from commands.streams.add_each import XADD, add_each, is_plain
 from commands.streams.trim import Trim
 from protocol.errors import ReplyError
 from protocol.replies import bulk
@@ -40,8 +41,6 @@ from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.references import References
 from storage.stream import Stream
 
-XADD = (b"XADD", b"xadd")
-
 # IDs in the only form in which they are propagated, small enough for 64 bits, a line for each.
 _PLAIN_IDS = re.compile(rb"(?:(?:0|[1-9][0-9]{0,18})-(?:0|[1-9][0-9]{0,18})\n)+")
 
@@ -51,6 +50,21 @@ _PLAIN = AddOptions(2, None, None, no_mkstream=False, trim=None, idempotency=Non
 
 
 def find_run_end(requests: Sequence[Argv], start: int) -> int:
+    """Where XADDs end that begin at index `start` and that may be taken as a whole.
+
+    They have as many words each, or are all plain; it is `start` if they are too few.
+    """
+    end = find_alike_end(requests, start)
+    if end > start:
+        return end
+    for argv in islice(requests, start, None):
+        if not is_plain(argv):
+            break
+        end += 1
+    return end if end - start >= MIN_REQUESTS else start
+
+
+def find_alike_end(requests: Sequence[Argv], start: int) -> int:
     """Where XADDs of as many words end that begin at index `start`; `start` if they are no run."""
     words = len(requests[start])
     if words < 5 or not words & 1:
@@ -88,13 +102,18 @@ def count_shared(words: list[bytes]) -> int:
     return words.index(b"*", 2) + 1
 
 
-def xadd_run(client: Client, requests: RequestRun | TailRun | Sequence[Argv]) -> bytes | None:
-    """The replies to requests of the same number of words; None if nothing was done."""
+def xadd_run(client: Client, requests: RequestRun | TailRun | list[Argv]) -> bytes | None:
+    """The replies to what find_run_end() has found, or the reader; None if nothing was done."""
     if not _is_unobserved(client.instance):
         return None
-    if isinstance(requests, RequestRun | TailRun):
+    if not isinstance(requests, list):
         return _add_run(client, requests)
-    return _add_columns(client, requests)
+    first, last = requests[0], requests[-1]
+    if first[1] == last[1] and len(first) == len(last):
+        added = _add_columns(client, requests)
+        if added is not None:
+            return added
+    return add_each(client, requests) if {argv[2] for argv in requests} == {b"*"} else None
 
 
 def _is_unobserved(instance: Instance) -> bool:
@@ -141,11 +160,11 @@ def _encode(ids: range, shared: list[bytes], run: RequestRun | TailRun) -> tuple
 
 def _shared_options(client: Client, run: RequestRun | TailRun) -> AddOptions | None:
     """What the requests ask for beside the entry; None if each has to be looked at by itself."""
-    words, first = run.words, run[0]
+    words = run.words
     if words[2] == b"*":
-        return _PLAIN if len(first) & 1 else None
+        return _PLAIN if run.width & 1 else None
     try:
-        options = parse_options(client, first)
+        options = parse_options(client, run[0])
     except ReplyError:
         return None
     if isinstance(run, TailRun) and options.id_position != len(words) - 1:
@@ -181,6 +200,9 @@ def _propagate_last(
 
 
 def _add_columns(client: Client, requests: Sequence[Argv]) -> bytes | None:
+    """The replies to requests of as many words for one stream."""
+    if len(set(map(len, requests))) > 1:
+        return None
     _, keys, id_words, *columns = zip(*requests, strict=True)
     if not is_uniform(keys):
         return None
@@ -227,7 +249,7 @@ def _next_ids(stream: Stream, count: int, now_ms: int) -> range | None:
 def _append(client: Client, key: bytes, stream: Stream, more: Additions) -> None:
     config = client.instance.config
     stream.extend(more, config.stream_node_max_entries, config.stream_node_max_bytes)
-    client.modified(key, len(more))
+    client.modified(key, len(more.entries))
     client.signal_key_as_ready(key)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from commands.arguments import parse_int
 from commands.client import Client
 from commands.long_reply import LongReply
@@ -38,7 +40,7 @@ def xrange(client: Client, argv: Argv) -> bytes | LongReply:
         snapshot = stream.snapshot(start, end, count)
         return long_reply([LongRange(snapshot, replies.array_header)])
     length, chunks = stream.range(start, end, count)
-    return b"".join([replies.array_header(length), *chunks])
+    return b"*%d\r\n" % length + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
 
 
 @command(
@@ -85,11 +87,23 @@ def xlen(client: Client, argv: Argv) -> bytes:
 
 def _parse_count(argv: Argv) -> int:
     """COUNT, given once or more: the last one counts, and one below 0 is 0."""
+    if len(argv) == 4:
+        return ALL
+    return _count_of(*argv[4:]) if len(argv) == 6 else _last_count_of(argv[4:])
+
+
+@lru_cache(maxsize=1024)
+def _count_of(option: bytes, text: bytes) -> int:
+    """One COUNT. Readers always send the same few."""
+    return _last_count_of([option, text])
+
+
+def _last_count_of(words: list[bytes]) -> int:
     count = ALL
-    for position in range(4, len(argv), 2):
-        if argv[position].upper() != b"COUNT" or position + 1 == len(argv):
+    for position in range(0, len(words), 2):
+        if words[position].upper() != b"COUNT" or position + 1 == len(words):
             raise ReplyError(errors.SYNTAX)
-        number = parse_int(argv[position + 1])
+        number = parse_int(words[position + 1])
         count = number if number > 0 else 0
     return count
 

@@ -19,6 +19,7 @@ from commands.registry import BLOCKING, MOVABLE_KEYS, READONLY, Argv, KeySpec, c
 from commands.streams.ids import parse_strict
 from commands.streams.long_ranges import LongRange, is_long, long_reply
 from commands.streams.read_request import (
+    ALL,
     ReadRequest,
     key_positions,
     nothing_to_read,
@@ -27,10 +28,17 @@ from commands.streams.read_request import (
     read_reply,
     stream_header,
 )
+from commands.streams.remembered import Remembered
 from commands.streams.reply_caps import caps_of
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.entry_id import MAX_ID, MIN_ID, EntryID
+
+# Requests for one stream by all of their words but the ID, which is another one each time: the IDs
+# of what is remembered are of no meaning.
+_REMEMBERED: Remembered[ReadRequest] = Remembered()
+# Longer times may be refused as the clock goes on.
+LONG_BLOCK_MS = 1 << 62
 
 
 @command(
@@ -68,21 +76,23 @@ def xread(client: Client, argv: Argv) -> bytes | LongReply | Block:
     common = client.instance.blocked.common_block(client, argv[-2], argv)
     if common is not None and not client.deny_blocking:
         return common.retry(client) or common
-    request = parse_read_request(argv, client.instance.now_ms, with_group=False)
-    after = [
-        _resolve(client, key, text) for key, text in zip(request.keys, request.ids, strict=True)
-    ]
+    request = _REMEMBERED.get(argv[:-1])
+    if request is None:
+        request = parse_read_request(argv, client.instance.now_ms, with_group=False)
+        if len(request.keys) == 1 and (request.block_ms or 0) < LONG_BLOCK_MS:
+            _REMEMBERED.put(argv[:-1], request)
+    texts = argv[-len(request.keys) :]
+    after = [_resolve(client, key, text) for key, text in zip(request.keys, texts, strict=True)]
     read = StreamRead(request, after)
-    return read.serve(client) or _nothing(client, read)
+    return read.serve(client) or _nothing(client, read, texts)
 
 
-def _nothing(client: Client, read: StreamRead) -> bytes | Block:
+def _nothing(client: Client, read: StreamRead, texts: list[bytes]) -> bytes | Block:
     """Wait if the request says so and the client may; otherwise null, as after a timeout."""
-    request = read.request
-    decision = nothing_to_read(client, request, read.serve, on_missing_key=False)
+    decision = nothing_to_read(client, read.request, read.serve, on_missing_key=False)
     if type(decision) is Block:
         # What `$` and `+` mean depends on when they are looked at.
-        decision.is_common = len(request.ids) == 1 and request.ids[0] not in (b"$", b"+")
+        decision.is_common = len(texts) == 1 and texts[0] not in (b"$", b"+")
     return decision
 
 
@@ -111,6 +121,8 @@ class StreamRead:
     def serve(self, client: Client) -> bytes | LongReply | None:
         """The reply; None if there is nothing to read. Raises WRONGTYPE."""
         request = self.request
+        if len(request.keys) == 1 and request.max_count == request.max_size == ALL:
+            return self._serve_one(client, request.keys[0], self._after[0])
         caps = caps_of(request) if request.is_capped else None
         parts: list[bytes | LongRange] = []
         streams = 0
@@ -148,3 +160,18 @@ class StreamRead:
         if has_long_range:
             return long_reply([read_header(streams, client.resp), *parts])
         return read_reply(streams, cast("list[bytes]", parts), client.resp) if streams else None
+
+    def _serve_one(
+        self, client: Client, key: bytes, after: EntryID | None
+    ) -> bytes | LongReply | None:
+        """The reply of a request without caps that is for one stream."""
+        stream, count, resp = client.lookup_stream(key), self.request.count, client.resp
+        if stream is None or not stream.length or (after is not None and after >= stream.last_id):
+            return None
+        start = stream.last_live_id if after is None else after + 1
+        if is_long(stream, start, MAX_ID, count):
+            snapshot = stream.snapshot(start, MAX_ID, count)
+            entries = LongRange(snapshot, partial(stream_header, key, resp=resp))
+            return long_reply([read_header(1, resp), entries])
+        length, chunks = stream.range(start, MAX_ID, count)
+        return read_reply(1, [stream_header(key, length, resp), *chunks], resp) if length else None

@@ -51,6 +51,8 @@ class Trim:
 
     def apply(self, stream: Stream, discard: Discard | None = None) -> int:
         """Trim; how many entries were removed. `discard` takes care of whole nodes that go."""
+        if self.by_length and stream.length <= self.threshold:
+            return 0
         trim = stream.trim_to_length if self.by_length else stream.trim_before
         return trim(
             self.threshold,
@@ -159,10 +161,10 @@ class TrimOptions:
         self._threshold_at = position
         return position + 1
 
-    def finish(self, config: Configuration, *, required: bool) -> Trim | None:
+    def finish(self, node_max_entries: int, *, required: bool) -> Trim | None:
         """The trim that the options ask for, None if they ask for none.
 
-        `required`: asking for none is an error (XTRIM).
+        `node_max_entries`: that directive. `required`: asking for none is an error (XTRIM).
         """
         if self._limit and not self._threshold_at:
             raise ReplyError(errors.TRIM_LIMIT_WITHOUT_STRATEGY)
@@ -174,7 +176,7 @@ class TrimOptions:
             return None
         limit = self._limit
         if self._approximate and not self._limits_at:
-            limit = default_limit(config)
+            limit = _limit_without_word(node_max_entries)
         return Trim(
             self._by_length,
             self._threshold,
@@ -188,7 +190,11 @@ class TrimOptions:
 
 def default_limit(config: Configuration) -> int:
     """How many entries an approximate trim without LIMIT removes at most."""
-    limit = DEFAULT_LIMIT_NODES * config.stream_node_max_entries
+    return _limit_without_word(config.stream_node_max_entries)
+
+
+def _limit_without_word(node_max_entries: int) -> int:
+    limit = DEFAULT_LIMIT_NODES * node_max_entries
     if limit <= 0:
         limit = DEFAULT_LIMIT_WITHOUT_NODES
     return min(limit, MAX_DEFAULT_LIMIT)
@@ -219,7 +225,7 @@ def xtrim(client: Client, argv: Argv) -> bytes:
         if behind == position:
             raise ReplyError(errors.SYNTAX)
         position = behind
-    trim = options.finish(client.instance.config, required=True)
+    trim = options.finish(client.instance.config.stream_node_max_entries, required=True)
     assert trim is not None
 
     key = argv[1]

@@ -25,7 +25,7 @@ from typing import TypeAlias
 from commands.client import Client
 from commands.instance import Instance
 from commands.registry import COMMANDS, WRITE, Argv, Command
-from commands.streams.add_run import find_run_end
+from commands.streams.add_run import find_alike_end
 from protocol.errors import ReplyError
 from server.persistence.delivery_runs import (
     find_acks_end,
@@ -54,8 +54,8 @@ def _append(client: Client, run: Sequence[Argv]) -> bool:
 
 
 _RUNS: dict[bytes, tuple[FindEnd, TakeRun]] = {
-    b"XADD": (find_run_end, _append),
-    b"xadd": (find_run_end, _append),
+    b"XADD": (find_alike_end, _append),
+    b"xadd": (find_alike_end, _append),
     b"XCLAIM": (find_claims_end, take_claims),
     b"XACK": (find_acks_end, take_acks),
     b"SET": (find_sets_end, take_sets),

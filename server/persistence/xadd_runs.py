@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 from commands.client import Client
 from commands.streams.add import MAX_ENTRY_BYTES
-from commands.streams.add_run import XADD, parse_ids
+from commands.streams.add_each import XADD
+from commands.streams.add_run import parse_ids
 from commands.streams.idempotence import new_stream
 from protocol.request_runs import MIN_REQUESTS
 from storage.additions import Additions, is_uniform

@@ -632,3 +632,39 @@ def test_a_limit_of_a_few_bytes_for_lines_holds_however_the_bytes_are_cut() -> N
     limits = Limits(max_inline_bytes=4)
     outcome = read_every_way(encode(b"GET", b"k" * 1200), limits)
     assert outcome.error == "Protocol error: too big bulk count string"
+
+
+ALONE = st.lists(st.sampled_from([b"SET", b"k", b"*", b""]), min_size=0, max_size=3).flatmap(
+    lambda start: st.lists(
+        st.sampled_from([b"v", b"\r\n", b"$1\r\nv", b"x" * 99, b"x" * 3000]).map(
+            lambda value: encode(*start, value)
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+
+
+@given(
+    groups=st.lists(ALONE, min_size=1, max_size=4),
+    spoilt=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 60), st.integers(0, 255))),
+)
+def test_requests_that_come_alone_are_read_as_the_reader_reads_them(
+    groups: list[list[bytes]], spoilt: list[tuple[int, int, int]]
+) -> None:
+    chunks = [bytearray(data) for group in groups for data in group]
+    for number, place, byte in spoilt:
+        chunk = chunks[number % len(chunks)]
+        chunk[place % len(chunk)] = byte
+    reader = RequestReader(Limits())
+    for chunk in chunks:
+        argv = reader.take_single(bytes(chunk))
+        if argv is not None:
+            assert RequestReader(Limits()).feed(bytes(chunk)) == [argv]
+
+
+@pytest.mark.parametrize("word", [b"twenty", b"", b"\r\n", b"x" * 2000, b"x" * 4000])
+def test_a_request_like_the_one_before_it_is_read_by_its_last_word(word: bytes) -> None:
+    reader = RequestReader(Limits())
+    assert reader.take_single(encode(b"SET", b"k", b"1")) == [b"SET", b"k", b"1"]
+    assert reader.take_single(encode(b"SET", b"k", word)) == [b"SET", b"k", word]

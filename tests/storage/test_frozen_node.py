@@ -7,9 +7,12 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage.entry import Shape
 from storage.entry_id import MAX_ID, make_id
 from storage.frozen_node import FrozenNode
 from storage.node import freeze
+from storage.open_node import OpenNode
+from storage.opened import OPENED
 from tests.storage.nodes import ALL, HALVES, IDS, add, frozen_node, open_node, wire
 
 # One ID in each millisecond, and IDs of one millisecond: such entries are kept in columns.
@@ -50,6 +53,53 @@ def test_a_frozen_node_answers_as_the_open_one_did(ids: list[int], data: st.Data
     found, chunks = after.select_down(start, end, limit)
     expected, entries = before.select_down(start, end, limit)
     assert (found, b"".join(chunks)) == (expected, b"".join(entries))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    ids=IDS | PROGRESSIONS,
+    value=st.sampled_from([b"%d", b"%06d", b"x%05dx%05d"]),  # each is packed in another form
+    data=st.data(),
+)
+def test_a_node_answers_the_same_however_often_and_in_which_direction_it_is_read(
+    ids: list[int], value: bytes, data: st.DataObject
+) -> None:
+    before = OpenNode(ids[0], Shape([b"f"]))
+    for place, entry_id in enumerate(ids):
+        numbers = (place * 7919 % 100_000,) * value.count(b"%")
+        assert add(before, entry_id, [b"f", value % numbers], (0, 0))
+    after = freeze(before.copy())
+    assert isinstance(after, FrozenNode)
+    bounds = st.sampled_from([0, *ids, MAX_ID])
+    for _ in range(data.draw(st.integers(1, 12))):
+        start, end, limit = data.draw(bounds), data.draw(bounds), data.draw(st.integers(1, 40))
+        what = data.draw(st.sampled_from(["up", "down", "up", "down", "delete", "close"]))
+        if what == "delete":
+            assert after.delete(start) == before.delete(start)
+        elif what == "close":
+            OPENED.clear()
+        else:
+            read, expected = after.select, before.select
+            if what == "down":
+                read, expected = after.select_down, before.select_down
+            found, chunks = read(start, end, limit)
+            number, entries = expected(start, end, limit)
+            assert (found, b"".join(chunks)) == (number, b"".join(entries))
+        assert after.select_entries(start, end) == before.select_entries(start, end)
+
+
+def test_who_reads_downwards_finds_the_node_turned_round() -> None:
+    ids = [make_id(1700000000000 + n, 0) for n in range(100)]
+    node, plain = frozen_node(ids), open_node(ids)
+    for select, select_plain in (
+        (node.select_down, plain.select_down),
+        (node.select, plain.select),
+        (node.select_down, plain.select_down),
+    ):
+        for _ in range(4):
+            _, chunks = select(0, MAX_ID, ALL)
+        assert chunks == [b"".join(select_plain(0, MAX_ID, ALL)[1])]
+        assert node.opened == chunks[0]
 
 
 @settings(max_examples=100, deadline=None)

@@ -21,7 +21,7 @@ def read(cache: OpenedNodes, node: Node) -> bool:
     if node.opened is not None:
         node.was_read = True
         return True
-    cache.add(node, PAYLOAD)
+    cache.add(node, PAYLOAD, is_wanted=cache.wants(node))
     return False
 
 
@@ -64,6 +64,26 @@ def test_what_nobody_reads_any_more_goes_in_the_end() -> None:
         for node in others * 2:
             read(cache, node)
     assert once_popular.opened is None
+
+
+def test_most_of_the_cache_stays_where_more_is_read_in_turn_than_fits() -> None:
+    cache = OpenedNodes(300, 2000)
+    nodes = [Node() for _ in range(30)]
+    for _ in range(10):
+        for node in nodes:
+            read(cache, node)
+    assert sum(read(cache, node) for node in nodes) >= 15
+
+
+def test_what_is_read_again_and_again_comes_into_a_cache_that_is_full() -> None:
+    cache = OpenedNodes(100, 1000)
+    for node in [Node() for _ in range(20)] * 5:
+        read(cache, node)
+    newcomer = Node()
+    for _ in range(40):
+        read(cache, newcomer)
+        read(cache, Node())
+    assert newcomer.opened is not None
 
 
 def test_clearing_lets_go_of_everything() -> None:

@@ -8,9 +8,19 @@ import tracemalloc
 from storage.entry import Shape, encode_id
 from storage.entry_id import make_id
 from storage.layout import Layout
-from storage.packing import AS_IS, COMPRESSED, PAUSE, Form, Packing, decompress
+from storage.packing import (
+    AS_IS,
+    COMPRESSED,
+    MAX_COLUMNS,
+    MIN_ENTRIES,
+    PAUSE,
+    Form,
+    Packing,
+    decompress,
+    lay_out,
+)
+from tests.storage.layouts import FIRST, entries_of, numbered
 
-FIRST = make_id(1700000000000, 0)
 CHANCE = random.Random(1)
 
 
@@ -37,7 +47,7 @@ def noise(count: int = 4) -> list[bytes]:
     return [CHANCE.randbytes(1024) for _ in range(count)]
 
 
-def test_short_entries_of_one_length_are_kept_in_columns() -> None:
+def test_short_entries_of_one_length_are_kept_by_a_layout() -> None:
     assert isinstance(pack(Packing(), numbers()), Layout)
 
 
@@ -84,3 +94,14 @@ def test_compressed_entries_do_not_hold_the_memory_of_the_worst_case() -> None:
         tracemalloc.stop()
     assert held_bytes < 100 * len(payload) / 2
     assert set(map(decompress, packed)) == {payload}
+
+
+def test_a_layout_is_not_worth_it_for_few_entries() -> None:
+    entries, ids = numbered(MIN_ENTRIES - 1)
+    assert lay_out(b"".join(entries), ids, None) is None
+
+
+def test_entries_with_much_that_differs_have_no_layout() -> None:
+    ids = [FIRST + n for n in range(200, 300)]
+    values = [bytes((n + k) % 256 for k in range(MAX_COLUMNS + 1)) for n in range(100)]
+    assert lay_out(b"".join(entries_of(ids, values, [b"f"])), ids, None) is None

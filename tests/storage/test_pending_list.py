@@ -278,6 +278,7 @@ def test_runs_come_and_go_as_in_a_dict(
             assert pending.remove_all(acknowledged) == found
             assert [(i, e.consumer) for i, e in pending.items()] == sorted(known.items())
             assert pending.has_any(sorted(some_ids)) == bool(some_ids & known.keys())
+            assert pending.among(sorted(some_ids)) == some_ids & known.keys()
             for one in consumers:
                 mine = sorted(i for i, owner in known.items() if owner is one)
                 assert (list(one.pending), len(one.pending)) == (mine, len(mine))

@@ -54,6 +54,16 @@ def test_a_count_holds_for_each_stream(client: Talk) -> None:
     assert [(key, len(entries)) for key, entries in reply] == [(b"s", 1), (b"t", 1)]
 
 
+def test_the_same_request_with_another_id_reads_from_there(client: Talk) -> None:
+    for _ in range(2):
+        for behind, count in (("0", 3), ("1-1", 2), ("2-1", 1)):
+            [[_, entries]] = client.do(f"XREAD COUNT 5 STREAMS s {behind}")
+            assert len(entries) == count
+        assert client.do("XREAD COUNT 5 STREAMS s $") is None
+        assert client.do("XREAD COUNT 5 STREAMS s +") == [[b"s", [entry("3-1", "f", "c")]]]
+        assert client.error("XREAD COUNT 5 STREAMS s no-id") == INVALID_ID
+
+
 def test_a_key_that_is_given_twice_is_served_twice(client: Talk) -> None:
     reply = client.do("XREAD STREAMS s s 0 2-1")
     assert [len(entries) for _, entries in reply] == [3, 1]
