@@ -20,7 +20,6 @@ only at batches that cannot pass any), reading what differs in a TailRun (the re
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import repeat
 from typing import TypeAlias
 
 # Longer words are few in a batch: there is nothing to gain.
@@ -179,25 +178,39 @@ def cut_run(data: bytes, head: Head) -> tuple[RequestRun, bytes] | None:
     bulks = data.split(_CRLF + head.data)
     if len(bulks) < MIN_REQUESTS + 1:
         return None
-    bulks[0] = bulks[0][len(head.data) :]
+    start = len(head.data)
+    bulks[0] = bulks[0][start:]
     last = bulks[-1]
     if last.endswith(_CRLF):
         bulks[-1] = last[:-2]
-        if _are_bulks(bulks):
+        if _are_bulks(bulks, data, start):
             return RequestRun(head.words, bulks), b""
     del bulks[-1]
-    return (RequestRun(head.words, bulks), head.data + last) if _are_bulks(bulks) else None
+    if not _are_bulks(bulks, data, start):
+        return None
+    return RequestRun(head.words, bulks), head.data + last
 
 
-def _are_bulks(texts: list[bytes]) -> bool:
-    """Whether each text is exactly one bulk string without its last CRLF."""
+def _are_bulks(texts: list[bytes], data: bytes, start: int) -> bool:
+    """Whether each text is exactly one bulk string without its last CRLF.
+
+    They were cut from `data`: before each, there are a CRLF and `start` bytes, and no CRLF before
+    the first one.
+    """
     lengths = set(map(len, texts))
     if max(lengths) >= len(_HEADERS_BY_LENGTH):
         return False
-    if len(lengths) == 1:
-        headers = repeat(_HEADERS_BY_LENGTH[lengths.pop()])
+    if len(lengths) > 1:
+        headers = map(_HEADERS_BY_LENGTH.__getitem__, map(len, texts))
         return all(map(bytes.startswith, texts, headers))
-    return all(map(bytes.startswith, texts, map(_HEADERS_BY_LENGTH.__getitem__, map(len, texts))))
+    # All are as long as the first one: each byte of their header is looked at for all at once.
+    length, count = lengths.pop(), len(texts)
+    step = len(_CRLF) + start + length
+    end = start + step * count
+    for place, byte in enumerate(_HEADERS_BY_LENGTH[length], start):
+        if data[place:end:step].count(byte) < count:
+            return False
+    return True
 
 
 def take_bulk(data: bytes, start: int) -> bytes | None:
