@@ -42,6 +42,7 @@ COMPILED = (
     "commands/stats.py",
     "commands/streams/acknowledge.py",
     "commands/streams/add.py",
+    "commands/streams/add_each.py",
     "commands/streams/add_run.py",
     "commands/streams/claim.py",
     "commands/streams/delivery.py",
@@ -55,8 +56,12 @@ COMPILED = (
     "commands/streams/read_request.py",
     "commands/streams/remembered.py",
     "commands/streams/trim.py",
+    "server/admission.py",
+    "server/cycle.py",
     "server/dispatch.py",
+    "server/propagation.py",
     "server/session.py",
+    "server/waiters.py",
 )
 
 
