@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commands.pubsub.registry import is_subscribed
-
 if TYPE_CHECKING:
     from commands.client import Client
     from commands.directive_kinds import OutputLimit
@@ -19,7 +17,8 @@ if TYPE_CHECKING:
 def output_limit(client: Client) -> OutputLimit:
     """The limits of the client's class."""
     limits = client.instance.config.client_output_buffer_limit
-    return limits["pubsub" if is_subscribed(client) else "normal"]
+    subscribed = client.channels or client.patterns or client.shard_channels
+    return limits["pubsub" if subscribed else "normal"]
 
 
 def output_room_bytes(client: Client) -> int | None:

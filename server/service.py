@@ -70,9 +70,9 @@ class Service:
         self.config_file = config_file or ""
         self.loop = loop
         self.logger = logging.getLogger("rillway")
-        self.instance = Instance(config, self, clock.now_ms())
-        self.dispatcher = Dispatcher(self.instance)
-        self.cycle = Cycle(self.dispatcher, loop.call_soon, write_output)
+        self.instance: Instance = Instance(config, self, clock.now_ms())
+        self.dispatcher: Dispatcher = Dispatcher(self.instance)
+        self.cycle: Cycle = Cycle(self.dispatcher, loop.call_soon, write_output)
         self.long_replies = LongReplies(self.dispatcher, self.cycle, loop.call_soon, clock.now_ms)
         self.dispatcher.long_replies = self.long_replies
         self.cycle.after.append(self._arm_timer)
@@ -118,6 +118,7 @@ class Service:
         self._watch_signals()
         self.loop.call_later(1 / config.hz, self._tick)
         gc.set_threshold(*GC_THRESHOLDS)
+        gc.enable()  # off while modules are imported
         self._startup_resident_bytes = resident_bytes()
 
     def _write_pid_file(self, path: str) -> None:

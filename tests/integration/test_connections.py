@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from server import connection
 from tests.support.resp import BrokenReply, RespClient
 from tests.support.servers import RunningServer
 
@@ -300,3 +302,21 @@ def test_a_port_that_is_taken_stops_the_start(
 
     with pytest.raises(ServerFailed, match="Could not start"):
         run_rillway("--port", str(rillway_server.port))
+
+
+@pytest.mark.parametrize("is_linux", [True, False])
+def test_it_is_seen_on_a_socket_that_the_peer_has_left(
+    monkeypatch: pytest.MonkeyPatch, is_linux: bool
+) -> None:
+    if not is_linux:
+        monkeypatch.setattr(connection, "_PEER_CLOSED", 0)
+    ours, theirs = socket.socketpair()
+    transport = Mock()
+    transport.is_closing.return_value = False
+    transport.get_extra_info.return_value = ours
+    with ours:
+        seen = connection.Connection(Mock())
+        seen.transport, seen.client = transport, Mock(fd=ours.fileno())
+        assert not seen.peer_is_gone()
+        theirs.close()
+        assert seen.peer_is_gone()
