@@ -134,8 +134,9 @@ class DeliveryOrder:
         """The entries that are in line."""
         line = self._pending.rows_in_line(self._line_start)
         first = next(line, None)
+        # The next walk need not look at what is in front.
+        self._line_start = self._line_end + 1 if first is None else first[0]
         if first is not None:
-            self._line_start = first[0]  # the next walk need not look at what is in front
             yield first
             yield from line
 

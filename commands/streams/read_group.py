@@ -1,8 +1,9 @@
 """XREADGROUP (reference 1.8): entries for one consumer of a group, new ones or its own history.
 
 `>` takes entries that no consumer of the group was given yet and makes them pending, unless NOACK
-is given. Any other ID asks for the consumer's own pending entries behind it: that never waits, and
-each answer counts as one more delivery.
+is given. Very many are delivered at once, and then sent in pieces. Any other ID asks for the
+consumer's own pending entries behind it: that never waits, and each answer counts as one more
+delivery.
 
 CLAIM (reference 2.2) lets `>` begin with entries that are pending for long, whoever has them: the
 released ones (XNACK) first, then the oldest deliveries. Each entry of such a reply is followed by

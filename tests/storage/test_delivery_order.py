@@ -261,6 +261,19 @@ def test_a_walk_takes_what_is_no_longer_in_line_off_the_head(group: Group) -> No
     assert claimable(group) == [*ids[1501:], *ids[:1500]]
 
 
+def test_a_walk_does_not_look_for_a_line_that_has_ended(group: Group) -> None:
+    """Else each claim would pass all entries that were ever in line and are claimed now."""
+    ids = list(range(1, 2001))
+    group.deliver(alice(group), ids, 1)
+    rows = list(group.claimable(1000, 0))
+    group.claim_all(rows, alice(group), 900, deliveries=1)
+    assert claimable(group) == ids
+    assert group._order._line_start == 2001
+    group.deliver(alice(group), [2001, 2002], 901)
+    assert claimable(group) == [*ids, 2001, 2002]
+    assert listed(group) == 2000
+
+
 def test_a_copy_has_the_same_order(group: Group) -> None:
     group.deliver(alice(group), [1, 2, 3, 4, 5, 6], 100)
     group.set_delivery(group.pending[2], 300, 1)
