@@ -16,6 +16,8 @@ ROUNDS ?= 200
 SEED ?=
 # How many processes share the tests: auto is one for each core.
 JOBS ?= auto
+# How long property tests go on: quick, or thorough, as in .ci/run.
+PROFILE ?= quick
 # More arguments for `rillway demo` and for pytest: make demo ARGS="--departures 20000"
 ARGS ?=
 
@@ -98,8 +100,9 @@ stop: ## stop the server that `make demo` left running
 
 .PHONY: test
 test: $(VENV)/.dev redis-server java ## run all tests, beside a real redis-server
-	@# loadgroup: what needs a Spark session runs in one process, so that there is one session.
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	@# Where compiled modules are not kept, each of the hundreds of servers would compile its own.
+	@env -u PYTHONDONTWRITEBYTECODE \
+		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
 
 .PHONY: cluster-test
 cluster-test: $(VENV)/.dev redis-server java ## the pipeline's jobs on a Spark cluster of two workers
@@ -156,7 +159,7 @@ compiled-test: compiled redis-server ## the server's tests on what is compiled
 	@export PYTHONSAFEPATH=1; \
 	export PYTHONPATH=$(CURDIR)/$(RUN)/compiled:$(CURDIR)/$(RUN)/compiled/rillway/app:$(CURDIR); \
 	$(BIN)/python -c 'import server.dispatch as it; assert it.__file__.endswith(".so"), it'; \
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -o pythonpath= -m "not interpreted" \
+	$(BIN)/python -m pytest -n $(JOBS) -o pythonpath= -m "not interpreted" \
 		tests/protocol tests/storage tests/commands tests/server tests/integration tests/compat \
 		tests/golden $(ARGS)
 

@@ -14,6 +14,8 @@ from typing import TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import distribution
+from tests.support.examples import PROFILES
 from tests.support.servers import (
     RunningServer,
     ServerFailed,
@@ -28,15 +30,17 @@ RUNNING: list[RunningServer] = []
 
 # The same examples in every run, so that a failure in one place is a failure in all; with a seed of
 # its own (RILLWAY_SEED), a long run looks at sequences that no other run has seen.
-settings.register_profile(
-    "rillway",
-    deadline=None,
-    database=None,
-    derandomize="RILLWAY_SEED" not in os.environ,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("rillway")
+for name, count in PROFILES.items():
+    settings.register_profile(
+        name,
+        max_examples=count,
+        deadline=None,
+        database=None,
+        derandomize="RILLWAY_SEED" not in os.environ,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile("thorough")
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +81,16 @@ def _run(start: Callable[[], RunningServer]) -> Iterator[RunningServer]:
     yield server
     RUNNING.remove(server)
     server.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: distribution.place(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> distribution.ByFile:
+    config.option.loadscopereorder = False
+    return distribution.ByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from commands.keys import walking
 from commands.streams import long_ranges, pending
 from server.inprocess import InProcessClient, InProcessServer, Word
+from tests.support.examples import examples
 
 LENGTH = 60
 
@@ -70,7 +71,7 @@ REQUESTS: st.SearchStrategy[list[Word]] = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(REQUESTS, st.sampled_from(["2", "3"]))
 def test_pieces_join_to_the_reply(
     shared: InProcessClient, request_words: list[Word], resp: str

@@ -1,7 +1,7 @@
 """Random sequences of commands get the same replies from Rillway and from a real Redis.
 
-Every sequence runs in RESP2 and in RESP3. The default number is for every test run; the nightly run
-sets RILLWAY_COMPAT_EXAMPLES=10000, and RILLWAY_SEED for sequences that were never tried.
+Every sequence runs in RESP2 and in RESP3. How many there are follows from the profile; the nightly
+run sets RILLWAY_COMPAT_EXAMPLES=10000, and RILLWAY_SEED for sequences that were never tried.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from tests.compat import comparing, differences
 from tests.compat.drawing import Draft
 from tests.compat.edges import EDGES, commands_of
 from tests.compat.sequences import CLOSING, Argv, Sequence, resolved, sequences
+from tests.support.examples import examples
 from tests.support.redis_cli import command_line, split_line
 from tests.support.resp import Reply, RespClient, parse
 from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 
-EXAMPLES = int(os.environ.get("RILLWAY_COMPAT_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("RILLWAY_COMPAT_EXAMPLES", examples(300)))
 SEED = int(os.environ.get("RILLWAY_SEED", "0"))
 PROTOCOLS = (2, 3)
 RESET: list[Argv] = [[b"DISCARD"], [b"UNWATCH"]]

@@ -22,6 +22,7 @@ from storage.pending_block import Row
 from storage.waste import Waste
 from tests.storage.blocks import make_blocks_small
 from tests.storage.stream_model import ModelGroup
+from tests.support.examples import examples
 
 IDS = st.integers(1, 30)
 SOME_IDS = st.lists(IDS, min_size=1, max_size=12, unique=True).map(sorted)
@@ -272,5 +273,5 @@ def test_a_group_does_what_its_model_does(
     monkeypatch.setattr(pending_list, "ROWS_AT_ONCE", 3)
     monkeypatch.setattr(delivery_order, "ROWS_AT_ONCE", 3)
     run_state_machine_as_test(
-        GroupMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None)
+        GroupMachine, settings=settings(max_examples=examples(100), stateful_step_count=40)
     )

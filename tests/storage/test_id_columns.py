@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from storage.entry_id import make_id
 from storage.id_columns import IDColumns, IDProgression, NodeIDs, may_progress, pack_ids
 from tests.storage.nodes import HALVES, IDS
+from tests.support.examples import examples
 
 STEPS = st.sampled_from([1, make_id(1, 0)])
 PROGRESSIONS = st.builds(
@@ -28,7 +29,7 @@ def answers_as(packed: NodeIDs, key: int, ids: list[int], wanted: int, low: int,
     assert packed.between(key, low, high) == ids[low:high]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(ids=IDS | PROGRESSIONS, before=st.integers(0, 2**66), data=st.data())
 def test_packed_ids_are_those_that_were_packed(
     ids: list[int], before: int, data: st.DataObject

@@ -9,12 +9,13 @@ from storage.entry_id import make_id
 from storage.layout import differing_columns
 from storage.packing import MIN_ENTRIES, lay_out
 from tests.storage.layouts import FIRST, entries_of, laid_out, numbered
+from tests.support.examples import examples
 
 # Digits change in many places behind some of them.
 STARTS = st.integers(0, 2**45) | st.sampled_from([0, 990, 9_990, 19_990, 1_999_990, 1_999_999_990])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     start=st.builds(make_id, STARTS, STARTS),
     step=st.sampled_from([1, make_id(1, 0)]),

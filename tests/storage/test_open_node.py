@@ -14,6 +14,7 @@ from storage.entry import Shape
 from storage.entry_id import MAX_ID, make_id
 from storage.open_node import OpenNode
 from tests.storage.nodes import HALVES, add, additions, open_node
+from tests.support.examples import examples
 
 
 def test_a_node_is_full_when_live_and_deleted_entries_reach_the_limit() -> None:
@@ -41,7 +42,7 @@ def test_an_entry_must_leave_the_node_below_the_limit_of_bytes() -> None:
         assert add(node, 2, fields, (0, 29 + 6 + spare)) is fits
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     key=st.builds(make_id, HALVES, HALVES),
     gaps=st.lists(
@@ -130,7 +131,7 @@ def test_the_size_of_a_long_node_is_never_counted_from_its_beginning() -> None:
     assert node._uncounted < 200
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     key=st.builds(make_id, HALVES, HALVES) | st.just(make_id(1700000000000, 90)),
     gaps=st.lists(st.integers(1, 2) | st.integers(1, 2**70), min_size=1, max_size=60),

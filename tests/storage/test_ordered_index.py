@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 from storage import ordered_index
 from storage.ordered_index import BLOCK_ITEMS, OrderedIndex
+from tests.support.examples import examples
 
 
 @pytest.fixture
@@ -264,5 +265,5 @@ def test_an_index_is_a_sorted_dict() -> None:
     # Blocks of four, so that short runs open, split, merge and drop them.
     with mock.patch.multiple(ordered_index, BLOCK_ITEMS=4, MERGE_AT=frozenset({0, 1})):
         run_state_machine_as_test(
-            IndexMachine, settings=settings(max_examples=80, stateful_step_count=40, deadline=None)
+            IndexMachine, settings=settings(max_examples=examples(80), stateful_step_count=40)
         )

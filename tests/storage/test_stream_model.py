@@ -20,6 +20,7 @@ from storage.lag import advance_group, lag
 from storage.references import References
 from storage.stream import Stream
 from tests.storage.stream_model import ModelEntry, ModelGroup, StreamModel
+from tests.support.examples import examples
 
 GROUPS = st.sampled_from([b"one", b"two"])
 CONSUMERS = st.sampled_from([b"alice", b"bob", b"carol"])
@@ -392,5 +393,5 @@ class StreamMachine(RuleBasedStateMachine):
 
 def test_a_stream_does_what_its_model_does() -> None:
     run_state_machine_as_test(
-        StreamMachine, settings=settings(max_examples=150, stateful_step_count=50, deadline=None)
+        StreamMachine, settings=settings(max_examples=examples(150), stateful_step_count=50)
     )

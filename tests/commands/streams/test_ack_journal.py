@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from server.inprocess import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
+from tests.support.examples import examples
 
 NAMES = ["stream", "group", "consumer", "id", "delivered", "acked", "deliveries"]
 
@@ -265,7 +266,7 @@ STEPS = st.one_of(
 
 
 @pytest.mark.parametrize("preamble", ["yes", "no"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(steps=st.lists(STEPS, max_size=20), rewritten_at=st.integers(0, 20))
 def test_a_restart_brings_the_journal_back_as_it_was(
     preamble: str, steps: list[str], rewritten_at: int

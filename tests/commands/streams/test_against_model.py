@@ -16,6 +16,7 @@ from storage.group import MAX_DELIVERIES
 from storage.references import References
 from tests.commands.streams.talk import Talk
 from tests.storage.stream_model import ModelGroup, StreamModel
+from tests.support.examples import examples
 
 NODE_ENTRIES = 3
 ANY = 2**128
@@ -261,7 +262,7 @@ STEPS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(STEPS, min_size=5, max_size=40))
 def test_the_server_answers_what_the_model_answers(steps: list[tuple[Any, ...]]) -> None:
     pair = Pair()

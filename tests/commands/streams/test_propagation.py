@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from server.inprocess import InProcessServer
 from tests.commands.streams.talk import Talk
+from tests.support.examples import examples
 
 IDS = st.sampled_from(["1-1", "2-1", "3-1", "4-1", "5-1", "6-1", "7-1"])
 GROUPS = st.sampled_from(["g", "h"])
@@ -66,7 +67,7 @@ def state(talk: Talk) -> list[Any]:
     return [info, entries, talk.do("XINFO GROUPS s"), groups, summaries, names]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(requests=st.lists(REQUESTS, max_size=25))
 def test_a_copy_that_runs_what_is_propagated_has_the_same_state(requests: list[str]) -> None:
     server, twin = InProcessServer(stream_node_max_entries="3"), InProcessServer()

@@ -1,12 +1,11 @@
 """What the tests of the pipeline share: each runs against Rillway and against a real redis-server.
 
-Most call the classes that Spark would call; `spark` is one session for those that need it.
+They call the classes that Spark would call. What needs Spark itself is in the folder `spark`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,16 +13,7 @@ import pytest
 from rillway.pipeline.connection import Connection
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from tests.support.servers import RunningServer
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs the session goes to one process of xdist: a JVM takes seconds to start."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(params=["rillway", "redis"])
@@ -41,25 +31,3 @@ def rillway_link(rillway_server: RunningServer) -> Iterator[Connection]:
     with Connection(f"redis://127.0.0.1:{rillway_server.port}") as connection:
         connection.call("FLUSHALL")
         yield connection
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One for all tests, on two threads, with four attempts for each task."""
-    from rillway.pipeline.session import add_to_python_path, spark_session
-
-    folder = tmp_path_factory.mktemp("spark")
-    add_to_python_path(Path(__file__).parents[3] / "spark_formats")
-    session = spark_session(
-        "tests",
-        master="local[2,4]",
-        quick=True,
-        conf={
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.local.dir": str(folder / "local"),
-            "spark.driver.memory": "1g",
-            "spark.sql.shuffle.partitions": "2",
-        },
-    )
-    yield session
-    session.stop()

@@ -1,23 +1,19 @@
-"""The formats that show groups, as Spark uses them: most of it without Spark."""
+"""The formats that show groups, as Spark uses them, but without Spark."""
 
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, DataSourceReader
 
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.monitoring import RedisStreamsGroups, RedisStreamsPending
-from rillway.pipeline.monitoring_tables import GROUPS_SCHEMA, PENDING_SCHEMA
 from rillway.pipeline.options import OptionError
 from rillway.pipeline.schema import to_arrow
 from tests.rillway.pipeline.group_scene import deliver_again, pending_stream
 from tests.rillway.pipeline.scene import add
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.integration
 
@@ -89,19 +85,3 @@ def test_a_wrong_option_is_refused_before_anything_is_read(kind: type[DataSource
     made = kind(CaseInsensitiveDict({"stream": "s", "sream": "t"}))
     with pytest.raises(OptionError, match="there is no option sream: did you mean stream"):
         made.schema()
-
-
-@pytest.mark.pipeline
-def test_spark_finds_the_formats_by_their_names(spark: SparkSession, link: Connection) -> None:
-    pending_stream(link, "s", 9)
-    deliver_again(link, ["1-0", "5-0"], 8)
-    options = {"url": link.url, "stream": "s"}
-    pending = spark.read.format("redis-streams-pending").options(**options, minPartitions=3).load()
-    assert pending.rdd.getNumPartitions() == 3
-    often = pending.where("deliveries > 3").orderBy("id").collect()
-    assert [row.id for row in often] == ["1-0", "5-0"]
-    groups = spark.read.format("redis-streams-groups").options(**options).load()
-    [row] = groups.selectExpr("group", "pending", "consumers[0].name AS who").collect()
-    assert (row.group, row.pending, row.who) == ("g", 9, "c")
-    assert [field.name for field in groups.schema] == GROUPS_SCHEMA.names
-    assert [field.name for field in pending.schema] == PENDING_SCHEMA.names

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +15,6 @@ from rillway.pipeline.session import (
     root_cause,
     settings,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(autouse=True)
@@ -94,12 +90,3 @@ def test_the_cause_of_an_error_is_one_line() -> None:
     java = "An error occurred\n: a.B: x\n\tat c\nCaused by: a.B: y\nCaused by: d.E: no file: f"
     assert root_cause(ValueError(java)) == "no file: f"
     assert root_cause(ValueError()) == "ValueError"
-
-
-@pytest.mark.integration
-def test_a_session_runs_in_utc_and_knows_the_format(spark: SparkSession) -> None:
-    from rillway.pipeline.session import spark_session
-
-    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert spark_session("another") is spark
-    assert os.environ["PYSPARK_PYTHON"]

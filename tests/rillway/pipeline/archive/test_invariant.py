@@ -32,6 +32,7 @@ from tests.rillway.pipeline.archive.scene import (
     live_ids,
     texts,
 )
+from tests.support.examples import examples
 
 STEPS = ["planned", "written", "committed", "placed", "trimmed"]
 GROUPS = ["billing", "shipping"]
@@ -159,5 +160,5 @@ def test_archived_and_live_are_what_was_produced(link: Connection) -> None:
         url = link.url
 
     run_state_machine_as_test(
-        OnThisServer, settings=settings(max_examples=25, stateful_step_count=25)
+        OnThisServer, settings=settings(max_examples=examples(25), stateful_step_count=25)
     )

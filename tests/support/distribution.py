@@ -1,0 +1,38 @@
+"""How pytest-xdist shares the tests out among processes: by file, the longest first.
+
+By file, because its fixtures are then set up once. What needs a Spark session is one unit, so that
+there is one session. What takes long is begun first, so that at the end nobody waits for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+SPARK = "tests/rillway/pipeline/spark"
+# The one that takes longest comes first; whatever is not named follows in its own order.
+LONG = (SPARK, "tests/rillway/demo", "tests/integration", "tests/crash", "tests/exchange")
+
+
+def unit_of(nodeid: str) -> str:
+    """What a test is sent out together with: its file, or the folder of all that needs Spark."""
+    file = nodeid.partition("::")[0]
+    return SPARK if within(file, SPARK) else file
+
+
+def within(file: str, folder: str) -> bool:
+    return PurePosixPath(file).is_relative_to(folder)
+
+
+def place(nodeid: str) -> int:
+    """Sorts the tests in the order in which they are begun."""
+    file = nodeid.partition("::")[0]
+    return next((at for at, folder in enumerate(LONG) if within(file, folder)), len(LONG))
+
+
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+    """Hands out one unit after the other, to whichever process is free."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)

@@ -1,0 +1,16 @@
+"""How many examples a property test is tried with, in the profile of hypothesis that is loaded.
+
+`thorough` is what pytest does by itself and what continuous integration runs; `make test` asks for
+`quick`, a fifth of it, with `--hypothesis-profile`. The profiles are registered in conftest.py.
+"""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+PROFILES = {"thorough": 100, "quick": 20}
+
+
+def examples(thorough: int) -> int:
+    """In proportion to the profile, for a test whose number is not the profile's own."""
+    return max(1, thorough * settings().max_examples // PROFILES["thorough"])
