@@ -33,13 +33,12 @@ def add(
     message: tuple[bytes, bytes] | None, keys: Expectation, facts: Facts,
 ) -> None:  # fmt: skip
     """XADD; `entry_id` None is `*`; `message` is a producer's message and its name (IDMP)."""
-    stream = keys.streams.get(key)
-    if stream is None:
-        stream = keys.streams[key] = ExpectedStream()
+    stream = keys.streams.get(key, ExpectedStream())
     if entry_id is not None and entry_id <= stream.model.last_id:
         if facts.reply is not None and not isinstance(facts.reply, Exception):
             raise Wrong(f"an ID that is too small was added: {facts.reply!r}")
-        return
+        return  # and no stream was made for it
+    keys.streams[key] = stream
     if message is not None and is_duplicate(stream, key, message, facts):
         stream.duplicates += 1
         return

@@ -12,6 +12,8 @@ from server.persistence.append_only_file import AppendOnlyFile
 from server.persistence.append_only_writer import AppendOnlyWriter
 from server.persistence.memory_files import MemoryFile, MemoryFiles
 from tests.crash import memory_rounds, process_rounds
+from tests.crash.effects import add
+from tests.crash.expectation import Expectation, Facts
 from tests.crash.memory_rounds import MemoryRound, MemoryTally
 from tests.crash.process_rounds import Failed, Folder, Rounds, Traffic
 from tests.crash.servers import Link, begin_rillway
@@ -38,6 +40,14 @@ def test_failing_disks_keep_what_was_promised() -> None:
     assert tally.acknowledged["always"] > 50 * DISKS
     # Failures of all kinds have happened.
     assert len(tally.failures) == 4 and min(tally.failures.values()) > DISKS / 20, tally.failures
+
+
+def test_an_entry_that_is_refused_makes_no_stream() -> None:
+    keys = Expectation()
+    add(b"s", [b"n", b"1"], 0, None, None, keys, Facts(Exception("ERR"), (0, 0)))
+    assert keys.streams == {}
+    add(b"s", [b"n", b"1"], 1, None, None, keys, Facts(b"0-1", (0, 0)))
+    assert list(keys.streams) == [b"s"]
 
 
 # -- losses are noticed --------------------------------------------------------------------------
