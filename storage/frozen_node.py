@@ -30,6 +30,10 @@ SPARSE_SHARE = 1 / 2
 # Who reads more than this share of a node that is open has it turned into the order of the reading.
 TURNED_SHARE = 1 / 4
 
+# Blobs all have lengths of their own, so that where many were made there are gaps between them.
+# Measured with small, mixed, wide and long entries: 3 to 15 % of what the blobs take.
+GAPS_SHARE = 1 / 10
+
 T = TypeVar("T")
 
 
@@ -203,7 +207,8 @@ class FrozenNode:
         else:
             self._is_turned = False
             form = self._form
-            is_wanted = form is not AS_IS and OPENED.wants(self)
+            is_whole = high - low == len(self._ids)
+            is_wanted = form is not AS_IS and OPENED.wants(self, is_whole=is_whole)
             if isinstance(form, Layout) and not is_wanted:
                 return form.part(self._id_at(low), self._blob, len(self._ids), low, high)
             payload = self._unpack()
@@ -418,7 +423,8 @@ class FrozenNode:
             parts.append(self._lengths)
         if self._losses is not None:
             parts += (self._losses, self._losses.lost_end, self._losses.alive)
-        return self._ids.memory_bytes() + sum(map(allocated_bytes, parts))
+        gaps_bytes = int(len(self._blob) * GAPS_SHARE)
+        return self._ids.memory_bytes() + gaps_bytes + sum(map(allocated_bytes, parts))
 
 
 @lru_cache(maxsize=128)

@@ -32,8 +32,13 @@ class NumberLayout(Layout):
         before, end = self._number.start, self._number.stop
         count = len(payload) // self.length
         cutter = _cutter(before, end - before, self.length - end, count)
+        # All of these stay until the last one is made: what is kept would else take a part of what
+        # was given up just before, and leave a gap that is too small for the next one.
+        cut = cutter.unpack(payload)
+        joined = b"".join(cut)
         try:
-            return bytes.fromhex(b"".join(cutter.unpack(payload)).decode())
+            numbers = joined.decode("ascii")
+            return bytes.fromhex(numbers)
         except ValueError:
             return None
 

@@ -8,9 +8,9 @@ again by the end of that, or is opened for the second time, goes into the longer
 it as long as it is read between two rounds. So somebody who reads a whole stream once does not
 drive out what others read.
 
-Once the longer queue is full, only one in so many goes there right away. If readers come to more
-nodes than there is room for, most of those that are in the cache then stay until they are read
-again; each would be driven out shortly before that otherwise.
+Once the longer queue is full, only one in so many of the nodes of which a part is read goes there
+right away. If readers come to more places than there is room for, most of what is in the cache then
+stays until it is read again; all would be driven out shortly before that otherwise.
 
 Who can do without opening a node does so unless the cache wants it for long.
 
@@ -95,15 +95,15 @@ class OpenedNodes:
         """How many bytes of entries there are in the cache."""
         return self._new.used_bytes + self._proven.used_bytes
 
-    def wants(self, node: Opened) -> bool:
+    def wants(self, node: Opened, *, is_whole: bool) -> bool:
         """Whether a node that is not in the cache is to stay there for long. To be asked once.
 
-        It was read before, and there is room.
+        It was read before, and there is room, or it `is_whole` what is read of it.
         """
         if not node.was_read:
             node.was_read = True
             return False
-        if self._proven.used_bytes < self._proven.max_bytes * FULL_SHARE:
+        if is_whole or self._proven.used_bytes < self._proven.max_bytes * FULL_SHARE:
             return self._is_enabled
         self._turned_away = (self._turned_away + 1) % NEWCOMERS
         return self._is_enabled and not self._turned_away

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import random
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.allocator import free_bytes, give_back
 from storage.entry import Shape
 from storage.entry_id import MAX_ID, make_id
 from storage.frozen_node import FrozenNode
 from storage.node import freeze
 from storage.open_node import OpenNode
 from storage.opened import OPENED
+from storage.stream import Stream
 from tests.storage.nodes import ALL, HALVES, IDS, add, frozen_node, open_node, wire
 
 # One ID in each millisecond, and IDs of one millisecond: such entries are kept in columns.
@@ -213,3 +219,33 @@ def test_copies_do_not_share_what_changes() -> None:
         node.delete(ids[2])
         assert node.select_ids(0, MAX_ID, ALL) == [ids[1], ids[3], ids[4]]
         assert twin.select_ids(0, MAX_ID, ALL) == ids[2:]
+
+
+def filled(kind: str, count: int) -> Stream:
+    """A stream of entries that are packed in forms of their own."""
+    chance = random.Random(count)
+    stream = Stream()
+    for number in range(count):
+        value = b"%012d" % chance.randrange(10**12)
+        if kind == "words":
+            value = chance.randbytes(chance.randrange(20, 80)).hex().encode()
+        stream.append(make_id(1700000000000 + number, 0), [b"field", value], 100, 4096)
+    gc.collect()
+    return stream
+
+
+def gaps_and_told(kind: str, count: int) -> tuple[int, int]:
+    """What became free in the heap while a stream was filled, and what the stream takes."""
+    give_back()
+    before = free_bytes() or 0
+    stream = filled(kind, count)
+    return (free_bytes() or 0) - before, stream.memory_bytes()
+
+
+@pytest.mark.skipif(free_bytes() is None, reason="asks the C library what is free")
+@pytest.mark.parametrize(("kind", "count"), [("numbers", 400_000), ("words", 100_000)])
+def test_there_are_hardly_any_gaps_between_nodes(kind: str, count: int) -> None:
+    # In a process of its own, whose heap has no gaps from what was there before.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        gaps, told = pool.submit(gaps_and_told, kind, count).result()
+    assert gaps < told / 20

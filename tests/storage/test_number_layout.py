@@ -27,8 +27,9 @@ def test_later_entries_whose_number_has_another_letter_have_another_layout() -> 
     payload = b"".join(entries_of(ids, [b"%02X" % (n + 100) for n in range(100)], [b"f"]))
     packed = layout.squeeze(payload)  # which reads as the same number
     assert packed is None or layout.part(ids[0], packed, 100, 0, 100) != payload
-    payload = b"".join(entries_of(ids, [b"%c?" % (65 + n % 26) for n in range(100)], [b"f"]))
-    assert layout.squeeze(payload) is None
+    for form in (b"%c?", b"\xff%c"):
+        payload = b"".join(entries_of(ids, [form % (65 + n % 26) for n in range(100)], [b"f"]))
+        assert layout.squeeze(payload) is None
 
 
 def test_a_number_is_one_run_of_an_even_number_of_digits() -> None:

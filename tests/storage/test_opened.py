@@ -21,7 +21,7 @@ def read(cache: OpenedNodes, node: Node) -> bool:
     if node.opened is not None:
         node.was_read = True
         return True
-    cache.add(node, PAYLOAD, is_wanted=cache.wants(node))
+    cache.add(node, PAYLOAD, is_wanted=cache.wants(node, is_whole=False))
     return False
 
 
@@ -84,6 +84,15 @@ def test_what_is_read_again_and_again_comes_into_a_cache_that_is_full() -> None:
         read(cache, newcomer)
         read(cache, Node())
     assert newcomer.opened is not None
+
+
+def test_a_node_that_is_read_as_a_whole_for_the_second_time_is_wanted_in_any_case() -> None:
+    cache = OpenedNodes(100, 1000)
+    for node in [Node() for _ in range(10)] * 5:
+        read(cache, node)
+    newcomer = Node()
+    assert not cache.wants(newcomer, is_whole=True)
+    assert cache.wants(newcomer, is_whole=True)
 
 
 def test_clearing_lets_go_of_everything() -> None:
