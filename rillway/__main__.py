@@ -9,6 +9,7 @@ docs/architecture/packaging.md.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -51,6 +52,7 @@ def serve(arguments: list[str]) -> int | None:
     if arguments in (["--help"], ["-h"]):
         print(SERVE_USAGE)
         return 0
+    gc.disable()  # nothing of what is imported is garbage; the server switches it on again
     # First on the path, so that a `server` package in the user's own folder is not taken for ours.
     sys.path.insert(0, application_root())
     from server.main import main as server_main
