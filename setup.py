@@ -13,6 +13,7 @@ only slower. docs/benchmarks.md says how much.
 """
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
@@ -72,8 +73,9 @@ def with_subpackages(name: str) -> list[str]:
 def compiled_modules() -> list[Extension]:
     from mypyc.build import mypycify  # not there where nothing is compiled
 
-    # The libraries beneath need not be there to compile; what they return has any type.
-    options = ["--explicit-package-bases", "--ignore-missing-imports"]
+    # The libraries beneath need not be there to compile; what they return has any type, which the
+    # strict rules of pyproject.toml would not take.
+    options = ["--config-file=", "--explicit-package-bases", "--ignore-missing-imports"]
     extensions: list[Extension] = mypycify([*options, *COMPILED], group_name="rillway")
     return extensions
 
@@ -87,6 +89,8 @@ class build_into_app(build_ext):  # noqa: N801 (setuptools calls it by the name 
 
 
 is_compiled = os.environ.get("COMPILE_RILLWAY") == "1"
+# pip first asks what the build needs, and runs this once more when that is there.
+has_compiler = find_spec("mypyc") is not None
 
 setup(
     packages=with_subpackages("rillway")
@@ -97,7 +101,7 @@ setup(
         "rillway": "rillway",
         **{f"rillway.app.{layer}": layer for layer in LAYERS},
     },
-    setup_requires=["mypy>=1.10"] if is_compiled else [],
-    ext_modules=compiled_modules() if is_compiled else [],
+    setup_requires=["mypy>=1.10"] if is_compiled and not has_compiler else [],
+    ext_modules=compiled_modules() if is_compiled and has_compiler else [],
     cmdclass={"build_ext": build_into_app},
 )
