@@ -37,10 +37,11 @@ class NumberLayout(Layout):
         cut = cutter.unpack(payload)
         joined = b"".join(cut)
         try:
-            numbers = joined.decode("ascii")
-            return bytes.fromhex(numbers)
+            packed = bytes.fromhex(joined.decode("ascii"))
         except ValueError:
             return None
+        # White space between digits is passed over.
+        return packed if 2 * len(packed) == len(joined) else None
 
     def _alike(
         self, first_id: EntryID, packed: bytes, count: int, low: int, high: int, start: int

@@ -32,6 +32,16 @@ def test_later_entries_whose_number_has_another_letter_have_another_layout() -> 
         assert layout.squeeze(payload) is None
 
 
+@pytest.mark.parametrize("other", [b"\n\n", b"  ", b"1 ", b"\t1", b"\x0b\x0c"])
+def test_white_space_is_no_digit(other: bytes) -> None:
+    ids = [FIRST + make_id(n, 0) for n in range(100)]
+    layout, _ = laid_out(entries_of(ids, [b"%02d" % n for n in range(100)], [b"f"]), ids)
+    assert isinstance(layout, NumberLayout)
+    values = [other if n % 2 else b"00" for n in range(100)]
+    assert layout.squeeze(b"".join(entries_of(ids, values, [b"f"]))) is None
+    assert layout.squeeze(b"".join(entries_of(ids, [other] * 100, [b"f"]))) is None
+
+
 def test_a_number_is_one_run_of_an_even_number_of_digits() -> None:
     assert find_number(b"ab1234", [2, 3, 4, 5]) == slice(2, 6)
     assert find_number(b"ab1234", []) is None
