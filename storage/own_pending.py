@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from storage.entry_id import EntryID
-from storage.pending_block import Block, Columns, PendingEntry, Row
+from storage.pending_block import Block, Columns, PendingEntries, Row
 
 if TYPE_CHECKING:
     from storage.group import Consumer
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 100
 
 
-class OwnPending:
+class OwnPending(PendingEntries):
     """The pending entries of a consumer, ascending; see the module."""
 
     __slots__ = ("_owner",)
@@ -38,7 +37,6 @@ class OwnPending:
         return next(self.rows_from(entry_id), (None,))[0] == entry_id
 
     def rows_from(self, start: EntryID) -> Iterator[Row]:
-        """(ID, consumer, time, count) of every ID >= `start`; as in the whole list."""
         owner = self._owner
         for block in self._blocks_from(start):
             place = _next_own(block, owner, bisect_left(block.ids, start))
@@ -46,17 +44,6 @@ class OwnPending:
                 end = place + ROWS_AT_ONCE
                 yield from [row for row in block.rows(place, end) if row[1] is owner]
                 place = _next_own(block, owner, end)
-
-    def __iter__(self) -> Iterator[EntryID]:
-        return (row[0] for row in self.rows_from(0))
-
-    def items(self) -> Iterator[tuple[EntryID, PendingEntry]]:
-        """All (ID, entry)."""
-        return ((row[0], PendingEntry(*row)) for row in self.rows_from(0))
-
-    def values(self) -> Iterator[PendingEntry]:
-        """All entries."""
-        return starmap(PendingEntry, self.rows_from(0))
 
     def lend(self, start: EntryID, end: EntryID) -> list[Columns]:
         """As of a PendingList; others' entries are in the blocks as well."""

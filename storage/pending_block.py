@@ -12,8 +12,9 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, starmap
 from operator import not_
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -53,6 +54,27 @@ class PendingEntry:
     consumer: Consumer | None
     delivery_ms: int
     delivery_count: int
+
+
+class PendingEntries:
+    """Pending entries by their IDs, walked in ascending order: of a group, or of a consumer."""
+
+    __slots__ = ()
+
+    def rows_from(self, start: EntryID) -> Iterator[Row]:
+        """(ID, consumer, time, count) of every ID >= `start`, ascending."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[EntryID]:
+        return (row[0] for row in self.rows_from(0))
+
+    def items(self) -> Iterator[tuple[EntryID, PendingEntry]]:
+        """All (ID, entry)."""
+        return ((row[0], PendingEntry(*row)) for row in self.rows_from(0))
+
+    def values(self) -> Iterator[PendingEntry]:
+        """All entries."""
+        return starmap(PendingEntry, self.rows_from(0))
 
 
 class Block:

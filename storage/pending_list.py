@@ -21,19 +21,27 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import compress, starmap
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from storage.block_list import SPARSE_ENTRIES, BlockList
 from storage.entry_id import EntryID
 from storage.own_pending import ROWS_AT_ONCE
-from storage.pending_block import BLOCK_ENTRIES, Block, Columns, PendingEntry, Row, packed_counts
+from storage.pending_block import (
+    BLOCK_ENTRIES,
+    Block,
+    Columns,
+    PendingEntries,
+    PendingEntry,
+    Row,
+    packed_counts,
+)
 
 if TYPE_CHECKING:
     from storage.group import Consumer
 
 
-class PendingList:
+class PendingList(PendingEntries):
     """All pending entries of a group, by ID; see the module."""
 
     __slots__ = ("_blocks", "length")
@@ -115,7 +123,6 @@ class PendingList:
     # Some rows are copied at a time: what changes meanwhile may show late.
 
     def rows_from(self, start: EntryID) -> Iterator[Row]:
-        """(ID, consumer, time, count) of every ID >= `start`, ascending."""
         blocks = self._blocks
         index = blocks.index(start)
         while index < len(blocks):
@@ -154,17 +161,6 @@ class PendingList:
     def lend(self, start: EntryID, end: EntryID) -> list[Columns]:
         """The blocks that can have IDs from `start` to `end`, as they are now (Block.lend)."""
         return [block.lend() for block in self._blocks.between(start, end)]
-
-    def __iter__(self) -> Iterator[EntryID]:
-        return (row[0] for row in self.rows_from(0))
-
-    def items(self) -> Iterator[tuple[EntryID, PendingEntry]]:
-        """All (ID, entry), ascending."""
-        return ((row[0], PendingEntry(*row)) for row in self.rows_from(0))
-
-    def values(self) -> Iterator[PendingEntry]:
-        """All entries, in ascending order of their IDs."""
-        return starmap(PendingEntry, self.rows_from(0))
 
     # -- adding and changing -------------------------------------------------------------------
 

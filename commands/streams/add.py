@@ -84,9 +84,7 @@ def xadd(client: Client, argv: Argv) -> bytes:
         raise errors.wrong_arity(b"xadd")
     key, fields = argv[1], argv[3:]
     stream = client.lookup_stream_for_write(key)
-    entry_id = client.instance.now_ms << SEQ_BITS
-    if stream is None or entry_id <= stream.last_id:
-        entry_id = automatic_id(stream, client.instance.now_ms)
+    entry_id = automatic_id(stream, client.instance.now_ms)
     reply = append_entry(client, key, stream, entry_id, fields)
     if client.instance.sinks:
         client.propagate(b"XADD", key, format_id(entry_id), *fields)
