@@ -88,7 +88,7 @@ _RUN_SAMPLE_BYTES = 2 * MIN_REQUESTS * MAX_WORD_BYTES
 _RUN_PATIENCE = 15
 # Whoever sends other requests in between will hardly send one like the next.
 _USUAL_PATIENCE = 15
-_NO_START = b"\n"  # no request begins so
+_NO_START = bytes(_SINGLE_BYTES + 1)  # no request begins so: it is longer
 # hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch
 # the reader is replaced, so that ten thousand idle connections do not hold a buffer each.
 _KEPT_BUFFER_BYTES = 4096
@@ -452,7 +452,7 @@ class RequestReader:
             replies = reader.gets()
             if set(map(len, replies)) == {words} and (
                 (is_resp2 and _are_plain_bulks(replies, text) and _is_idle(reader))
-                or _encode(replies) == body
+                or _are_rows(replies, header, tails)
             ):
                 rows = replies
         except (hiredis.HiredisError, TypeError):
@@ -535,6 +535,15 @@ def _encode(replies: list[list[bytes]]) -> bytes:
     return b"".join(map(hiredis.pack_command, map(tuple, replies)))  # type: ignore[arg-type]
 
 
+def _are_rows(rows: list[list[bytes]], header: bytes, tails: list[bytes]) -> bool:
+    """Whether each tail behind the header of an array is the request that its row should be.
+
+    That all of them together encode to all of the tails would not do: in a value that holds bytes
+    of the head, a tail can end that is none, and another value can make up for it.
+    """
+    return all(_encode([row]) == header + tail for row, tail in zip(rows, tails, strict=True))
+
+
 def _split_single(data: bytes) -> list[bytes] | None:
     """The one request that data consists of, if no argument holds CR LF; None otherwise."""
     count = _MAX_DIGIT
@@ -544,9 +553,10 @@ def _split_single(data: bytes) -> list[bytes] | None:
             return None
     # Hardly more lines than the request has: more than one request must not cost more.
     lines = data.split(b"\r\n", 2 * count + 1)
+    behind = lines.pop()  # the last CRLF; not to be taken for an empty argument
     argv = lines[2::2]
     if (
-        lines.pop()
+        behind
         or lines[0] != _ARRAY_HEADERS[len(argv)]
         or lines[1::2] != [_BULK_HEADERS[len(argument)] for argument in argv]
     ):

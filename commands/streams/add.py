@@ -32,6 +32,7 @@ from storage.entry_id import (
 from storage.stream import Stream
 
 _MAXLEN = (b"MAXLEN", b"maxlen")
+_EXACT_OR_ABOUT = (b"=", b"~")
 
 # Redis refuses an entry whose fields and values are longer than this together.
 MAX_ENTRY_BYTES = 1 << 30
@@ -208,7 +209,8 @@ def parse_options(client: Client, argv: Argv) -> AddOptions:
     """
     node_max_entries = client.instance.config.stream_node_max_entries
     if argv[2] in _MAXLEN:
-        id_position = 4 if argv[4] == b"*" else 5
+        # Without `=` or `~` before the threshold, an option may follow whose argument is `*`.
+        id_position = 5 if argv[3] in _EXACT_OR_ABOUT else 4
         fields = len(argv) - id_position - 1
         if fields >= 2 and not fields & 1 and argv[id_position] == b"*":
             return _parse_cap(tuple(argv[2 : id_position + 1]), node_max_entries)

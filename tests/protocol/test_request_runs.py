@@ -125,6 +125,19 @@ def test_tails_that_are_no_plain_words_are_no_run(tail: bytes) -> None:
     assert take_all(damaged, 2) == feed_all(damaged)
 
 
+def test_a_value_with_the_head_in_it_ends_no_request_even_if_another_value_makes_up_for_it() -> (
+    None
+):
+    head = [b"XADD", b"s", b"*"]
+    start = encode_command([*head, b"f", b"v"]).partition(b"$1\r\nf")[0]
+    inner = b"*2\r\n$1\r\ni\r\n$1\r\n1\r\n*2\r\n$1\r\ni\r\n$1\r\n2"
+    for filling in range(40):
+        tails = [[b"g%d" % number, b"="] for number in range(6)]
+        tails[1:1] = [[b"f", b"x" + start + b"y"], [b"f", b"z" * filling + b"\r\n" + inner]]
+        whole = tail_batch(head, tails)
+        assert take_all(whole, 3) == feed_all(whole)
+
+
 def test_a_head_that_contains_its_own_beginning_is_none() -> None:
     head = [b"XADD", b"\r\n*5\r\n", b"*"]
     assert taken(tail_batch(head, [[b"f%d" % number, b"v"] for number in range(9)]), 3) is None

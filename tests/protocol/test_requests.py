@@ -668,3 +668,12 @@ def test_a_request_like_the_one_before_it_is_read_by_its_last_word(word: bytes) 
     reader = RequestReader(Limits())
     assert reader.take_single(encode(b"SET", b"k", b"1")) == [b"SET", b"k", b"1"]
     assert reader.take_single(encode(b"SET", b"k", word)) == [b"SET", b"k", word]
+
+
+@pytest.mark.parametrize("data", [b"\n$4\r\nPING\r\n", b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n"])
+def test_what_comes_alone_is_read_as_if_it_came_in_pieces(data: bytes) -> None:
+    for end in range(1, len(data) + 1):
+        alone, pieces = RequestReader(Limits()), RequestReader(Limits())
+        argv = alone.take_single(data[:end])
+        requests = alone.feed(data[:end]) if argv is None else [argv]
+        assert requests == [r for byte in data[:end] for r in pieces.feed(bytes([byte]))]

@@ -104,6 +104,19 @@ def test_what_is_neither_an_option_nor_an_id_is_an_invalid_id(client: Talk, entr
 # -- fields ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("option", ["NOMKSTREAM", "KEEPREF", "ACKED", "LIMIT 5"])
+def test_a_star_that_names_a_producer_is_not_taken_for_the_id(client: Talk, option: str) -> None:
+    client.do("XADD s 5-5 f v")
+    if option.startswith("LIMIT"):
+        assert client.error(f"XADD s MAXLEN 5 IDMPAUTO * {option} * f v").startswith("ERR syntax")
+    else:
+        assert client.do(f"XADD s MAXLEN 5 IDMPAUTO * {option} * f v")
+        assert client.do("XLEN s") == 2
+    assert client.error("XADD s MAXLEN 5 IDMPAUTO * * f v x") == (
+        "ERR wrong number of arguments for 'xadd' command"
+    )
+
+
 @pytest.mark.parametrize("words", ["* f v g", "5-5 f v g", "MAXLEN 5 5-5 f", "NOMKSTREAM * f v g"])
 def test_fields_and_values_come_in_pairs(client: Talk, words: str) -> None:
     assert client.error(f"XADD s {words}") == ARITY
