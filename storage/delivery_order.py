@@ -215,12 +215,19 @@ class DeliveryOrder:
             self._divide(key, part)
 
     def _divide(self, key: int, part: list[int]) -> None:
-        """Make two parts of one."""
+        """Make two parts of one, or give half of it to the next."""
         middle = len(part) // 2
         upper = part[middle:]
         lower_times = [~item for item in part[: middle + 1] if item < 0]
         start_ms = lower_times[-1] if lower_times else key >> NUMBER_BITS
         del part[middle:]
+        next_key, following = next(self._parts.items_from(key + 1), (0, None))
+        if following is not None and next_key >> NUMBER_BITS == start_ms:
+            # A part of its own would come behind that one, in which later times may follow.
+            following[:0] = [item for item in upper if item >= 0]
+            if len(following) > 2 * PART_IDS:
+                self._divide(next_key, following)
+            return
         self._open_part(start_ms, upper)
         if part is self._last:
             self._last = upper

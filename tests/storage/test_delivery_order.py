@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from storage import delivery_order
 from storage.delivery_order import PART_IDS, SPARE_IDS
@@ -223,6 +227,27 @@ def test_the_last_part_may_be_divided(group: Group, monkeypatch: pytest.MonkeyPa
     group.deliver(alice(group), [31], 700)
     assert len(group._order._parts) > 1
     assert claimable(group) == [1, *range(3, 30), 2, 30, 31]
+
+
+CLAIMS = st.tuples(st.integers(1, 40), st.integers(1, 6), st.integers(100, 104))
+
+
+@given(st.lists(CLAIMS, min_size=8, max_size=30))
+def test_whatever_claims_set_the_times_to_the_oldest_comes_first(
+    claims: list[tuple[int, int, int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delivery_order, "PART_IDS", 4)
+        group = Group(b"readers", 0)
+        owner = group.create_consumer(b"alice", 0)
+        group.deliver(owner, list(range(1, 41)), 100)
+        group.deliver(owner, [50], 200)
+        for start, count, delivery_ms in claims:
+            rows = list(islice(group.pending.rows_from(start), count))
+            group.claim_all(rows, owner, delivery_ms, deliveries=1)
+        times = [delivery_ms for _, _, delivery_ms, _ in group.claimable(10**6, 0)]
+        assert len(times) == 41
+        assert times == sorted(times)
 
 
 def test_nothing_is_left_in_an_order_without_pending_entries(group: Group) -> None:
