@@ -347,7 +347,8 @@ class Stream:
     def _own(self, node: Node) -> Node:
         """A node of the stream, for who is about to take entries from it."""
         owned = self._nodes.own(node)
-        if self._tail is node and isinstance(owned, OpenNode):
+        # Not `node is self._tail`: the last node may have been copied since the caller found it.
+        if isinstance(owned, OpenNode) and owned is self._nodes.peek_last():
             self._tail = owned
         return owned
 

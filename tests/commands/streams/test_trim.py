@@ -365,3 +365,20 @@ def test_a_damaged_node_from_a_snapshot_is_trimmed_and_the_rest_is_served(
     assert client.do("XADD s 11-1 f v") == b"11-1"
     assert client.do("XTRIM s MINID 4-1") == 3
     assert client.ids("s") == [*remaining(4), "11-1"]
+
+
+@pytest.mark.parametrize("references", ["KEEPREF", "DELREF", "ACKED"])
+def test_what_is_added_after_a_copied_stream_was_trimmed_is_there(references: str) -> None:
+    server = InProcessServer(enable_debug_command="yes", stream_node_max_entries="4")
+    client = server.connect()
+    for number in range(1, 11):
+        client.execute("XADD", "s", f"{number}-0", "f", "v")
+    client.execute("DEBUG", "RELOAD")
+    client.execute("COPY", "s", "twin")
+    assert client.execute("XTRIM", "s", "MAXLEN", "1", references) == b":9\r\n"
+    client.execute("XADD", "s", "11-0", "f", "new")
+    added = client.execute("XRANGE", "s", "-", "+")
+    assert (added.count(b"-0"), b"new" in added) == (2, True)
+    assert client.execute("DEBUG", "RELOAD") == b"+OK\r\n"
+    assert client.execute("XRANGE", "s", "-", "+") == added
+    assert client.execute("XLEN", "twin") == b":10\r\n"
