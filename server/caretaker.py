@@ -28,8 +28,8 @@ TURN_US = 500
 # How long the loop is left to the clients after a turn.
 BUSY_PAUSE_MS = 2
 SAVING_PAUSE_MS = 20
-# When the loop is quiet: no more than so many cycles from one tick to the next, for so long.
-QUIET_CYCLES = 10
+# When the loop is quiet: no more than so many cycles in a second, for so long. (A tick is one.)
+QUIET_CYCLES_PER_SECOND = 100
 QUIET_MS = 300
 # How long it takes to look at all that was opened for readers.
 OPENED_ROUND_MS = 30_000
@@ -71,7 +71,8 @@ class Caretaker:
         now_us, cycles = self._clock_us(), self._instance.stats.cycles
         elapsed_us, self._ticked_us = now_us - self._ticked_us, now_us
         new_cycles, self._ticked_cycles = cycles - self._ticked_cycles, cycles
-        if new_cycles > QUIET_CYCLES or self._child_lives:
+        is_busy = (new_cycles - 1) * 1_000_000 > QUIET_CYCLES_PER_SECOND * elapsed_us
+        if is_busy or self._child_lives:
             self._quiet_since_us = now_us
         if not self._child_lives:
             OPENED.age(elapsed_us / 1000 / OPENED_ROUND_MS)

@@ -10,7 +10,7 @@ from server.allocator import NOTABLE_BYTES, FreeMemory
 from server.caretaker import (
     BUSY_PAUSE_MS,
     OPENED_ROUND_MS,
-    QUIET_CYCLES,
+    QUIET_CYCLES_PER_SECOND,
     QUIET_MS,
     SAVING_PAUSE_MS,
     TURN_US,
@@ -21,6 +21,7 @@ from storage.opened import OPENED
 
 STEP_US = 100
 TICK_MS = 100
+QUIET_CYCLES = 1 + QUIET_CYCLES_PER_SECOND * TICK_MS // 1000
 
 
 class Loop:
