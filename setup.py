@@ -60,6 +60,7 @@ COMPILED = (
     "server/admission.py",
     "server/cycle.py",
     "server/dispatch.py",
+    "server/gathering.py",
     "server/propagation.py",
     "server/session.py",
     "server/waiters.py",

@@ -20,6 +20,7 @@ only at batches that cannot pass any), reading what differs in a TailRun (the re
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import repeat
 from typing import TypeAlias
 
 # Longer words are few in a batch: there is nothing to gain.
@@ -211,6 +212,24 @@ def _are_bulks(texts: list[bytes], data: bytes, start: int) -> bool:
         if data[place:end:step].count(byte) < count:
             return False
     return True
+
+
+def join_run(requests: list[bytes], start: bytes, words: list[bytes]) -> RequestRun | None:
+    """The run that requests are that came one by one; None if it is not one.
+
+    `start`: the bytes before the last word of each, and `words`: the words in them.
+    """
+    if not all(map(bytes.startswith, requests, repeat(start))):
+        return None
+    if not all(map(bytes.endswith, requests, repeat(_CRLF))):
+        return None
+    place = len(start)
+    bulks = [data[place:-2] for data in requests]
+    lengths = list(map(len, bulks))
+    if max(lengths) >= len(_HEADERS_BY_LENGTH):
+        return None
+    headers = map(_HEADERS_BY_LENGTH.__getitem__, lengths)
+    return RequestRun(words, bulks) if all(map(bytes.startswith, bulks, headers)) else None
 
 
 def take_bulk(data: bytes, start: int) -> bytes | None:

@@ -81,22 +81,22 @@ _ASTERISK = ord("*")
 _DOLLAR = ord("$")
 
 # One request of up to this many bytes is read by `_split_single`. Beyond, hiredis is faster.
-_SINGLE_BYTES = 4096
+SINGLE_BYTES = 4096
 # Requests of a run may be so long that these bytes hold just enough of them.
 _RUN_SAMPLE_BYTES = 2 * MIN_REQUESTS * MAX_WORD_BYTES
 # A client whose requests are no run will hardly begin one with the next batch.
 _RUN_PATIENCE = 15
 # Whoever sends other requests in between will hardly send one like the next.
 _USUAL_PATIENCE = 15
-_NO_START = bytes(_SINGLE_BYTES + 1)  # no request begins so: it is longer
+_NO_START = bytes(SINGLE_BYTES + 1)  # no request begins so: it is longer
 # hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch
 # the reader is replaced, so that ten thousand idle connections do not hold a buffer each.
 _KEPT_BUFFER_BYTES = 4096
 
-_BULK_HEADERS = tuple(b"$%d" % length for length in range(_SINGLE_BYTES))
+_BULK_HEADERS = tuple(b"$%d" % length for length in range(SINGLE_BYTES))
 _BULK_LENGTHS = {header: length for length, header in enumerate(_BULK_HEADERS)}
 # By the number of arguments; a request has at least one.
-_ARRAY_HEADERS = (b"", *(b"*%d" % count for count in range(1, _SINGLE_BYTES // 6)))
+_ARRAY_HEADERS = (b"", *(b"*%d" % count for count in range(1, SINGLE_BYTES // 6)))
 _ARRAY_COUNTS = {header: count for count, header in enumerate(_ARRAY_HEADERS) if count}
 _MAX_DIGIT = 9
 
@@ -122,12 +122,12 @@ class RequestReader:
         "_hiredis",
         "_patience",
         "_taken_bytes",
-        "_usual",
         "_usual_patience",
         "authenticated",
         "error",
         "limits",
         "overflowed",
+        "usual",
     )
 
     def __init__(
@@ -157,7 +157,7 @@ class RequestReader:
         self._patience = 0  # so many batches are not searched for another one
         # What stood before the last word of a request that came alone, and its words: many clients
         # send the same but for that word again and again. So many that differ do not change it.
-        self._usual: tuple[bytes, list[bytes]] = _NO_START, []
+        self.usual: tuple[bytes, list[bytes]] = _NO_START, []
         self._usual_patience = 0
 
     @property
@@ -178,7 +178,7 @@ class RequestReader:
         if self._held or self._bulk_bytes >= 0:
             data, position = self._continue_held(data, requests)
         may_batch = self.authenticated and len(data) <= self.limits.harmless_bytes
-        if may_batch and not position and not self._count and len(data) <= _SINGLE_BYTES:
+        if may_batch and not position and not self._count and len(data) <= SINGLE_BYTES:
             argv = _split_single(data)
             if argv is not None:
                 return [argv]
@@ -196,7 +196,7 @@ class RequestReader:
         if head is not None and head.may_come_again(data):
             return None
         if (
-            len(data) > _SINGLE_BYTES
+            len(data) > SINGLE_BYTES
             or self._count
             or self._held
             or self.error is not None
@@ -204,7 +204,7 @@ class RequestReader:
             or len(data) > self.limits.harmless_bytes
         ):
             return None
-        start, words = self._usual
+        start, words = self.usual
         if data.startswith(start):
             text = take_bulk(data, len(start))
             if text is not None:
@@ -214,7 +214,7 @@ class RequestReader:
             self._usual_patience -= 1
         elif argv is not None:
             self._usual_patience = _USUAL_PATIENCE
-            self._usual = data[: -len(bulk(argv[-1]))], argv[:-1]
+            self.usual = data[: -len(bulk(argv[-1]))], argv[:-1]
         return argv
 
     def take_run(self, data: bytes) -> tuple[RequestRun | TailRun | None, bytes]:

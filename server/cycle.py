@@ -1,14 +1,16 @@
 """The end of a loop cycle: what happens between the last request of a cycle and the next poll.
 
 Once per cycle, in this order:
-  1. ready keys are served, and clients that this unblocks go on with what they sent meanwhile.
-     It must come first: it makes output and changes for the steps below.
-  2. clients that cache by prefix (CLIENT TRACKING ... BCAST) are told what changed, once. It must
+  1. XADDs that waited for others like them run (server/gathering.py). They are requests of this
+     cycle.
+  2. ready keys are served, and clients that this unblocks go on with what they sent meanwhile.
+     It must come before what follows: it makes output and changes for the steps below.
+  3. clients that cache by prefix (CLIENT TRACKING ... BCAST) are told what changed, once. It must
      come before output, since it makes some.
-  3. propagated changes reach the append-only file (`before_output`). It must come before output:
+  4. propagated changes reach the append-only file (`before_output`). It must come before output:
      no answer leaves before what it promises is as durable as the policy says.
-  4. every client's output leaves in one write.
-  5. if requests of a client were cut short because its turn was over, it goes on after the next
+  5. every client's output leaves in one write.
+  6. if requests of a client were cut short because its turn was over, it goes on after the next
      poll, behind others of which that is true.
 
 The loop runs `finish` by `call_soon` from the first event of a cycle. uvloop runs it after all
@@ -22,6 +24,7 @@ from collections.abc import Callable
 from commands.client import Client
 from server import clock
 from server.dispatch import Dispatcher
+from server.gathering import Gathering
 from server.session import Session
 
 
@@ -37,11 +40,12 @@ class Cycle:
     ) -> None:
         self.dispatcher = dispatcher
         self.sessions: dict[Client, Session] = {}
-        self.before_output: list[Callable[[], None]] = []  # step 3
+        self.before_output: list[Callable[[], None]] = []  # step 4
         self.after: list[Callable[[], None]] = []  # the server's own steps, e.g. rearm the timer
         self._schedule = schedule
         self._write = write
         self._now_ms = now_ms
+        self.gathering = Gathering(self, now_ms)
         self._with_output: dict[Client, None] = {}
         self._scheduled = False
         self._is_going_on = False
@@ -50,6 +54,12 @@ class Cycle:
     def touch(self, client: Client) -> None:
         """`client` may have output; the cycle will be finished."""
         self._with_output[client] = None
+        if not self._scheduled:
+            self.wake()
+
+    def touch_all(self, clients: list[Client]) -> None:
+        """As `touch` for each of them."""
+        self._with_output.update(dict.fromkeys(clients))
         if not self._scheduled:
             self.wake()
 
@@ -69,6 +79,7 @@ class Cycle:
 
     def finish(self) -> None:
         """The list above."""
+        self.gathering.run()
         self._scheduled = False
         dispatcher = self.dispatcher
         if dispatcher.instance.blocked.ready_keys:
@@ -93,6 +104,7 @@ class Cycle:
 
     def go_on(self) -> None:
         """The next turn of a client that gave way, and the end of this cycle."""
+        self.gathering.run()
         self._is_going_on = False
         dispatcher = self.dispatcher
         if dispatcher.yielded and not self.is_stopped:

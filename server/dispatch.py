@@ -2,7 +2,7 @@
 
 The way of one request:
   execute      lookup, arity; serves ready keys first where the command may take their data
-  execute_run  the same for a pipeline of plain XADDs at once
+  execute_run  the same for a pipeline of plain XADDs at once, or for some of many clients
   admission    the second look, where the client or the time is not plain (server/admission.py)
   account      the handler, its statistics, slow log, monitors
   propagation  what it changed, on its way to the append-only file (server/propagation.py)
@@ -153,18 +153,40 @@ class Dispatcher:
 
     def execute_run(self, client: Client, run: Run) -> bool:
         """Run requests that are alike as a whole. False, and nothing done: `execute` each."""
-        instance = self.instance
-        # A threshold of 0: the slow log wants to see each by itself.
-        if not run or client.gates or instance.gates or instance.monitors or not self._notable_us:
-            return False
-        replies = xadd_run(client, run)
+        replies = self._run_as_whole(client, run)
         if replies is None:
             return False
         client.output.append(replies)
-        client.last_command = self._table[b"XADD"]
-        client.last_interaction_ms = instance.now_ms
-        self._account_run(client, client.last_command, run)
         return True
+
+    def execute_gathered(self, clients: list[Client], run: Run) -> bool:
+        """As execute_run, for a request of each of these clients, in this order."""
+        last = clients[-1]
+        if any(client.gates or client.db is not last.db for client in clients):
+            return False
+        replies = self._run_as_whole(last, run)
+        if replies is None:
+            return False
+        # Each is an ID as a bulk string, and there is no other `$` in it.
+        for client, reply in zip(clients, replies.split(b"$")[1:], strict=True):
+            client.output.append(b"$" + reply)
+            client.last_command = last.last_command
+            client.last_interaction_ms = last.last_interaction_ms
+            client.write_offset = last.write_offset
+        return True
+
+    def _run_as_whole(self, client: Client, run: Run) -> bytes | None:
+        """The replies to XADDs, all for the database of one client; None if nothing was done."""
+        instance = self.instance
+        # A threshold of 0: the slow log wants to see each by itself.
+        if not run or client.gates or instance.gates or instance.monitors or not self._notable_us:
+            return None
+        replies = xadd_run(client, run)
+        if replies is not None:
+            client.last_command = self._table[b"XADD"]
+            client.last_interaction_ms = instance.now_ms
+            self._account_run(client, client.last_command, run)
+        return replies
 
     def _account_run(self, client: Client, command: Command, run: Run) -> None:
         """Statistics and slow log of a run: each of its requests took its share of the time."""

@@ -250,13 +250,21 @@ class InProcessClient:
 
     def feed(self, data: bytes) -> bytes:
         """Raw bytes in one cycle."""
+        self.send(data)
+        self.server.finish_cycle()
+        return self.received()
+
+    def send(self, data: bytes) -> None:
+        """Raw bytes; the cycle goes on."""
         server = self.server
+        gathering = server.cycle.gathering
+        if gathering.take(self.session, data):
+            return
+        gathering.run()
         server.dispatcher.start_batch(server.now_ms)
         if not self.closed:
             self.session.receive(data)
             server.cycle.touch(self.state)
-        server.finish_cycle()
-        return self.received()
 
     def received(self) -> bytes:
         """What the client received since the last look."""
@@ -265,4 +273,5 @@ class InProcessClient:
 
     def disconnect(self) -> None:
         """The peer closes."""
+        self.server.cycle.gathering.run()
         self.server.close(self.state)

@@ -37,14 +37,18 @@ class Session:
         # That is not read before its time: requests take many times the bytes they came as.
         self.backlog: deque[Argv] = deque()
         self.unread = bytearray()
+        # Whether what came last was an XADD by itself, and nothing is held (server/gathering.py).
+        self.comes_alone = False
 
     def receive(self, data: bytes) -> None:
         """Bytes from the client; the batch was started with the dispatcher before."""
+        self.comes_alone = False
         if self.unread or self.backlog or self.is_halted:
             self.unread += data
         elif (argv := self.reader.take_single(data)) is not None:
-            self.dispatcher.execute(self.client, argv)
+            goes_on = self.dispatcher.execute(self.client, argv)
             if not self.client.queued_bytes:
+                self.comes_alone = goes_on and argv[0] in XADD and not self.client.gates
                 return  # nothing is held
         elif len(data) <= _PIECE_BYTES:
             self._read(data)

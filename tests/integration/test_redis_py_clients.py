@@ -199,3 +199,27 @@ async def test_asyncio_a_killed_connection_raises_in_its_owner(
         assert await client.client_kill_filter(_id=str(victim_id)) == 1
         with pytest.raises(ConnectionError):
             await waiting
+
+
+def test_many_producers_at_once_get_their_own_replies(server: RunningServer, protocol: int) -> None:
+    """What they send in one cycle of the loop runs as a whole."""
+
+    async def produce(number: int) -> list[str]:
+        producer: Client
+        async with redis.asyncio.Redis(
+            port=server.port, protocol=protocol, decode_responses=True
+        ) as producer:
+            fields = [{"from": f"{number}", "no": f"{count}"} for count in range(20)]
+            return [await producer.xadd("readings", each) for each in fields]
+
+    async def produce_all() -> list[list[str]]:
+        return await asyncio.gather(*map(produce, range(30)))
+
+    replies = asyncio.run(produce_all())
+    with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as reader:
+        added: Any = dict(reader.xrange("readings"))
+    assert len(added) == 600
+    for number, ids in enumerate(replies):
+        assert [added[each] for each in ids] == [
+            {"from": f"{number}", "no": f"{count}"} for count in range(20)
+        ]

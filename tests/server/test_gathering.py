@@ -1,0 +1,276 @@
+"""server/gathering.py: many clients' XADDs of one cycle are one run, and nobody can tell."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.inprocess import InProcessClient, InProcessServer
+from tests.support.resp import encode_command
+
+CLIENTS = 6
+
+ADD = b"XADD s * f v"
+
+
+def request(line: bytes) -> bytes:
+    return encode_command(line.split())
+
+
+def producers(
+    server: InProcessServer, count: int = CLIENTS, line: bytes = ADD
+) -> list[InProcessClient]:
+    """Clients that have sent an XADD by itself before."""
+    clients = [server.connect() for _ in range(count)]
+    for client in clients:
+        client.feed(request(line))
+        server.now_ms += 1
+    return clients
+
+
+def length(server: InProcessServer, key: bytes = b"s") -> int:
+    stream = server.instance.databases[0].values[key]
+    return stream.length  # type: ignore[union-attr]
+
+
+def contents(server: InProcessServer) -> bytes:
+    return server.connect().execute("XRANGE", "s", "-", "+")
+
+
+def replayed(server: InProcessServer) -> bytes:
+    """The stream that what was propagated leads to."""
+    copy = InProcessServer()
+    client = copy.connect()
+    for db, unit in server.propagated:
+        client.execute("SELECT", str(db))
+        for argv in unit:
+            client.feed(encode_command(argv))
+    return contents(copy)
+
+
+def test_what_comes_together_runs_at_the_end_of_the_cycle_in_its_order() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    for client in reversed(clients):
+        client.send(request(ADD))
+    assert length(server) == CLIENTS
+    server.finish_cycle()
+    assert length(server) == 2 * CLIENTS
+    got = [client.received() for client in clients]
+    ids = [b"%d-%d" % (server.now_ms, seq) for seq in reversed(range(CLIENTS))]
+    assert got == [b"$%d\r\n%b\r\n" % (len(text), text) for text in ids]
+
+
+def test_a_run_of_many_clients_is_accounted_for_as_its_requests_would_be() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    before = server.instance.stats.commands_processed
+    reads, bytes_read = (
+        server.instance.stats.reads_processed,
+        server.instance.stats.net_input_bytes,
+    )
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    stats = server.instance.stats
+    assert stats.commands_processed - before == CLIENTS
+    assert stats.reads_processed - reads == CLIENTS
+    assert stats.net_input_bytes - bytes_read == CLIENTS * len(request(ADD))
+    for client in clients:
+        assert client.state.last_command is clients[0].state.last_command
+        assert client.state.last_interaction_ms == server.now_ms
+        assert client.state.write_offset == server.instance.propagated_units
+
+
+def test_another_request_finds_what_came_before_it() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    other = server.connect()
+    for client in clients:
+        client.send(request(ADD))
+    other.send(request(b"XLEN s"))
+    clients[0].send(request(ADD))
+    server.finish_cycle()
+    assert other.received() == b":%d\r\n" % (2 * CLIENTS)
+    assert length(server) == 2 * CLIENTS + 1
+
+
+def test_what_a_client_sent_before_it_left_is_done() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    for client in clients:
+        client.send(request(ADD))
+    clients[0].disconnect()
+    server.finish_cycle()
+    assert length(server) == 2 * CLIENTS
+    assert clients[0].received() == b""
+    assert clients[1].received() != b""
+
+
+def test_a_client_that_is_killed_is_not_waited_for() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    for client in clients:
+        client.send(request(ADD))
+    killer = server.connect()
+    killer.feed(encode_command([b"CLIENT", b"KILL", b"ID", b"%d" % clients[2].state.id]))
+    assert length(server) == 2 * CLIENTS
+    clients[2].send(request(ADD))
+    server.finish_cycle()
+    assert length(server) == 2 * CLIENTS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"XADD s MAXLEN ~ 100 * f v",
+        b"xadd s * f v",
+        b"XADD s * f v g w h x",
+        b"XADD s * f v f v f v f v f v f v f v",
+        b"XADD s NOMKSTREAM * f v",
+        b"XADD s 5-* f v",
+        b"XADD s * f",
+        b"XADD string * f v",
+    ],
+)
+def test_other_forms_get_the_replies_that_they_get_alone(line: bytes) -> None:
+    together, alone = InProcessServer(), InProcessServer()
+    answers: list[list[bytes]] = []
+    for server in (together, alone):
+        server.connect().execute("SET", "string", "v")
+        clients = producers(server, line=line)
+        for client in clients:
+            client.send(request(line))
+            if server is alone:
+                server.finish_cycle()
+        server.finish_cycle()
+        answers.append([client.received() for client in clients])
+    assert answers[0] == answers[1]
+    assert contents(together) == contents(alone)
+    # The trims of a run are propagated as one, behind its last entry.
+    assert replayed(together) == contents(alone)
+
+
+def test_clients_of_several_databases_add_to_their_own() -> None:
+    server = InProcessServer()
+    clients = [server.connect() for _ in range(CLIENTS)]
+    for number, client in enumerate(clients):
+        client.execute("SELECT", str(number % 2))
+        client.feed(request(ADD))
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    for db in server.instance.databases[:2]:
+        assert db.values[b"s"].length == CLIENTS  # type: ignore[union-attr]
+
+
+def test_who_queues_a_transaction_or_waits_is_not_gathered() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    clients[0].execute("MULTI")
+    clients[1].execute("XREAD", "BLOCK", "0", "STREAMS", "other", "$")
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    assert clients[0].received() == b"+QUEUED\r\n"
+    assert clients[1].received() == b""
+    assert length(server) == 2 * CLIENTS - 2
+    clients[0].execute("EXEC")
+    server.connect().execute("XADD", "other", "*", "f", "v")
+    assert length(server) == 2 * CLIENTS
+
+
+def test_whoever_watches_is_told() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    watcher = server.connect()
+    watcher.pipeline(("WATCH", "s"), ("MULTI",), ("PING",))
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    assert watcher.execute("EXEC") == b"*-1\r\n"
+
+
+def test_waiting_readers_are_served_at_the_end_of_the_cycle() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    reader = server.connect()
+    reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    assert reader.received().count(b"\r\nf\r\n") == CLIENTS
+
+
+def test_a_pause_holds_back_what_was_gathered() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    server.connect().execute("CLIENT", "PAUSE", "100", "WRITE")
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    assert length(server) == CLIENTS
+    server.advance(101)
+    assert length(server) == 2 * CLIENTS
+
+
+def test_a_part_of_a_request_is_not_completed_by_another_client() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    start = request(b"XADD s * f v")[: -len(b"$1\r\nv\r\n")]
+    inner = request(ADD)
+    clients[0].send(start + b"$%d\r\nab" % (2 + len(inner)))
+    for client in clients[1:]:
+        client.send(inner)
+    server.finish_cycle()
+    assert length(server) == 2 * CLIENTS - 1
+    clients[0].feed(b"c" * len(inner) + b"\r\n")
+    assert length(server) == 2 * CLIENTS
+    assert contents(server).count(b"ab" + b"c" * len(inner)) == 1
+
+
+LINES = st.sampled_from(
+    [
+        ADD,
+        ADD,
+        ADD,
+        b"XADD s * f w",
+        b"XADD s * g v",
+        b"XADD t * f v",
+        b"XADD s MAXLEN 5 * f v",
+        b"XADD s 1-1 f v",
+        b"XLEN s",
+        b"DEL s",
+        b"SET t v",
+        b"SELECT 1",
+        b"MULTI",
+        b"EXEC",
+        b"XRANGE s - +",
+    ]
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, CLIENTS - 1), LINES, st.booleans()), max_size=40),
+    st.data(),
+)
+def test_cycles_of_many_clients_answer_as_if_each_request_had_one(
+    sent: list[tuple[int, bytes, bool]], data: st.DataObject
+) -> None:
+    together, alone = InProcessServer(), InProcessServer()
+    received: list[list[bytes]] = []
+    cuts = [data.draw(st.integers(0, 30)) if is_cut else 0 for _, _, is_cut in sent]
+    for server in (together, alone):
+        clients = producers(server)
+        for (number, line, ends), cut in zip(sent, cuts, strict=True):
+            wire = request(line)
+            for part in (wire[:cut], wire[cut:]):
+                if part:
+                    clients[number].send(part)
+            if ends or server is alone:
+                server.finish_cycle()
+        server.finish_cycle()
+        received.append([client.received() for client in clients])
+    assert received[0] == received[1]
+    assert contents(together) == contents(alone) == replayed(together)
