@@ -64,31 +64,40 @@ class Gathering:
         stats.reads_processed += len(requests)
         stats.net_input_bytes += sum(map(len, requests))
         if len(requests) < MIN_REQUESTS or not self._run_together(sessions, requests):
-            self._run_each(sessions, requests)
+            for session, data in zip(sessions, requests, strict=True):
+                cycle.dispatcher.start_batch(self._now_ms())
+                session.receive(data)
+                cycle.touch(session.client)
 
     def _run_together(self, sessions: list[Session], requests: list[bytes]) -> bool:
+        """Run requests that are a run by their bytes or by their words. False: nothing is done."""
         dispatcher = self._cycle.dispatcher
         dispatcher.start_batch(self._now_ms())
         clients = [session.client for session in sessions]
-        run = join_run(requests, *sessions[-1].reader.usual) or _read_each(sessions, requests)
+        run = join_run(requests, *sessions[-1].reader.usual)
         if run is None or not dispatcher.execute_gathered(clients, run):
-            return False
+            argvs = _read_each(sessions, requests)
+            if argvs is None:
+                return False
+            is_run = find_run_end(argvs, 0) == len(argvs)
+            if not is_run or not dispatcher.execute_gathered(clients, argvs):
+                self._run_read(sessions, argvs)
         self._cycle.touch_all(clients)
         return True
 
-    def _run_each(self, sessions: list[Session], requests: list[bytes]) -> None:
-        for session, data in zip(sessions, requests, strict=True):
+    def _run_read(self, sessions: list[Session], argvs: list[Argv]) -> None:
+        """Run requests that are read already one by one."""
+        for session, argv in zip(sessions, argvs, strict=True):
             self._cycle.dispatcher.start_batch(self._now_ms())
-            session.receive(data)
-            self._cycle.touch(session.client)
+            session.run_alone(argv)
 
 
 def _read_each(sessions: list[Session], requests: list[bytes]) -> list[Argv] | None:
-    """The requests, if they are XADDs that may be a run."""
+    """The words of each; None if one of them is no whole request by itself."""
     argvs: list[Argv] = []
     for session, data in zip(sessions, requests, strict=True):
         argv = session.reader.take_single(data)
         if argv is None:
             return None
         argvs.append(argv)
-    return argvs if find_run_end(argvs, 0) == len(argvs) else None
+    return argvs

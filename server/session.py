@@ -46,16 +46,22 @@ class Session:
         if self.unread or self.backlog or self.is_halted:
             self.unread += data
         elif (argv := self.reader.take_single(data)) is not None:
-            goes_on = self.dispatcher.execute(self.client, argv)
-            if not self.client.queued_bytes:
-                self.comes_alone = goes_on and argv[0] in XADD and not self.client.gates
-                return  # nothing is held
+            self.run_alone(argv)
+            return
         elif len(data) <= _PIECE_BYTES:
             self._read(data)
         else:
             self.unread += data
             self._read_unread()
         self._check_reader()
+
+    def run_alone(self, argv: Argv) -> None:
+        """Run a request that came by itself."""
+        client = self.client
+        goes_on = self.dispatcher.execute(client, argv)
+        self.comes_alone = goes_on and argv[0] in XADD and not client.gates
+        if client.queued_bytes:
+            self._check_reader()
 
     def resume(self) -> None:
         """The client was unblocked, its turn or the end of the pause has come: go on with what it

@@ -1,6 +1,6 @@
 """Ranges of so many entries that their reply is made and sent in pieces (commands/long_reply.py).
 
-XRANGE, XREVRANGE, XREAD and XINFO STREAM FULL answer from a snapshot of the stream then
+XRANGE, XREVRANGE, XREAD, XREADGROUP and XINFO STREAM FULL answer from a snapshot of the stream then
 (storage/range_snapshot.py): a million entries take some 80 ms to join, during which the stream may
 be written to, trimmed or deleted.
 """

@@ -37,8 +37,6 @@ from storage.entry_id import MAX_ID, MIN_ID, EntryID
 # Requests for one stream by all of their words but the ID, which is another one each time: the IDs
 # of what is remembered are of no meaning.
 _REMEMBERED: Remembered[ReadRequest] = Remembered()
-# Longer times may be refused as the clock goes on.
-LONG_BLOCK_MS = 1 << 62
 
 
 @command(
@@ -79,7 +77,7 @@ def xread(client: Client, argv: Argv) -> bytes | LongReply | Block:
     request = _REMEMBERED.get(argv[:-1])
     if request is None:
         request = parse_read_request(argv, client.instance.now_ms, with_group=False)
-        if len(request.keys) == 1 and (request.block_ms or 0) < LONG_BLOCK_MS:
+        if len(request.keys) == 1 and request.is_timeless:
             _REMEMBERED.put(argv[:-1], request)
     texts = argv[-len(request.keys) :]
     after = [_resolve(client, key, text) for key, text in zip(request.keys, texts, strict=True)]

@@ -50,9 +50,6 @@ from storage.lag import advance_group
 from storage.pending_block import Row
 from storage.stream import Stream
 
-# A BLOCK of at most so many milliseconds never leads beyond the end of time.
-ALWAYS_IN_RANGE_MS = 1 << 62
-
 # `>`. Nothing lies behind the last possible ID, and Redis, too, takes that ID for `>`.
 NEW = MAX_ID
 
@@ -114,7 +111,7 @@ def _parse(client: Client, argv: Argv) -> GroupRead:
         find_group_to_read(client, key, request.group)
         after.append(_resolve(text))
     read = GroupRead(request, after)
-    if request.block_ms is None or request.block_ms <= ALWAYS_IN_RANGE_MS:
+    if request.is_timeless:
         _REMEMBERED.put(argv, read)
     return read
 

@@ -24,6 +24,10 @@ from protocol.errors import ReplyError
 ALL = -1  # the count of a read that is not limited
 
 
+# A wait for at most so long never leads beyond the end of time.
+_ALWAYS_IN_RANGE_MS = 1 << 62
+
+
 @dataclass(slots=True)
 class ReadRequest:
     """What to read. `group` and `consumer` are b"" for XREAD, which has no such option."""
@@ -43,6 +47,11 @@ class ReadRequest:
     def is_capped(self) -> bool:
         """Whether MAXCOUNT or MAXSIZE is given."""
         return self.max_count != ALL or self.max_size != ALL
+
+    @property
+    def is_timeless(self) -> bool:
+        """Whether it is the same whenever it is parsed: long waits lead beyond the end of time."""
+        return self.block_ms is None or self.block_ms <= _ALWAYS_IN_RANGE_MS
 
 
 def parse_read_request(argv: Argv, now_ms: int, *, with_group: bool) -> ReadRequest:
