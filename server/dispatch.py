@@ -36,7 +36,7 @@ from commands.registry import (
     Reply,
 )
 from commands.server.monitor import feed_monitors
-from commands.streams.add_run import xadd_run
+from commands.streams.add_run import cut_replies, xadd_run
 from commands.transactions.transaction import exec_refused
 from protocol import errors
 from protocol.errors import ReplyError
@@ -159,17 +159,16 @@ class Dispatcher:
         client.output.append(replies)
         return True
 
-    def execute_gathered(self, clients: list[Client], run: Run) -> bool:
-        """As execute_run, for a request of each of these clients, in this order."""
+    def execute_gathered(self, clients: list[Client], counts: list[int], run: Run) -> bool:
+        """As execute_run, for so many requests of each of these clients, in this order."""
         last = clients[-1]
         if any(client.gates or client.db is not last.db for client in clients):
             return False
         replies = self._run_as_whole(last, run)
         if replies is None:
             return False
-        # Each is an ID as a bulk string, and there is no other `$` in it.
-        for client, reply in zip(clients, replies.split(b"$")[1:], strict=True):
-            client.output.append(b"$" + reply)
+        for client, reply in zip(clients, cut_replies(replies, counts), strict=True):
+            client.output.append(reply)
             client.last_command = last.last_command
             client.last_interaction_ms = last.last_interaction_ms
             client.write_offset = last.write_offset

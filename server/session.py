@@ -16,7 +16,7 @@ from commands.registry import Argv
 from commands.streams.add_each import XADD
 from commands.streams.add_run import count_shared, find_run_end
 from protocol import replies
-from protocol.request_runs import MIN_REQUESTS
+from protocol.request_runs import MIN_REQUESTS, RequestRun, TailRun
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
 
@@ -37,12 +37,13 @@ class Session:
         # That is not read before its time: requests take many times the bytes they came as.
         self.backlog: deque[Argv] = deque()
         self.unread = bytearray()
-        # Whether what came last was an XADD by itself, and nothing is held (server/gathering.py).
-        self.comes_alone = False
+        # Whether what came last was an XADD, or some that were alike, and nothing is held: what
+        # comes next may wait for other clients' (server/gathering.py).
+        self.may_gather = False
 
     def receive(self, data: bytes) -> None:
         """Bytes from the client; the batch was started with the dispatcher before."""
-        self.comes_alone = False
+        self.may_gather = False
         if self.unread or self.backlog or self.is_halted:
             self.unread += data
         elif (argv := self.reader.take_single(data)) is not None:
@@ -55,11 +56,17 @@ class Session:
             self._read_unread()
         self._check_reader()
 
+    def receive_run(self, run: RequestRun | TailRun | None, rest: bytes) -> None:
+        """As receive(), for what the reader's take_run() made of the bytes."""
+        self.may_gather = False
+        self._take_run(run, rest)
+        self._check_reader()
+
     def run_alone(self, argv: Argv) -> None:
         """Run a request that came by itself."""
         client = self.client
         goes_on = self.dispatcher.execute(client, argv)
-        self.comes_alone = goes_on and argv[0] in XADD and not client.gates
+        self.may_gather = goes_on and argv[0] in XADD and not client.gates
         if client.queued_bytes:
             self._check_reader()
 
@@ -118,9 +125,13 @@ class Session:
 
     def _read_runs(self, data: bytes) -> None:
         """A run of requests that are alike, if these bytes begin with one; then the rest."""
-        run, rest = self.reader.take_run(data)
+        self._take_run(*self.reader.take_run(data))
+
+    def _take_run(self, run: RequestRun | TailRun | None, rest: bytes) -> None:
         if run is not None:
-            if not self.dispatcher.execute_run(self.client, run):
+            if self.dispatcher.execute_run(self.client, run):
+                self.may_gather = isinstance(run, RequestRun) and not rest
+            else:
                 self._run(run.requests())
             if self.backlog or self.is_halted:
                 self.unread[:0] = rest

@@ -17,7 +17,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import accumulate, islice
 
 from commands.client import Client
 from commands.instance import Instance
@@ -114,6 +114,15 @@ def xadd_run(client: Client, requests: RequestRun | TailRun | list[Argv]) -> byt
         if added is not None:
             return added
     return add_each(client, requests) if {argv[2] for argv in requests} == {b"*"} else None
+
+
+def cut_replies(replies: bytes, counts: list[int]) -> list[bytes]:
+    """The replies of xadd_run(), so many of them at a time."""
+    texts = replies.split(b"$")[1:]  # each is an ID as a bulk string: there is no other `$` in it
+    if len(texts) == len(counts):
+        return [b"$" + text for text in texts]
+    ends = accumulate(counts)
+    return [b"$" + b"$".join(texts[end - count : end]) for count, end in zip(counts, ends)]
 
 
 def _is_unobserved(instance: Instance) -> bool:
