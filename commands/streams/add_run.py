@@ -121,8 +121,10 @@ def cut_replies(replies: bytes, counts: list[int]) -> list[bytes]:
     texts = replies.split(b"$")[1:]  # each is an ID as a bulk string: there is no other `$` in it
     if len(texts) == len(counts):
         return [b"$" + text for text in texts]
-    ends = accumulate(counts)
-    return [b"$" + b"$".join(texts[end - count : end]) for count, end in zip(counts, ends)]
+    ends = list(accumulate(counts))
+    starts = [0, *ends[:-1]]
+    parts = [texts[start:end] for start, end in zip(starts, ends, strict=True)]
+    return [b"$" + b"$".join(part) for part in parts]
 
 
 def _is_unobserved(instance: Instance) -> bool:

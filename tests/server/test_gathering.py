@@ -68,8 +68,9 @@ def test_short_pipelines_of_several_clients_are_a_run() -> None:
     clients = producers(server, 3)
     for count, client in enumerate(clients, 5):
         client.feed(request(ADD) * count)
-        client.send(request(ADD) * count)
     server.now_ms += 1
+    for count, client in enumerate(clients, 5):
+        client.send(request(ADD) * count)
     assert length(server) == 3 + (5 + 6 + 7)
     server.finish_cycle()
     assert length(server) == 3 + 2 * (5 + 6 + 7)
