@@ -54,4 +54,6 @@ def _measured(contender: Contender, session: Session) -> Figures:
 
 def has_case(contender: Contender, case: Case) -> bool:
     """Whether a server knows what the case asks for: ours does, Redis from some version on."""
+    if case.is_of_machine:
+        return contender.is_ours
     return contender.is_ours or contender.program.version >= case.since

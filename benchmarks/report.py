@@ -30,6 +30,7 @@ TITLES = {
     "memory": "Memory",
     "start": "Start",
     "load": "Loading files at a start",
+    "machine": "What the machine adds to a delay, whatever runs on it",
     "latency": "The seeds' latency test",
     "stall": "What others feel while one command works",
     "growth": "Growth",

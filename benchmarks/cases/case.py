@@ -39,6 +39,7 @@ class Case:
     most_pairs: for what takes long and varies little.
     since: the version of Redis that has such a thing first.
     is_shared: its server may be the one that the case before had, and may stay for the next one.
+    is_of_machine: it measures no server, and so only once.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Case:
     most_pairs: int | None = None
     since: tuple[int, ...] = ()
     is_shared: bool = False
+    is_of_machine: bool = False
 
     def pairs(self, scale: Scale) -> int:
         return scale.pairs if self.most_pairs is None else min(self.most_pairs, scale.pairs)

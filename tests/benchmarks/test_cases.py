@@ -147,6 +147,13 @@ def test_a_case_is_measured_for_a_redis_that_has_the_command() -> None:
     assert has_case(ours, claim)
 
 
+def test_what_the_machine_does_is_measured_once() -> None:
+    (idling,) = chosen(["machine"], is_quick=True)
+    program = Program("Redis", ("redis-server",), (99, 0, 0))
+    assert not has_case(Contender(program, Cores(0, 1), is_ours=False), idling)
+    assert has_case(Contender(program, Cores(0, 1), is_ours=True), idling)
+
+
 def test_a_case_that_takes_long_has_fewer_pairs() -> None:
     (flush,) = chosen(["stall/flushall"], is_quick=False)
     (ping,) = chosen(["ping/p1-c50"], is_quick=False)

@@ -1,0 +1,69 @@
+"""What the machine adds to a delay: probes of a server that does nothing but answer.
+
+With the cores to itself, and beside a process that computes, as a child does that saves. Nothing
+that is measured in the same way can be expected to be below that.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+
+from benchmarks.cases.case import Case, Figures, Session
+from benchmarks.cases.setting import Scale
+from benchmarks.contenders import Contender
+from benchmarks.figures import Figure, Row, percentile
+from benchmarks.load.load import SameReply
+from benchmarks.load.probing import REQUEST, delays_during
+from benchmarks.load.replier import Replier
+
+REPLY = b"$3\r\n1-1\r\n"
+# As that of Rillway's children that save.
+NICENESS = 10
+
+
+@contextmanager
+def _idling(contender: Contender, scale: Scale) -> Iterator[Session]:
+    def measure() -> Figures:
+        with Replier(SameReply(len(REQUEST), REPLY), contender.cores.server) as replier:
+            return {
+                row.name: _felt(replier.port, scale.latency_seconds, beside_work)
+                for row, beside_work in zip(ROWS, (False, True), strict=True)
+            }
+
+    yield Session(measure)
+
+
+def _felt(port: int, seconds: float, beside_work: bool) -> Figure:
+    with _computing() if beside_work else nullcontext():
+        delays_ms, _ = delays_during(port, partial(time.sleep, seconds))
+    line = f"longest {max(delays_ms):.1f} ms, of {len(delays_ms)} requests"
+    return Figure(percentile(delays_ms, 0.999), lines=(line,))
+
+
+@contextmanager
+def _computing() -> Iterator[None]:
+    """A process on any of the cores that does not wait for anything."""
+    child = os.fork()
+    if not child:
+        os.nice(NICENESS)
+        while True:
+            time.monotonic()
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+ROWS = (
+    Row("machine/answer-p99.9", "ms", lower_is_better=True),
+    Row("machine/answer-beside-work-p99.9", "ms", lower_is_better=True),
+)
+CASES: list[Case] = [
+    Case("machine", ROWS, _idling, is_quick=True, has_warm_up=False, is_of_machine=True)
+]
