@@ -15,7 +15,7 @@ COMPAT_EXAMPLES ?= 10000
 ROUNDS ?= 200
 SEED ?=
 # How many processes share the tests: auto is one for each core.
-JOBS ?= auto
+JOBS ?= $(shell expr $$(nproc) + 1)
 # How long property tests go on: quick, or thorough, as in .ci/run.
 PROFILE ?= quick
 # More arguments for `rillway demo` and for pytest: make demo ARGS="--departures 20000"

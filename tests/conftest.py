@@ -83,8 +83,12 @@ def _run(start: Callable[[], RunningServer]) -> Iterator[RunningServer]:
     server.stop()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: distribution.place(item.nodeid))
+    if config.getoption("--hypothesis-profile") == "quick":
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(optionalhook=True)

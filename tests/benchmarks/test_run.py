@@ -176,7 +176,9 @@ def children_of(pid: int) -> set[int]:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)]
+)
 def test_a_run_that_is_interrupted_keeps_what_it_had_and_goes_on(
     tmp_path: Path, kind: signal.Signals, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 @pytest.fixture(params=["rillway", "redis"])
 def link(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """A connection to a server that is empty; `link.url` is the server's."""
-    server: RunningServer = request.getfixturevalue(f"{request.param}_server")
-    with Connection(f"redis://127.0.0.1:{server.port}") as connection:
-        connection.call("FLUSHALL")
-        yield connection
+    yield from empty(request.getfixturevalue(f"{request.param}_server"))
 
 
 @pytest.fixture
 def rillway_link(rillway_server: RunningServer) -> Iterator[Connection]:
     """The same for what only Rillway has."""
-    with Connection(f"redis://127.0.0.1:{rillway_server.port}") as connection:
+    yield from empty(rillway_server)
+
+
+def empty(server: RunningServer) -> Iterator[Connection]:
+    with Connection(f"redis://127.0.0.1:{server.port}") as connection:
         connection.call("FLUSHALL")
         yield connection
