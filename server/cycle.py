@@ -79,8 +79,10 @@ class Cycle:
 
     def finish(self) -> None:
         """The list above."""
-        self.gathering.run()
-        self._scheduled = False
+        try:
+            self.gathering.run()
+        finally:
+            self._scheduled = False
         dispatcher = self.dispatcher
         if dispatcher.instance.blocked.ready_keys:
             dispatcher.waiters.serve_ready_keys()

@@ -167,7 +167,11 @@ class Dispatcher:
         replies = self._run_as_whole(last, run)
         if replies is None:
             return False
-        for client, reply in zip(clients, cut_replies(replies, counts), strict=True):
+        if replies.startswith(INTERNAL_ERROR):
+            parts = [INTERNAL_ERROR * count for count in counts]
+        else:
+            parts = cut_replies(replies, counts)
+        for client, reply in zip(clients, parts, strict=True):
             client.output.append(reply)
             client.last_command = last.last_command
             client.last_interaction_ms = last.last_interaction_ms
@@ -175,16 +179,23 @@ class Dispatcher:
         return True
 
     def _run_as_whole(self, client: Client, run: Run) -> bytes | None:
-        """The replies to XADDs, all for the database of one client; None if nothing was done."""
+        """The replies to XADDs, all for the database of one client; None if nothing was done.
+
+        After a defect of ours nobody knows what was done: each of them gets an error.
+        """
         instance = self.instance
         # A threshold of 0: the slow log wants to see each by itself.
         if not run or client.gates or instance.gates or instance.monitors or not self._notable_us:
             return None
-        replies = xadd_run(client, run)
+        command = self._table[b"XADD"]
+        try:
+            replies = xadd_run(client, run)
+        except Exception as error:
+            replies = self._failed(command, error) * len(run)
         if replies is not None:
-            client.last_command = self._table[b"XADD"]
+            client.last_command = command
             client.last_interaction_ms = instance.now_ms
-            self._account_run(client, client.last_command, run)
+            self._account_run(client, command, run)
         return replies
 
     def _account_run(self, client: Client, command: Command, run: Run) -> None:

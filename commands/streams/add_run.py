@@ -37,7 +37,7 @@ from storage.entry import (
     encode_ids,
     encode_tails,
 )
-from storage.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
+from storage.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.references import References
 from storage.stream import Stream
 
@@ -251,6 +251,8 @@ def _find_stream(client: Client, key: bytes) -> Stream | None:
 
 def _next_ids(stream: Stream, count: int, now_ms: int) -> range | None:
     """As `automatic_id` for each of `count` entries, if they are all of one millisecond."""
+    if stream.last_id == MAX_ID:
+        return None  # each is refused
     first_id = automatic_id(stream, now_ms)
     if (first_id & MAX_SEQ) + count > MAX_SEQ:
         return None

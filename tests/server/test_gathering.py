@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.client import Client
+from server import dispatch
 from server.gathering import MAX_GATHERED_BYTES
 from server.inprocess import InProcessClient, InProcessServer
 from tests.support.resp import encode_command
@@ -191,6 +193,41 @@ def test_other_forms_get_the_replies_that_they_get_alone(line: bytes) -> None:
     assert contents(together) == contents(alone)
     # The trims of a run are propagated as one, behind its last entry.
     assert replayed(together) == contents(alone)
+
+
+def test_a_stream_without_an_id_left_refuses_each() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    last = b"%d-%d" % (2**64 - 1, 2**64 - 1)
+    server.connect().execute("XADD", "s", last, "f", "v")
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    refusal = b"-ERR The stream has exhausted the last possible ID, unable to add more items\r\n"
+    assert [client.received() for client in clients] == [refusal] * CLIENTS
+    assert clients[0].feed(request(ADD) * 9) == refusal * 9
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("count", [1, 6])
+def test_a_defect_is_told_to_all_and_nobody_waits_for_ever(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(client: Client, requests: object) -> bytes:
+        raise KeyError("a defect")
+
+    server = InProcessServer()
+    clients = producers(server)
+    for client in clients:
+        client.feed(request(ADD) * count)
+    monkeypatch.setattr(dispatch, "xadd_run", fail)
+    for client in clients:
+        client.send(request(ADD) * count)
+    server.finish_cycle()
+    assert [client.received() for client in clients] == [dispatch.INTERNAL_ERROR * count] * CLIENTS
+    assert "a defect" in server.log_lines[-1][1]
+    monkeypatch.undo()
+    assert clients[0].feed(request(ADD)).startswith(b"$")
 
 
 def test_clients_of_several_databases_add_to_their_own() -> None:
