@@ -162,7 +162,10 @@ class Dispatcher:
     def execute_gathered(self, clients: list[Client], counts: list[int], run: Run) -> bool:
         """As execute_run, for so many requests of each of these clients, in this order."""
         last = clients[-1]
-        if any(client.gates or client.db is not last.db for client in clients):
+        if any(
+            client.gates or client.db is not last.db or client.no_touch is not last.no_touch
+            for client in clients
+        ):
             return False
         replies = self._run_as_whole(last, run)
         if replies is None:

@@ -50,7 +50,7 @@ class Session:
             self.run_alone(argv)
             return
         elif len(data) <= _PIECE_BYTES:
-            self._read(data)
+            self.may_gather = self._read(data)
         else:
             self.unread += data
             self._read_unread()
@@ -58,8 +58,7 @@ class Session:
 
     def receive_run(self, run: RequestRun | TailRun | None, rest: bytes) -> None:
         """As receive(), for what the reader's take_run() made of the bytes."""
-        self.may_gather = False
-        self._take_run(run, rest)
+        self.may_gather = self._take_run(run, rest)
         self._check_reader()
 
     def run_alone(self, argv: Argv) -> None:
@@ -108,10 +107,11 @@ class Session:
                 dispatcher.yielded[self.client] = None
                 return
 
-    def _read(self, data: bytes) -> None:
+    def _read(self, data: bytes) -> bool:
+        """Run requests. True: they were one run of XADDs, and nothing was behind it."""
         if self.client.authenticated:
-            self._read_runs(data)
-            return
+            # A run of requests that are alike, if these bytes begin with one; then the rest.
+            return self._take_run(*self.reader.take_run(data))
         # The limits change with AUTH, which may stand in front of more in the same bytes.
         position = 0
         for line in data.splitlines(keepends=True):
@@ -122,22 +122,22 @@ class Session:
             position += len(line)
         self.unread[:0] = data[position:]
         self.reader.authenticated = self.client.authenticated
+        return False
 
-    def _read_runs(self, data: bytes) -> None:
-        """A run of requests that are alike, if these bytes begin with one; then the rest."""
-        self._take_run(*self.reader.take_run(data))
-
-    def _take_run(self, run: RequestRun | TailRun | None, rest: bytes) -> None:
+    def _take_run(self, run: RequestRun | TailRun | None, rest: bytes) -> bool:
+        """As _read()."""
         if run is not None:
             if self.dispatcher.execute_run(self.client, run):
-                self.may_gather = isinstance(run, RequestRun) and not rest
+                if not rest:
+                    return isinstance(run, RequestRun)
             else:
                 self._run(run.requests())
             if self.backlog or self.is_halted:
                 self.unread[:0] = rest
-                return
+                return False
         if rest:
             self._run(self.reader.feed(rest))
+        return False
 
     def _run(self, requests: list[Argv]) -> None:
         """Run requests until one halts the client, or its turn is over."""

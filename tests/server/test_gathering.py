@@ -243,6 +243,32 @@ def test_clients_of_several_databases_add_to_their_own() -> None:
         assert db.values[b"s"].length == CLIENTS  # type: ignore[union-attr]
 
 
+def test_who_was_read_in_pieces_is_not_gathered() -> None:
+    """What it sent last may stand behind something that halts it, or not be read at all."""
+    server = InProcessServer()
+    clients = producers(server)
+    pipeline = request(ADD) * (128 * 1024 // len(request(ADD)))
+    wait = encode_command([b"XREAD", b"BLOCK", b"0", b"STREAMS", b"other" * 100, b"$"])
+    clients[0].feed(pipeline + wait)
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    assert clients[0].received() == b""
+    assert clients[1].received() != b""
+
+
+def test_who_does_not_touch_keys_is_not_taken_for_the_others() -> None:
+    server = InProcessServer()
+    clients = producers(server)
+    clients[-1].execute("CLIENT", "NO-TOUCH", "ON")
+    clients[-1].feed(request(ADD))
+    server.now_ms += 10_000
+    for client in clients:
+        client.send(request(ADD))
+    server.finish_cycle()
+    assert server.connect().execute("OBJECT", "IDLETIME", "s") == b":0\r\n"
+
+
 def test_who_queues_a_transaction_or_waits_is_not_gathered() -> None:
     server = InProcessServer()
     clients = producers(server)
