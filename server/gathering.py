@@ -7,7 +7,8 @@ of XADDs that are alike.
 
 Nobody can tell. Replies leave at the end of the cycle in any case. Requests run in the order in
 which they came: whatever else is to be done, another request or the end of a connection, has first
-that done which was gathered (`run`). What turns out to be no run is done one by one.
+that done which was gathered (`run`). What turns out to be no run is done one by one. (Only the slow
+log shows a run, as one entry.)
 
 Left out: clients of which something is held back or that are not plain, long requests.
 """
@@ -92,8 +93,9 @@ class Gathering:
             return False
         if find_run_end(argvs, 0) < len(argvs) or not self._execute(sessions, counts, argvs):
             for session, argv in zip(sessions, argvs, strict=True):
-                self._cycle.dispatcher.start_batch(self._now_ms())
-                session.run_alone(argv)
+                if not session.client.closed:  # by what ran before
+                    self._cycle.dispatcher.start_batch(self._now_ms())
+                    session.run_alone(argv)
         return True
 
     def _run_pipelines(self, gathered: dict[Session, bytes]) -> None:
@@ -123,8 +125,9 @@ class Gathering:
             self._receive(session, run, b"")
 
     def _receive(self, session: Session, run: RequestRun | TailRun | None, rest: bytes) -> None:
-        self._cycle.dispatcher.start_batch(self._now_ms())
-        session.receive_run(run, rest)
+        if not session.client.closed:  # by what ran before
+            self._cycle.dispatcher.start_batch(self._now_ms())
+            session.receive_run(run, rest)
 
     def _execute(
         self, sessions: list[Session], counts: list[int], run: RequestRun | list[Argv]
