@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 60
 COMPAT_EXAMPLES ?= 10000
 ROUNDS ?= 200
 SEED ?=
-# How many processes share the tests: auto is one for each core.
+# How many processes share the tests: one more than cores, as tests wait for servers.
 JOBS ?= $(shell expr $$(nproc) + 1)
 # How long property tests go on: quick, or thorough, as in .ci/run.
 PROFILE ?= quick

@@ -189,3 +189,9 @@ def percentile(values: Sequence[float], share: float) -> float:
         raise ValueError("no values")
     ordered = sorted(values)
     return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
+
+
+def figure_of_delays(delays_ms: Sequence[float]) -> Figure:
+    """The 99.9th percentile of what requests had to wait, and the longest."""
+    line = f"longest {max(delays_ms):.1f} ms, of {len(delays_ms)} requests"
+    return Figure(percentile(delays_ms, 0.999), lines=(line,))

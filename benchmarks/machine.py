@@ -52,7 +52,7 @@ def pinned(cores: set[int]) -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """For a child before it becomes another program: Linux is to kill it when its parent ends.
+    """For a child when it begins: Linux is to kill it when its parent ends.
 
     However that ends: a run that is killed leaves no server behind.
     """

@@ -81,22 +81,22 @@ _ASTERISK = ord("*")
 _DOLLAR = ord("$")
 
 # One request of up to this many bytes is read by `_split_single`. Beyond, hiredis is faster.
-SINGLE_BYTES = 4096
+_SINGLE_BYTES = 4096
 # Requests of a run may be so long that these bytes hold just enough of them.
 _RUN_SAMPLE_BYTES = 2 * MIN_REQUESTS * MAX_WORD_BYTES
 # A client whose requests are no run will hardly begin one with the next batch.
 _RUN_PATIENCE = 15
 # Whoever sends other requests in between will hardly send one like the next.
 _USUAL_PATIENCE = 15
-_NO_START = bytes(SINGLE_BYTES + 1)  # no request begins so: it is longer
+_NO_START = bytes(_SINGLE_BYTES + 1)  # no request begins so: it is longer
 # hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch
 # the reader is replaced, so that ten thousand idle connections do not hold a buffer each.
 _KEPT_BUFFER_BYTES = 4096
 
-_BULK_HEADERS = tuple(b"$%d" % length for length in range(SINGLE_BYTES))
+_BULK_HEADERS = tuple(b"$%d" % length for length in range(_SINGLE_BYTES))
 _BULK_LENGTHS = {header: length for length, header in enumerate(_BULK_HEADERS)}
 # By the number of arguments; a request has at least one.
-_ARRAY_HEADERS = (b"", *(b"*%d" % count for count in range(1, SINGLE_BYTES // 6)))
+_ARRAY_HEADERS = (b"", *(b"*%d" % count for count in range(1, _SINGLE_BYTES // 6)))
 _ARRAY_COUNTS = {header: count for count, header in enumerate(_ARRAY_HEADERS) if count}
 _MAX_DIGIT = 9
 
@@ -105,6 +105,7 @@ class RequestReader:
     """Reads one connection's requests.
 
     - `authenticated`: whether the client may use the full limits; may be set at any time.
+    - `usual`: what stands before the last word of requests that come alone, and its words.
     - `error`: why the stream is broken, without "-ERR " and CRLF, or None. One character per byte
       (latin-1): a byte that was not expected is quoted as it came, as Redis does.
     - `overflowed`: the query buffer limit was passed; the connection is closed with no reply.
@@ -155,8 +156,8 @@ class RequestReader:
         self._hiredis = _new_hiredis_reader()
         self._head: Head | None = None  # of the last run
         self._patience = 0  # so many batches are not searched for another one
-        # What stood before the last word of a request that came alone, and its words: many clients
-        # send the same but for that word again and again. So many that differ do not change it.
+        # Many clients send the same but for the last word again and again. So many requests that
+        # differ do not change it.
         self.usual: tuple[bytes, list[bytes]] = _NO_START, []
         self._usual_patience = 0
 
@@ -178,7 +179,7 @@ class RequestReader:
         if self._held or self._bulk_bytes >= 0:
             data, position = self._continue_held(data, requests)
         may_batch = self.authenticated and len(data) <= self.limits.harmless_bytes
-        if may_batch and not position and not self._count and len(data) <= SINGLE_BYTES:
+        if may_batch and not position and not self._count and len(data) <= _SINGLE_BYTES:
             argv = _split_single(data)
             if argv is not None:
                 return [argv]
@@ -196,7 +197,7 @@ class RequestReader:
         if head is not None and head.may_come_again(data):
             return None
         if (
-            len(data) > SINGLE_BYTES
+            len(data) > _SINGLE_BYTES
             or self._count
             or self._held
             or self.error is not None

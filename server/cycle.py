@@ -60,8 +60,7 @@ class Cycle:
     def touch_all(self, clients: list[Client]) -> None:
         """As `touch` for each of them."""
         self._with_output.update(dict.fromkeys(clients))
-        if not self._scheduled:
-            self.wake()
+        self.wake()
 
     def wake(self) -> None:
         """Something happened that the end of the cycle must see."""
@@ -82,7 +81,7 @@ class Cycle:
         try:
             self.gathering.run()
         finally:
-            self._scheduled = False
+            self._scheduled = False  # after that: what runs here needs no other end of the cycle
         dispatcher = self.dispatcher
         if dispatcher.instance.blocked.ready_keys:
             dispatcher.waiters.serve_ready_keys()

@@ -170,8 +170,9 @@ class Dispatcher:
         replies = self._run_as_whole(last, run)
         if replies is None:
             return False
-        if replies.startswith(INTERNAL_ERROR):
-            parts = [INTERNAL_ERROR * count for count in counts]
+        if replies.startswith(b"-"):
+            error = replies[: len(replies) // len(run)]
+            parts = [error * count for count in counts]
         else:
             parts = cut_replies(replies, counts)
         for client, reply in zip(clients, parts, strict=True):

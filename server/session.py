@@ -108,7 +108,7 @@ class Session:
                 return
 
     def _read(self, data: bytes) -> bool:
-        """Run requests. True: they were one run of XADDs, and nothing was behind it."""
+        """Run requests. True: all were XADDs that differ in their last word, run as a whole."""
         if self.client.authenticated:
             # A run of requests that are alike, if these bytes begin with one; then the rest.
             return self._take_run(*self.reader.take_run(data))

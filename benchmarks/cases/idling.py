@@ -16,10 +16,11 @@ from functools import partial
 from benchmarks.cases.case import Case, Figures, Session
 from benchmarks.cases.setting import Scale
 from benchmarks.contenders import Contender
-from benchmarks.figures import Figure, Row, percentile
+from benchmarks.figures import Figure, Row, figure_of_delays
 from benchmarks.load.load import SameReply
 from benchmarks.load.probing import REQUEST, delays_during
 from benchmarks.load.replier import Replier
+from benchmarks.machine import end_with_parent
 
 REPLY = b"$3\r\n1-1\r\n"
 # As that of Rillway's children that save.
@@ -41,8 +42,7 @@ def _idling(contender: Contender, scale: Scale) -> Iterator[Session]:
 def _felt(port: int, seconds: float, beside_work: bool) -> Figure:
     with _computing() if beside_work else nullcontext():
         delays_ms, _ = delays_during(port, partial(time.sleep, seconds))
-    line = f"longest {max(delays_ms):.1f} ms, of {len(delays_ms)} requests"
-    return Figure(percentile(delays_ms, 0.999), lines=(line,))
+    return figure_of_delays(delays_ms)
 
 
 @contextmanager
@@ -50,9 +50,13 @@ def _computing() -> Iterator[None]:
     """A process on any of the cores that does not wait for anything."""
     child = os.fork()
     if not child:
-        os.nice(NICENESS)
-        while True:
-            time.monotonic()
+        try:
+            end_with_parent()
+            os.nice(NICENESS)
+            while True:
+                time.monotonic()
+        finally:
+            os._exit(1)  # what the run has begun is not this process's to end
     try:
         yield
     finally:

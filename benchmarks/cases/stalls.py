@@ -14,7 +14,7 @@ from functools import partial
 from benchmarks.cases.case import Case, Figures, Session
 from benchmarks.cases.setting import Scale, Setting
 from benchmarks.contenders import Contender
-from benchmarks.figures import Figure, Measure, Row, Target, percentile
+from benchmarks.figures import Figure, Measure, Row, Target, figure_of_delays
 from benchmarks.load.entries import fill
 from benchmarks.load.probing import delays_during
 from benchmarks.servers import PING, PONG, Server, ServerError, connect, pack
@@ -91,9 +91,8 @@ def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
 
 def _felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
     delays_ms, seconds = delays_during(server.port, work)
-    line = f"longest {max(delays_ms):.1f} ms, of {len(delays_ms)} requests"
     return {
-        f"stall/{name}-p99.9": Figure(percentile(delays_ms, 0.999), lines=(line,)),
+        f"stall/{name}-p99.9": figure_of_delays(delays_ms),
         f"stall/{name}-takes": Figure(seconds * 1000),
     }
 

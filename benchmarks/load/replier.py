@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from benchmarks.load.load import Script
-from benchmarks.machine import pinned
+from benchmarks.machine import end_with_parent, pinned
 
 RECEIVE_BYTES = 1 << 18
 # redis-benchmark asks for two directives first, and takes an error for an answer.
@@ -31,6 +31,7 @@ class Replier:
             self.pid = os.fork()
         if self.pid == 0:
             try:
+                end_with_parent()
                 _answer(self._listener, script)
             finally:
                 os._exit(1)

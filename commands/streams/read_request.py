@@ -23,7 +23,6 @@ from protocol.errors import ReplyError
 
 ALL = -1  # the count of a read that is not limited
 
-
 # A wait for at most so long never leads beyond the end of time.
 _ALWAYS_IN_RANGE_MS = 1 << 62
 
