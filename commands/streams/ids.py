@@ -41,7 +41,9 @@ def parse_all(texts: list[bytes]) -> list[EntryID]:
     """
     ids: list[EntryID] = []
     small_number = _SMALL_NUMBERS.get
-    last_ms, base = b"", 0
+    # None is the time of no text, while b"" is that of `-7`, which is no ID.
+    last_ms: bytes | None = None
+    base = 0
     for text in texts:
         ms, _, seq = text.partition(b"-")
         if ms != last_ms:

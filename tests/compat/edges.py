@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from tests.compat.odd_ids import scripts as odd_id_scripts
+
 GROUP = re.compile(r"\{([^}]*)\}")
 RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
@@ -585,4 +587,12 @@ KEYS_AND_TEXT = {
     """,
 }
 
-EDGES = {**ENTRY_IDS, **TRIMMING, **PENDING, **STATE, **TRANSACTIONS, **KEYS_AND_TEXT}
+EDGES = {
+    **ENTRY_IDS,
+    **TRIMMING,
+    **PENDING,
+    **STATE,
+    **TRANSACTIONS,
+    **KEYS_AND_TEXT,
+    **odd_id_scripts(),
+}

@@ -31,6 +31,15 @@ def test_one_invalid_id_and_nothing_is_acknowledged(client: Talk) -> None:
     assert client.do("XPENDING s g")[0] == 3
 
 
+@pytest.mark.parametrize("form", ["XACK t g -1", "XACKDEL t g IDS 1 -1", "XNACK t g FAIL IDS 1 -1"])
+def test_an_id_without_its_time_is_none(client: Talk, propagated: list[str], form: str) -> None:
+    client.all("XADD t 0-1 f v", "XGROUP CREATE t g 0", "XREADGROUP GROUP g c STREAMS t >")
+    propagated.clear()
+    assert client.error(form) == INVALID_ID
+    assert client.do("XPENDING t g")[0] == 1
+    assert propagated == []
+
+
 def test_without_a_key_or_a_group_the_ids_are_not_looked_at(client: Talk) -> None:
     assert client.raw("XACK missing g bad") == b":0\r\n"
     assert client.raw("XACK s missing bad") == b":0\r\n"

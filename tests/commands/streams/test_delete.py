@@ -35,6 +35,15 @@ def test_one_invalid_id_and_nothing_is_removed(client: Talk) -> None:
     assert client.do("XLEN s") == 3
 
 
+def test_an_id_without_its_time_is_none(client: Talk, propagated: list[str]) -> None:
+    client.all("XADD t 0-1 f v")
+    propagated.clear()
+    for request in ("XDEL t -1", "XDEL t 0-1 -1", "XDELEX t IDS 1 -1"):
+        assert client.error(request).startswith("ERR Invalid stream ID")
+    assert client.do("XLEN t") == 1
+    assert propagated == []
+
+
 def test_without_a_key_the_ids_are_not_looked_at(client: Talk) -> None:
     client.do("SET string v")
     assert client.do("XDEL missing bad") == 0

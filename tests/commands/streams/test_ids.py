@@ -9,6 +9,7 @@ import pytest
 from commands.streams import ids
 from protocol.errors import INVALID_STREAM_ID, RANGE_INVALID_END, RANGE_INVALID_START, ReplyError
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, make_id
+from tests.compat.odd_ids import ODD_IDS
 
 PARSERS = [ids.parse_strict, ids.parse_open, ids.parse_range_start, ids.parse_range_end]
 INVALID = [
@@ -122,3 +123,17 @@ def test_an_id_means_the_same_alone_and_among_others(text: bytes) -> None:
 
 def test_an_id_as_a_reply_is_a_bulk_string() -> None:
     assert ids.id_bulk(make_id(1700000000000, 3)) == b"$15\r\n1700000000000-3\r\n"
+
+
+@pytest.mark.parametrize("around", [[], [b"7-7"], [b"0-7"]])
+@pytest.mark.parametrize("text", [*ODD_IDS, *INVALID])
+def test_many_ids_are_read_as_each_by_itself(text: bytes, around: list[bytes]) -> None:
+    texts = [*around, text, *around, text]
+    try:
+        wanted = [ids.parse_strict(one) for one in texts]
+    except ReplyError:
+        with pytest.raises(ReplyError) as refusal:
+            ids.parse_all(texts)
+        assert refusal.value.text == INVALID_STREAM_ID
+    else:
+        assert ids.parse_all(texts) == wanted
