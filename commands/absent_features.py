@@ -63,24 +63,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "acl-pubsub-default": "resetchannels",
     },
     "modules": {"enable-module-command": "no"},
-    "lists": {
-        "list-max-listpack-size": "-2",
-        "list-compress-depth": "0",
-    },
-    "hashes": {
-        "hash-max-listpack-entries": "512",
-        "hash-max-listpack-value": "64",
-    },
-    "sets": {
-        "set-max-intset-entries": "512",
-        "set-max-listpack-entries": "128",
-        "set-max-listpack-value": "64",
-    },
-    "sorted sets": {
-        "zset-max-listpack-entries": "128",
-        "zset-max-listpack-value": "64",
-    },
-    "HyperLogLogs": {"hll-sparse-max-bytes": "3000"},
     "threads for input and output": {
         "io-threads": "1",
         "io-threads-do-reads": "no",

@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
 
+from storage.stream import Stream
+from storage.values import Value
+
 if TYPE_CHECKING:
     from commands.client import Client
     from commands.long_reply import LongReply
@@ -39,6 +42,7 @@ class Block:
     when a key vanishes or holds another type (XREADGROUP). `wake_ms`: also run it again at that
     Unix time, because time alone may bring something (XREADGROUP with CLAIM). `finds_nothing`: a
     quick look before `retry`; True if that would find nothing, and all that it would do is done.
+    `value_type`: only a key that holds such a value wakes the client, unless `on_missing_key`.
     `timeout_reply` is what the client gets at the deadline or from CLIENT UNBLOCK ... TIMEOUT.
     """
 
@@ -50,6 +54,7 @@ class Block:
     wake_ms: int | None = None
     is_common: bool = False
     finds_nothing: Callable[[Client], bool] | None = None
+    value_type: type[Value] = Stream
 
 
 @dataclass(slots=True, eq=False)

@@ -32,6 +32,7 @@ from commands.server import (
     latency,
     lolwut,
     memory,
+    module,
     monitor,
     persistence,
     shutdown,
@@ -69,5 +70,5 @@ MODULES = (
     databases, existence, expiry, objects, serialization, transfer, walking,
     counting, parts, reading, setting,
     command_table, command_docs, command_keys, config, debug, function, information, latency,
-    lolwut, memory, monitor, persistence, shutdown, slowlog, state, waiting,
+    lolwut, memory, module, monitor, persistence, shutdown, slowlog, state, waiting,
 )  # fmt: skip

@@ -7,12 +7,13 @@ file, scripts and tests use clients without any connection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.stream import Stream
-from storage.values import StringValue, Value
+from storage.strings import StringValue
+from storage.values import Value
 
 if TYPE_CHECKING:
     from commands.blocking import Waiting
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from commands.registry import Argv, Command
     from commands.tracking import TrackingState
     from storage.keyspace import Database
+
+AnyValue = TypeVar("AnyValue", bound=Value)
 
 # Gates: reasons why a client's request needs a second look before it runs. A plain client has 0.
 GATE_AUTH = 1 << 0  # has not authenticated
@@ -149,6 +152,20 @@ class Client:
         if value is not None and type(value) is not StringValue:
             raise ReplyError(errors.WRONG_TYPE)
         return value
+
+    def lookup_typed(self, key: bytes, kind: type[AnyValue]) -> AnyValue | None:
+        """`lookup` for commands of one type. Raises WRONGTYPE."""
+        value = self.lookup(key)
+        if value is None or type(value) is kind:
+            return value
+        raise ReplyError(errors.WRONG_TYPE)
+
+    def lookup_typed_for_write(self, key: bytes, kind: type[AnyValue]) -> AnyValue | None:
+        """`lookup_for_write` for commands of one type. Raises WRONGTYPE."""
+        value = self.lookup_for_write(key)
+        if value is None or type(value) is kind:
+            return value
+        raise ReplyError(errors.WRONG_TYPE)
 
     # -- changing ------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import Any
 from commands import absent_features
 from commands.directive_kinds import (
     INT32_MAX,
+    INT32_MIN,
     INT64_MAX,
     Boolean,
     Choice,
@@ -38,6 +39,7 @@ from commands.directive_kinds import (
     Text,
     Words,
 )
+from storage.encoding_limits import EncodingLimits
 
 DANGEROUS_COMMANDS = Choice("no", "yes", "local")  # for whom a dangerous command is enabled
 
@@ -68,8 +70,11 @@ def directive(
 
 
 @dataclass
-class Configuration:
-    """The values in force, one attribute per directive."""
+class Configuration(EncodingLimits):
+    """The values in force, one attribute per directive.
+
+    It is the encoding limits, too: whoever has hold of those sees what CONFIG SET changes.
+    """
 
     # network
     port: int = directive(Integer(0, 65535), "6379")
@@ -133,6 +138,27 @@ class Configuration:
     stream_node_max_entries: int = directive(Integer(0, INT64_MAX), "100")
     stream_idmp_duration: int = directive(Integer(1, 86400), "100")
     stream_idmp_maxsize: int = directive(Integer(1, 10000), "100")
+    # the other collections
+    hash_max_listpack_entries: int = directive(
+        Integer(0, INT64_MAX), "512", alias="hash-max-ziplist-entries"
+    )
+    hash_max_listpack_value: int = directive(
+        Memory(0, INT64_MAX), "64", alias="hash-max-ziplist-value"
+    )
+    list_max_listpack_size: int = directive(
+        Integer(INT32_MIN, INT32_MAX), "-2", alias="list-max-ziplist-size"
+    )
+    list_compress_depth: int = directive(Integer(0, INT32_MAX), "0")
+    set_max_intset_entries: int = directive(Integer(0, INT64_MAX), "512")
+    set_max_listpack_entries: int = directive(Integer(0, INT64_MAX), "128")
+    set_max_listpack_value: int = directive(Integer(0, INT64_MAX), "64")
+    zset_max_listpack_entries: int = directive(
+        Integer(0, INT64_MAX), "128", alias="zset-max-ziplist-entries"
+    )
+    zset_max_listpack_value: int = directive(
+        Memory(0, INT64_MAX), "64", alias="zset-max-ziplist-value"
+    )
+    hll_sparse_max_bytes: int = directive(Memory(0, INT64_MAX), "3000")
     # observation
     notify_keyspace_events: int = directive(EventClasses(), "")
     slowlog_log_slower_than: int = directive(Integer(-1, INT64_MAX), "10000")

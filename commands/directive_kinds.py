@@ -15,6 +15,7 @@ from typing import Any
 from commands import notifications
 from storage.values import as_int64
 
+INT32_MIN = -(2**31)
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 

@@ -25,6 +25,7 @@ from commands.sinks import Sink
 from commands.slowlog import SlowLog
 from commands.stats import Stats
 from commands.tracking import TrackingTable
+from storage.encoding_limits import EncodingLimits
 from storage.keyspace import Database
 from storage.stream import Stream
 from storage.values import Value
@@ -47,6 +48,7 @@ class Instance:
 
     def __init__(self, config: Configuration, host: Host, now_ms: int) -> None:
         self.config = config
+        self.encoding_limits: EncodingLimits = config
         self.host = host
         self.now_ms = now_ms  # set by the server once per batch of input
         self.started_ms = now_ms

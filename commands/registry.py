@@ -246,6 +246,13 @@ def container(
 _GROUP_CATEGORIES = {
     "generic": "keyspace",
     "string": "string",
+    "hash": "hash",
+    "list": "list",
+    "set": "set",
+    "sorted-set": "sortedset",
+    "bitmap": "bitmap",
+    "hyperloglog": "hyperloglog",
+    "geo": "geo",
     "stream": "stream",
     "transactions": "transaction",
     "connection": "connection",

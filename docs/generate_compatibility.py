@@ -63,7 +63,7 @@ ABSENT_COMMANDS: dict[str, str] = {
     "Replication": "failover psync replconf replicaof slaveof sync",
     "Cluster": "asking cluster readonly readwrite",
     "Access control lists": "acl",
-    "Modules": "module",
+    "Modules": "module|load module|loadex module|unload",
     "Figures of the allocator": "memory|malloc-stats",
 }
 

@@ -16,7 +16,6 @@ from commands.blocking import Block, Waiting, WatchedKey
 from commands.client import GATE_TRACKING, Client
 from commands.long_reply import LongReply
 from commands.registry import COMMANDS, READONLY, WRITE, Argv, Reply
-from storage.stream import Stream
 
 if TYPE_CHECKING:
     from server.dispatch import Dispatcher
@@ -81,8 +80,9 @@ class Waiters:
     def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> Reply:
         """Run a waiter's command again because `key` is ready; what it was answered, if it was."""
         value = self._instance.databases[db_index].values.get(key)
-        if type(value) is not Stream and not waiting.block.on_missing_key:
-            return None  # XREAD waits on, whatever else the key holds now
+        block = waiting.block
+        if type(value) is not block.value_type and not block.on_missing_key:
+            return None  # it waits on, whatever else the key holds now
         reply = self._retry(client, waiting)
         if type(reply) is Block:
             self._blocked.requeue(client, reply)

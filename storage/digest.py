@@ -17,8 +17,9 @@ deleted, and the counters of messages. Nor does it say when a key was last looke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha1
+from typing import Any
 
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
 from storage.group import Group
@@ -28,6 +29,7 @@ from storage.node import Node
 from storage.node_list import AnyNode
 from storage.packed_node import PackedNode
 from storage.stream import Stream
+from storage.strings import StringValue
 from storage.values import Value
 
 DIGEST_BYTES = 20
@@ -50,11 +52,8 @@ def dataset_digest(databases: Iterable[Database], now_ms: int) -> bytes:
 def value_digest(value: Value, expires_ms: int | None, now_ms: int) -> bytes:
     """The digest of a value and its deadline; neither its key nor its database matters."""
     state = sha1(usedforsecurity=False)
-    if isinstance(value, Stream):
-        for part in _stream_parts(value, now_ms):
-            state.update(part)
-    else:
-        state.update(_joined(b"string", value.to_bytes()))
+    for part in PARTS[type(value)](value, now_ms):
+        state.update(part)
     if expires_ms is not None:
         state.update(_joined(b"expires", b"%d" % expires_ms))
     return state.digest()
@@ -67,6 +66,10 @@ def _joined(*parts: bytes) -> bytes:
 
 def _numbers(*numbers: int) -> bytes:
     return b",".join([b"%d" % number for number in numbers]) + b";"
+
+
+def _string_parts(string: StringValue, now_ms: int) -> Iterator[bytes]:
+    yield _joined(b"string", string.to_bytes())
 
 
 def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:
@@ -135,3 +138,10 @@ def _idempotence_parts(stream: Stream, idempotence: Idempotence, now_ms: int) ->
         if messages:
             yield _joined(b"producer", pid)
             yield from messages
+
+
+# By class: all that is part of a value's digest, in an order that its content alone decides.
+PARTS: dict[type[Value], Callable[[Any, int], Iterator[bytes]]] = {
+    StringValue: _string_parts,
+    Stream: _stream_parts,
+}

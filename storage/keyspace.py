@@ -9,9 +9,9 @@ are, beyond a binary search.
 Leaves out: who is told about a change (commands/client.py), and when expired keys are removed
 (lazily by lookups, actively by the server's cron through `due`).
 
-A stream that goes for good is released (Stream.release): what it holds goes in circles, and the
-collector of garbage does not look at what was loaded at the start. Where that is much, it is
-handed to whoever frees it by and by (storage/waste.py), and so are the keys when all of them go.
+A value that goes for good is released (Value.release): what a stream holds goes in circles, and the
+collector of garbage does not look at what was loaded at the start. What is large is handed to
+whoever frees it incrementally (storage/waste.py), and so are the keys when all of them go.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from itertools import islice
 
 from storage.key_walk import KeyWalk
 from storage.ordered_index import OrderedIndex
-from storage.stream import Stream
 from storage.values import Value
-from storage.waste import BLOCK_ITEMS, SMALL_ITEMS, Waste
+from storage.waste import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, Waste
 
 # How `random_key` looks for a key: so many numbers are tried, then so many neighbours compared.
 RANDOM_TRIES = 32
@@ -89,7 +88,7 @@ class Database:
             self._order[value.serial] = key
         else:
             value.serial = old.serial
-            if type(old) is Stream and old is not value:
+            if old is not value:
                 self._release(old)
         self.values[key] = value
 
@@ -113,13 +112,13 @@ class Database:
     def remove(self, key: bytes) -> Value | None:
         """Remove `key` with its time to live, for good. What was there, None if nothing was."""
         value = self.take(key)
-        if type(value) is Stream:
+        if value is not None:
             self._release(value)
         return value
 
-    def _release(self, stream: Stream) -> None:
-        waste = stream.release()
-        if waste.is_large:
+    def _release(self, value: Value) -> None:
+        waste = value.release()
+        if waste is not NO_WASTE and waste.is_large:
             self._free(waste.free(), 1)
 
     def take(self, key: bytes) -> Value | None:
@@ -249,8 +248,9 @@ def _free_content(
     while values:
         for _ in range(min(len(values), VALUES_PER_STEP)):
             _, value = values.popitem()
-            if type(value) is Stream:
-                yield from value.release().free()
+            parts = value.release()
+            if parts is not NO_WASTE:
+                yield from parts.free()
         yield
     while expires:
         for _ in range(min(len(expires), SMALL_ITEMS)):

@@ -1,95 +1,66 @@
-"""What a key can hold: a stream or a string.
+"""What a key can hold: the base of all types of values.
 
-`Value` is the union; `type_name` tells what TYPE answers. A value carries its own last access
-time (OBJECT IDLETIME) and its place in the keyspace's SCAN order, so that the keyspace needs no
-second table for them.
+A value carries its own last access time (OBJECT IDLETIME) and its place in the keyspace's SCAN
+order, so that the keyspace needs no second table for them.
 
-Leaves out: limits on the length of a string (proto-max-bulk-len is the commands' to check).
+To add a type: subclass `Value`, and enter the class into the tables of what is kept outside it: the
+snapshot format (storage/snapshot/values/), the requests that rebuild it
+(storage/append_only/rewriting.py) and the digest (storage/digest.py).
 """
 
 from __future__ import annotations
 
-from sys import getsizeof
-from typing import TypeAlias
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
-from storage.stream import Stream
-
-# Redis keeps strings up to this length in one allocation with their header ("embstr").
-EMBEDDED_STRING_BYTES = 44
+from storage.waste import NO_WASTE, Waste
 
 
-class StringValue:
-    """A binary-safe string.
+class Value(ABC):
+    """What a key holds."""
 
-    `data` is bytes until the string is changed in place (`append`, `overwrite`), and a bytearray
-    from then on, so that a string that grows piece by piece is not copied for every piece. Take
-    `to_bytes()` where the content is kept or handed on.
-    """
+    __slots__ = ("access_ms", "serial")
 
-    __slots__ = ("_encoding", "access_ms", "data", "serial")
+    type_name: ClassVar[bytes]  # what TYPE answers: b"string", b"hash", ...
 
-    def __init__(self, data: bytes, access_ms: int = 0, encoding: bytes | None = None) -> None:
-        self.data: bytes | bytearray = data
-        self.access_ms = access_ms
-        self.serial = 0
-        self._encoding = encoding  # None: what follows from the content
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def to_bytes(self) -> bytes:
-        """The content, which no later change reaches."""
-        data = self.data
-        return data if type(data) is bytes else bytes(data)
-
-    def copy(self) -> StringValue:
-        """An independent string with the same content, encoding and access time."""
-        return StringValue(self.to_bytes(), self.access_ms, self.encoding)
-
-    def replace(self, data: bytes, encoding: bytes | None = None) -> None:
-        """Make `data` the content, as in a new string."""
-        self.data = data
-        self._encoding = encoding
-
-    def append(self, tail: bytes) -> None:
-        """Put `tail` behind the content."""
-        self._grown().extend(tail)
-
-    def overwrite(self, offset: int, patch: bytes) -> None:
-        """Put `patch` over the content from `offset` on; a gap before it is filled with zeros."""
-        data = self._grown()
-        if offset > len(data):
-            data.extend(bytes(offset - len(data)))
-        data[offset : offset + len(patch)] = patch
-
-    def _grown(self) -> bytearray:
-        if not isinstance(self.data, bytearray):
-            self.data = bytearray(self.data)
-            self._encoding = b"raw"
-        return self.data
+    def __init__(self, access_ms: int = 0) -> None:
+        self.access_ms = access_ms  # the last access, Unix ms; whoever looks the key up sets it
+        self.serial = 0  # the place in the keyspace's SCAN order; the keyspace sets it
 
     @property
+    @abstractmethod
     def encoding(self) -> bytes:
-        """What OBJECT ENCODING answers in Redis 7: int, embstr or raw."""
-        if self._encoding is not None:
-            return self._encoding
-        if as_int64(self.to_bytes()) is not None:
-            return b"int"
-        return b"embstr" if len(self.data) <= EMBEDDED_STRING_BYTES else b"raw"
+        """What OBJECT ENCODING answers."""
 
-    def memory_bytes(self) -> int:
-        """What the value occupies in memory."""
-        return getsizeof(self) + getsizeof(self.data)
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many items there are: bytes of a string, entries of a stream, fields of a hash."""
 
+    @property
+    def effort(self) -> int:
+        """How many steps of about 0.1 ms it takes to copy the value or to write it."""
+        return 1
 
-Value: TypeAlias = StringValue | Stream
+    @abstractmethod
+    def copy(self) -> Value:
+        """An independent value with the same content and access time."""
+
+    @abstractmethod
+    def memory_bytes(self, samples: int = 5) -> int:
+        """An estimate of the memory the value takes, from `samples` of its parts (0: from all)."""
+
+    def release(self) -> Waste:
+        """Give up the content when the value goes for good; what it was made of.
+
+        Only what is large, or goes in circles, has anything to give.
+        """
+        return NO_WASTE
 
 
 def type_name(value: Value | None) -> bytes:
-    """What TYPE answers: b"string", b"stream", or b"none"."""
-    if value is None:
-        return b"none"
-    return b"stream" if isinstance(value, Stream) else b"string"
+    """What TYPE answers: b"string", b"stream", ..., or b"none"."""
+    return b"none" if value is None else value.type_name
 
 
 def as_int64(text: bytes) -> int | None:

@@ -23,16 +23,20 @@ BLOCK_ITEMS = 8  # a block of an index, with hundreds of objects
 FEW_STEPS = 3
 
 
+# What can be freed item by item.
+Items: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
+
+
 class Waste:
-    """Lists of what is gone."""
+    """Lists, tables and sets of removed data."""
 
     __slots__ = ("_lists",)
 
     def __init__(self) -> None:
-        self._lists: list[tuple[list[Any], int]] = []
+        self._lists: list[tuple[Items, int]] = []
 
-    def add(self, items: list[Any], step_items: int) -> None:
-        """Take over a list that nobody else changes. `step_items`: freed at once, see above."""
+    def add(self, items: Items, step_items: int) -> None:
+        """Take over what nobody else uses. `step_items`: freed at once, see above."""
         if items:
             self._lists.append((items, step_items))
 
@@ -56,8 +60,22 @@ class Waste:
         while self._lists:
             items, step_items = self._lists.pop()
             while items:
-                del items[-step_items:]
+                _free_some(items, step_items)
                 yield
+
+
+def _free_some(items: Items, count: int) -> None:
+    """Remove up to `count` of the items."""
+    if isinstance(items, list):
+        del items[-count:]
+        return
+    remove = items.popitem if isinstance(items, dict) else items.pop
+    for _ in range(min(count, len(items))):
+        remove()
+
+
+# For what is freed with its last reference. Nothing is ever added to it.
+NO_WASTE = Waste()
 
 
 # Takes care of what is gone.

@@ -8,7 +8,8 @@ from commands.keys.lookup import peek
 from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.values import StringValue, Value
+from storage.strings import StringValue
+from storage.values import Value
 
 # Redis keeps one object for each small number, which all keys share.
 SHARED_NUMBERS = 10_000
@@ -26,11 +27,6 @@ def _value(client: Client, key: bytes) -> Value | None:
     return peek(client, key, tell_of_miss=False)
 
 
-def encoding_of(value: Value) -> bytes:
-    """What OBJECT ENCODING and DEBUG OBJECT answer."""
-    return value.encoding if isinstance(value, StringValue) else b"stream"
-
-
 @command(
     "OBJECT ENCODING",
     arity=3,
@@ -43,9 +39,9 @@ def encoding_of(value: Value) -> bytes:
     tips=(b"nondeterministic_output",),
 )
 def object_encoding(client: Client, argv: Argv) -> bytes:
-    """Bulk string: stream, int, embstr or raw; null without the key. Source: Redis 7.2."""
+    """Bulk string, e.g. stream, embstr or listpack; null without the key. Source: Redis 7.2."""
     value = _value(client, argv[2])
-    return replies.bulk_or_nil(encoding_of(value) if value is not None else None, client.resp)
+    return replies.bulk_or_nil(value.encoding if value is not None else None, client.resp)
 
 
 @command(

@@ -19,15 +19,14 @@ from commands.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import BadChecksum, dump, dump_pieces, restore
-from storage.snapshot.writer import SnapshotOptions
-from storage.stream import Stream
 from storage.values import Value
 
 MAX_FREQ = 255
 
-# To encode so many nodes takes some milliseconds; a stream with more is dumped in pieces.
-MANY_NODES = 32
+# What takes more than some milliseconds to write (see Value.effort) is dumped in pieces.
+MUCH_EFFORT = 32
 
 
 def snapshot_options(config: Configuration) -> SnapshotOptions:
@@ -59,7 +58,7 @@ def dump_command(client: Client, argv: Argv) -> bytes | LongReply:
         return replies.NIL[client.resp]
     instance = client.instance
     options = snapshot_options(instance.config)
-    if isinstance(value, Stream) and value.node_count > MANY_NODES:
+    if value.effort > MUCH_EFFORT:
         twin = value.copy()
         return LongReply(_dump_in_pieces(twin, options, instance.now_ms), twin.release)
     return replies.bulk(dump(value, options, instance.now_ms))
@@ -183,7 +182,12 @@ def _decode(client: Client, payload: bytes) -> Value:
     # What is in a file was accepted before, perhaps by another configuration.
     max_bytes = None if client.replays else instance.config.proto_max_bulk_len
     try:
-        return restore(payload, instance.now_ms, max_string_bytes=max_bytes)
+        return restore(
+            payload,
+            instance.now_ms,
+            limits=instance.encoding_limits,
+            max_string_bytes=max_bytes,
+        )
     except BadChecksum:
         raise ReplyError(errors.BAD_PAYLOAD) from None
     except CorruptSnapshot:

@@ -15,7 +15,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.digest import EMPTY, dataset_digest, value_digest
 from storage.snapshot.payload import serialized_length
-from storage.values import StringValue, as_int64
+from storage.values import as_int64
 
 ANY_NUMBER = -1  # of arguments
 
@@ -63,7 +63,7 @@ def _object(client: Client, arguments: Argv) -> bytes:
     value = client.db.get(arguments[0])
     if value is None:
         raise ReplyError(errors.NO_SUCH_KEY)
-    encoding = value.encoding if isinstance(value, StringValue) else b"stream"
+    encoding = value.encoding
     length = serialized_length(value, snapshot_options(instance.config), instance.now_ms)
     idle_ms = max(0, instance.now_ms - value.access_ms)
     return replies.simple(

@@ -18,8 +18,6 @@ from commands.instance import Instance
 from commands.persistence import NEVER
 from commands.server.memory_figures import human, memory_figures
 from storage.keyspace import Database
-from storage.stream import Stream
-from storage.values import StringValue
 
 Value: TypeAlias = "str | int"
 Field: TypeAlias = "tuple[str, Value]"
@@ -440,17 +438,29 @@ def _average_ttl_ms(db: Database, now_ms: int) -> int:
     return sum(sample) // len(sample) if sample else 0
 
 
+# What INFO keysizes calls the sizes of each type, in its order.
+SIZE_DISTRIBUTIONS = {
+    b"string": "strings_sizes",
+    b"list": "lists_items",
+    b"set": "sets_items",
+    b"zset": "zsets_items",
+    b"hash": "hashes_items",
+    b"stream": "streams_items",
+}
+
+
 def keysizes(instance: Instance) -> Iterator[Field]:
-    """How many keys are how large: bytes of strings, entries of streams, in powers of two.
+    """How many keys are how large: bytes of strings, items of others, in powers of two.
 
     It looks at every key, and so it is left out unless it is asked for. Source: Redis 8.10.
     """
     for db in instance.databases:
-        values = db.values.values()
-        strings = Counter(len(v).bit_length() for v in values if type(v) is StringValue)
-        streams = Counter(v.length.bit_length() for v in values if type(v) is Stream)
-        for name, counts in (("strings_sizes", strings), ("streams_items", streams)):
-            if counts:
+        counters: dict[bytes, Counter[int]] = {}
+        for value in db.values.values():
+            counter = counters.setdefault(value.type_name, Counter())
+            counter[value.size.bit_length()] += 1
+        for type_name, name in SIZE_DISTRIBUTIONS.items():
+            if counts := counters.get(type_name):
                 bins = [f"{_power_of_two(bits)}={counts[bits]}" for bits in sorted(counts)]
                 yield f"db{db.index}_distrib_{name}", ",".join(bins)
 

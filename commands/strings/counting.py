@@ -15,7 +15,7 @@ from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.values import EMBEDDED_STRING_BYTES, StringValue
+from storage.strings import EMBEDDED_STRING_BYTES, StringValue
 
 
 @command(

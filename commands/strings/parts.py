@@ -8,7 +8,7 @@ from commands.client import Client
 from commands.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.values import StringValue
+from storage.strings import StringValue
 
 
 @command(

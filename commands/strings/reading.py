@@ -10,7 +10,7 @@ from commands.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end,
 from commands.strings.lifetime import Lifetime
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.values import StringValue
+from storage.strings import StringValue
 
 
 @command(

@@ -15,7 +15,7 @@ from commands.registry import DENYOOM, FAST, WRITE, Argv, command, keys_to_end, 
 from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.values import StringValue
+from storage.strings import StringValue
 
 
 @dataclass(slots=True)

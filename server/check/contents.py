@@ -11,6 +11,16 @@ from storage.stream import Stream
 # So many of the streams with the most entries are named.
 BIGGEST_STREAMS = 5
 
+# What a type is called in the plural, which is where DatabaseContents counts it.
+COUNTED_AS = {
+    b"stream": "streams",
+    b"string": "strings",
+    b"list": "lists",
+    b"set": "sets",
+    b"zset": "sorted_sets",
+    b"hash": "hashes",
+}
+
 
 @dataclass
 class DatabaseContents:
@@ -26,6 +36,10 @@ class DatabaseContents:
     groups: int = 0
     consumers: int = 0
     pending: int = 0
+    lists: int = 0
+    sets: int = 0
+    sorted_sets: int = 0
+    hashes: int = 0
 
 
 @dataclass
@@ -68,10 +82,10 @@ def _count(db: Database, now_ms: int) -> DatabaseContents:
     counts = DatabaseContents(db.index, keys=len(db), expiring=len(db.expires))
     counts.expired = sum(db.is_expired(key, now_ms) for key in db.expires)
     for value in db.values.values():
+        name = COUNTED_AS[value.type_name]
+        setattr(counts, name, getattr(counts, name) + 1)
         if not isinstance(value, Stream):
-            counts.strings += 1
             continue
-        counts.streams += 1
         counts.entries += value.length
         counts.groups += len(value.groups)
         for group in value.groups.values():

@@ -100,6 +100,9 @@ def _describe_contents(contents: Contents) -> list[str]:
 
 def _keys(db: DatabaseContents) -> str:
     text = f"{db.keys:,} keys: {db.streams:,} streams, {db.strings:,} strings"
+    for name in ("lists", "sets", "sorted_sets", "hashes"):
+        if count := getattr(db, name):
+            text += f", {count:,} {name.replace('_', ' ')}"
     if db.expiring:
         text += f"; {db.expiring:,} with a time to live, {db.expired:,} past it"
     return text

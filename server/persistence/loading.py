@@ -257,6 +257,7 @@ class Loader:
                 buffer,
                 skip_unsupported=config.rdb_skip_unsupported,
                 verify_checksum=config.rdbchecksum,
+                limits=self._instance.encoding_limits,
                 now_ms=now_ms,
             )
             filling = Filling(

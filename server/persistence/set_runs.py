@@ -11,7 +11,7 @@ from itertools import islice
 
 from commands.client import Client
 from commands.registry import Argv
-from storage.values import StringValue
+from storage.strings import StringValue
 
 # In shorter runs there is nothing to gain.
 MIN_REQUESTS = 4

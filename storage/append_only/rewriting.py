@@ -9,8 +9,9 @@ that one whose pending entries are all deleted stays, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from typing import Any
 
 from storage.entry import decode_payload
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
@@ -19,7 +20,8 @@ from storage.idempotence import Idempotence
 from storage.keyspace import Database
 from storage.packed_node import PackedNode
 from storage.stream import Stream
-from storage.values import StringValue
+from storage.strings import StringValue
+from storage.values import Value
 
 # As many IDs go into one XNACK.
 _IDS_PER_REQUEST = 64
@@ -33,13 +35,14 @@ def rebuild_requests(db: Database, key: bytes, now_ms: int) -> Iterator[Argv]:
     `now_ms`: messages of producers that are too old by then are left out.
     """
     value = db.values[key]
-    if isinstance(value, StringValue):
-        yield [b"SET", key, value.to_bytes()]
-    else:
-        yield from _rebuild_stream(key, value, now_ms)
+    yield from REBUILDERS[type(value)](key, value, now_ms)
     when_ms = db.expires.get(key)
     if when_ms is not None:
         yield [b"PEXPIREAT", key, b"%d" % when_ms]
+
+
+def _rebuild_string(key: bytes, string: StringValue, now_ms: int) -> Iterator[Argv]:
+    yield [b"SET", key, string.to_bytes()]
 
 
 def _rebuild_stream(key: bytes, stream: Stream, now_ms: int) -> Iterator[Argv]:
@@ -116,3 +119,9 @@ def _rebuild_idempotence(
         for iid, entry_id in messages.items():
             if entry_id in stream:
                 yield [b"XIDMPRECORD", key, pid, iid, format_id(entry_id)]
+
+
+REBUILDERS: dict[type[Value], Callable[[bytes, Any, int], Iterator[Argv]]] = {
+    StringValue: _rebuild_string,
+    Stream: _rebuild_stream,
+}

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from storage.snapshot import opcodes
+from storage.encoding_limits import EncodingLimits
 from storage.snapshot.checksum import CHECKSUM_BYTES, crc64, encode_checksum
 from storage.snapshot.encoding import Allowance, CorruptSnapshot, Cursor
+from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.reader import NEWEST_VERSION
-from storage.snapshot.stream_decoder import decode_stream
-from storage.snapshot.writer import SnapshotOptions, value_pieces, value_type, value_version
-from storage.values import StringValue, Value
+from storage.snapshot.values.codec import EmptyCollection
+from storage.snapshot.values.table import DECODERS, value_pieces, value_type, value_version
+from storage.values import Value
 
 # A stream as programs fill it has up to four elements for each byte of its compressed form; only
 # in entries with very many equal fields there are more.
@@ -64,8 +65,16 @@ def serialized_length(value: Value, options: SnapshotOptions, now_ms: int) -> in
     return sum(map(len, value_pieces(value, options, now_ms)))
 
 
-def restore(payload: bytes, now_ms: int, *, max_string_bytes: int | None = None) -> Value:
+def restore(
+    payload: bytes,
+    now_ms: int,
+    *,
+    limits: EncodingLimits | None = None,
+    max_string_bytes: int | None = None,
+) -> Value:
     """The value of a payload; nobody looked at it before `now_ms`.
+
+    `limits`: for its encoding; None: those of Redis as it is shipped.
 
     `max_string_bytes`: no more may come out of what is compressed, and not more than MAX_ELEMENTS
     beyond what the payload itself has room for. None: no limits, for what was accepted before.
@@ -85,13 +94,14 @@ def restore(payload: bytes, now_ms: int, *, max_string_bytes: int | None = None)
         elements = MAX_ELEMENTS + len(payload) * MAX_ELEMENTS_PER_BYTE
         cursor.allowance = Allowance(max_string_bytes, elements)
     code = cursor.byte()
-    value: Value
-    if code == opcodes.STRING:
-        value = StringValue(cursor.string(), now_ms)
-    elif code in opcodes.STREAMS:
-        value = decode_stream(cursor, code, trusted=False, access_ms=now_ms)
-    else:
+    decode = DECODERS.get(code)
+    if decode is None:
         raise CorruptSnapshot(0, f"type {code} is not supported")
+    reading = Reading(now_ms, access_ms=now_ms, limits=limits or EncodingLimits())
+    try:
+        value = decode(cursor, reading)
+    except EmptyCollection:
+        raise cursor.corrupt("a collection has no items") from None
     if cursor.left:
         raise cursor.corrupt(f"{cursor.left} bytes follow the value")
     return value

@@ -23,10 +23,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from storage.ack_journal import AckJournal
+from storage.encoding_limits import EncodingLimits
 from storage.snapshot import opcodes
 from storage.snapshot.checksum import CHECKSUM_BYTES, NO_CHECKSUM, crc64, encode_checksum
 from storage.snapshot.encoding import Buffer, CorruptSnapshot, Cursor, TruncatedSnapshot
-from storage.snapshot.stream_decoder import decode_stream
+from storage.snapshot.options import Reading
 from storage.snapshot.unsupported import (
     UnsupportedValue,
     can_skip,
@@ -35,7 +36,11 @@ from storage.snapshot.unsupported import (
     skip_value,
     type_name,
 )
-from storage.values import StringValue, Value
+from storage.snapshot.values.codec import EmptyCollection
+from storage.snapshot.values.table import DECODERS
+from storage.stream import Stream
+from storage.strings import StringValue
+from storage.values import Value
 
 # The newest version that is read: that of Redis 8.8 and 8.10.
 NEWEST_VERSION = 14
@@ -78,15 +83,18 @@ class SnapshotReader:
         skip_unsupported: bool = False,
         verify_checksum: bool = True,
         whole_file: bool = True,
+        limits: EncodingLimits | None = None,
         now_ms: int,
     ) -> None:
         """Read the snapshot at `position`, which reaches to the end if it is a `whole_file`.
 
         Raises CorruptSnapshot if the magic word, the version or (of a whole file) the checksum is
         wrong; a file that breaks off raises TruncatedSnapshot, which says how far it is whole.
+        `limits`: for the encodings of what is read; None: those of Redis as it is shipped.
         """
         self.aux: dict[bytes, bytes] = {}
         self.skipped: Counter[str] = Counter()  # what was passed over, by its name
+        self.empty_keys = 0  # collections without items, which are passed over
         self.version = 0
         self.end = position  # behind the last record that was read; at last, behind the checksum
         self._start = position
@@ -94,6 +102,7 @@ class SnapshotReader:
         self._skip_unsupported = skip_unsupported
         self._verify_checksum = verify_checksum
         self._trusted = False
+        self._limits = EncodingLimits() if limits is None else limits
         self._now_ms = now_ms
         self._db_index = 0
         self._expires_ms: int | None = None
@@ -143,6 +152,7 @@ class SnapshotReader:
             position=self._start,
             skip_unsupported=True,
             whole_file=False,
+            limits=self._limits,
             now_ms=self._now_ms,
         )
         try:
@@ -254,15 +264,18 @@ class SnapshotReader:
         expires_ms, idle_s = self._expires_ms, self._idle_s
         self._expires_ms = self._idle_s = None
         access_ms = self._now_ms - (idle_s or 0) * 1000
-        value: Value
-        if code == opcodes.STRING:
-            value = StringValue(cursor.string(), access_ms)
-        elif code in opcodes.STREAMS:
-            value = decode_stream(cursor, code, trusted=self._trusted, access_ms=access_ms)
-            value.ack_journal, self._ack_journal = self._ack_journal, None
-        else:
+        decode = DECODERS.get(code)
+        if decode is None:
             self._skip(code, start, key)
             return None
+        reading = Reading(self._now_ms, access_ms, self._trusted, self._limits)
+        try:
+            value = decode(cursor, reading)
+        except EmptyCollection:
+            self.empty_keys += 1
+            return None
+        if isinstance(value, Stream):
+            value.ack_journal, self._ack_journal = self._ack_journal, None
         return SnapshotItem(self._db_index, key, value, expires_ms, idle_s, start)
 
     def _skip(self, code: int, start: int, key: bytes) -> None:

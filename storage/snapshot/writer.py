@@ -14,16 +14,16 @@ Leaves out: keys are not tested for having expired, as in Redis; the reader's si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from storage.keyspace import Database
 from storage.snapshot import opcodes
 from storage.snapshot.checksum import NO_CHECKSUM, crc64, encode_checksum
 from storage.snapshot.encoding import encode_length, encode_string
-from storage.snapshot.stream_encoder import stream_pieces, stream_type
+from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.values.table import plain_version, value_pieces, value_type, value_version
 from storage.stream import Stream
-from storage.values import StringValue, Value
+from storage.strings import StringValue
 
 CHUNK_BYTES = 64 * 1024
 
@@ -31,15 +31,6 @@ CHUNK_BYTES = 64 * 1024
 _KEYS_PER_REPORT = 1024
 
 Write = Callable[[bytes], object]
-
-
-@dataclass(frozen=True)
-class SnapshotOptions:
-    """How snapshots and payloads are written."""
-
-    compress: bool = True  # rdbcompression
-    checksum: bool = True  # rdbchecksum; payloads always have one
-    stream_type: int | None = None  # 15, 19, 21, 26 or 27; None: what the content needs
 
 
 def write_snapshot(
@@ -84,43 +75,16 @@ def standard_aux(
     }
 
 
-def value_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
-    """A value as it stands behind its type and key, in pieces."""
-    if isinstance(value, StringValue):
-        yield encode_string(value.to_bytes(), compress=options.compress)
-    else:
-        kind = value_type(value, options)
-        yield from stream_pieces(value, kind, compress=options.compress, now_ms=now_ms)
-
-
-def value_type(value: Value, options: SnapshotOptions) -> int:
-    """The type code that a value is written with."""
-    if isinstance(value, Stream):
-        return stream_type(value) if options.stream_type is None else options.stream_type
-    return opcodes.STRING
-
-
-def plain_version(options: SnapshotOptions) -> int:
-    """The version of the format for what holds no stream."""
-    kind = opcodes.STREAM_3 if options.stream_type is None else options.stream_type
-    return opcodes.STREAM_VERSIONS[kind]
-
-
-def value_version(value: Value, options: SnapshotOptions) -> int:
-    """The oldest version of the format that has what a value is written with."""
-    kind = value_type(value, options)
-    return opcodes.STREAM_VERSIONS.get(kind) or plain_version(options)
-
-
 # -- the parts of a file -----------------------------------------------------------------------
 
 
 def _version(database: Database, options: SnapshotOptions) -> int:
-    if options.stream_type is not None:
-        return plain_version(options)
+    """What the values of a database need; 0 if there are but strings, which need nothing."""
+    if options.newest_version is not None:
+        return options.newest_version
     values = database.values.values()
-    versions = {value_version(value, options) for value in values if isinstance(value, Stream)}
-    return max(versions, default=0)
+    others = (value for value in values if type(value) is not StringValue)
+    return max({value_version(value, options) for value in others}, default=0)
 
 
 def _write_database(

@@ -8,7 +8,7 @@ from commands import notifications
 from protocol.errors import ReplyError
 from server.inprocess import InProcessServer
 from storage.stream import Stream
-from storage.values import StringValue
+from storage.strings import StringValue
 
 
 def test_a_lookup_counts_hits_and_misses() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from server.inprocess import InProcessServer
 from storage.stream import Stream
-from storage.values import StringValue
+from storage.strings import StringValue
 
 
 def test_clients_have_ids_in_the_order_in_which_they_came() -> None:

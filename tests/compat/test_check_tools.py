@@ -13,7 +13,8 @@ from server.check.inspection import Inspector, Report
 from server.inprocess import InProcessServer
 from server.persistence.files import OsFiles
 from storage.append_only.requests import encode_requests, timestamp_annotation
-from storage.snapshot.writer import SnapshotOptions, write_snapshot
+from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.writer import write_snapshot
 
 pytestmark = pytest.mark.compat
 

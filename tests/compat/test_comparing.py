@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump
-from storage.snapshot.writer import SnapshotOptions
 from storage.stream import Stream
 from tests.compat import differences
 from tests.compat.comparing import Exchange, Expected, History, expected, first_mismatch

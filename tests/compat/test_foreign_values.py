@@ -8,7 +8,7 @@ from storage.snapshot.encoding import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 from storage.stream import Stream
-from storage.values import StringValue
+from storage.strings import StringValue
 from tests.support.resp import RespClient
 from tests.support.servers import RunningServer
 

@@ -13,9 +13,9 @@ import pytest
 
 from storage.entry_id import MAX_ID, MIN_ID, make_id
 from storage.snapshot.encoding import Cursor
+from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.snapshot.stream_decoder import decode_stream
-from storage.snapshot.writer import SnapshotOptions
 from storage.stream import Stream
 from tests.support.consistency import contradictions
 from tests.support.resp import Argument, Command, RespClient, parse

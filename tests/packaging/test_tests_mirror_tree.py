@@ -34,6 +34,11 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/inprocess.py": "every test of a command runs on it",
     "server/main.py": "tests/integration/test_connections.py and tests/packaging/test_wheel.py",
     "server/persistence/snapshot_file.py": "test_snapshots.py and test_rewrites.py beside it",
+    "storage/encoding_limits.py": "plain attributes; the types that keep to them have tests",
+    "storage/snapshot/options.py": "test_writer.py and test_payload.py beside it",
+    "storage/snapshot/values/codec.py": "plain attributes; each format of the folder has tests",
+    "storage/snapshot/values/stream_format.py": "test_stream_encoder.py, test_stream_decoder.py",
+    "storage/snapshot/values/string_format.py": "test_writer.py, test_reader.py, test_payload.py",
     "storage/pending_block.py": "test_pending_list.py and test_lent_blocks.py beside it",
     "server/service.py": "tests/integration/test_connections.py, over real sockets",
 }

@@ -8,7 +8,7 @@ from commands.client import Client
 from commands.sinks import Sink
 from server.cycle import Cycle
 from server.inprocess import InProcessServer
-from storage.values import StringValue
+from storage.strings import StringValue
 
 
 def cycle_of(server: InProcessServer) -> tuple[Cycle, list[Callable[[], None]], list[Client]]:

@@ -148,9 +148,9 @@ def test_a_client_that_leaves_ends_its_reply(server: SlicingServer) -> None:
     server.finish()
     assert reply.next_piece() is None
     stream = server.instance.databases[0].values[b"s"]
-    node = next(stream.iter_nodes())  # type: ignore[union-attr]
+    node = next(stream.iter_nodes())  # type: ignore[attr-defined]
     server.connect().execute("XDEL", "s", "1700000000000-0")
-    assert next(stream.iter_nodes()) is node, "nobody needs a copy any more"  # type: ignore[union-attr]
+    assert next(stream.iter_nodes()) is node, "nobody needs a copy any more"  # type: ignore[attr-defined]
 
 
 def test_a_transaction_answers_at_once(server: SlicingServer) -> None:

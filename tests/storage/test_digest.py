@@ -13,10 +13,11 @@ from storage.group import Group
 from storage.idempotence import Idempotence
 from storage.keyspace import Database
 from storage.packed_node import PackedNode
+from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotReader
-from storage.snapshot.writer import SnapshotOptions, write_snapshot
+from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
-from storage.values import StringValue
+from storage.strings import StringValue
 from tests.storage.snapshot.drawn_streams import NOW_MS, drawn_streams
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from storage.key_walk import KeyWalk
 from storage.keyspace import Database
 from storage.ordered_index import BLOCK_ITEMS
-from storage.values import StringValue
+from storage.strings import StringValue
 
 NOW_MS = 1000
 MANY = 3 * BLOCK_ITEMS

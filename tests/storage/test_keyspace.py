@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from storage.group import Group
 from storage.keyspace import Database
 from storage.stream import Stream
-from storage.values import StringValue
+from storage.strings import StringValue
 
 
 def filled(*keys: bytes) -> Database:

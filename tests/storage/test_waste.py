@@ -42,3 +42,13 @@ def test_merging_takes_over_what_the_other_one_has() -> None:
     assert items == [1]
     assert len(list(waste.free())) == 1
     assert items == []
+
+
+def test_tables_and_sets_are_freed_step_by_step_too() -> None:
+    table: dict[int, int] = dict.fromkeys(range(10), 0)
+    members = set(range(5))
+    waste = Waste()
+    waste.add(table, 4)
+    waste.add(members, 4)
+    sizes = [(len(table), len(members)) for _ in waste.free()]
+    assert sizes == [(10, 1), (10, 0), (6, 0), (2, 0), (0, 0)]

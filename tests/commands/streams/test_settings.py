@@ -118,7 +118,7 @@ def test_a_journal_leaves_idempotent_ids_alone(client: Talk, server: InProcessSe
     client.do("XCFGSET s ACK-JOURNAL j")
     assert remembered(client) == (100, 100, 1, 1, 1, 0)
     client.all("XADD plain * f v", "XCFGSET plain ACK-JOURNAL j")
-    assert server.instance.databases[0].values[b"plain"].idempotence is None  # type: ignore[union-attr]
+    assert server.instance.databases[0].values[b"plain"].idempotence is None  # type: ignore[attr-defined]
     client.do("XCFGSET s IDMP-MAXSIZE 3 ACK-JOURNAL k")
     assert (remembered(client)[1], journal(client)) == (3, (b"k", 1_000_000, 0))
 

@@ -20,7 +20,8 @@ from server.check.inspection import (
 from server.inprocess import InProcessServer, to_argv
 from server.persistence.memory_files import MemoryFiles
 from storage.append_only.requests import encode_requests, timestamp_annotation
-from storage.snapshot.writer import SnapshotOptions, write_snapshot
+from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.writer import write_snapshot
 
 NOW_MS = 1_700_000_000_000
 

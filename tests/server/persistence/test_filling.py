@@ -6,8 +6,9 @@ import pytest
 
 from server.inprocess import InProcessServer
 from server.persistence.filling import Filling, UnfitContent, squeeze_nodes
+from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotReader
-from storage.snapshot.writer import SnapshotOptions, value_pieces
+from storage.snapshot.values.table import value_pieces
 from storage.stream import Stream
 
 NOW_MS = 1_700_000_000_000

@@ -12,7 +12,8 @@ from server.persistence.loading import Loader, LoadFailed
 from server.persistence.memory_files import MemoryFiles
 from storage.append_only.requests import encode_request, encode_requests
 from storage.digest import dataset_digest
-from storage.snapshot.writer import SnapshotOptions, write_snapshot
+from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.writer import write_snapshot
 
 NOW_MS = 1_700_000_000_000
 BASE, INCREMENT = "appendonlydir/a.1.base.aof", "appendonlydir/a.1.incr.aof"

@@ -12,10 +12,11 @@ from storage.digest import value_digest
 from storage.group import Group
 from storage.snapshot.checksum import crc64, encode_checksum
 from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import BadChecksum, dump, restore, serialized_length
-from storage.snapshot.writer import SnapshotOptions
 from storage.stream import Stream
-from storage.values import StringValue, Value
+from storage.strings import StringValue
+from storage.values import Value
 from tests.storage.snapshot.drawn_streams import (
     NOW_MS,
     describe,
@@ -189,7 +190,7 @@ def test_a_tampered_payload_is_refused_or_makes_a_sound_stream(
         peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak_bytes < ALLOCATION_LIMIT_BYTES
-    if isinstance(value, StringValue):
+    if not isinstance(value, Stream):
         return
     # Sound: it can be written and read again, and is the same then.
     again = stream_of(restore(dump(value, OPTIONS, NOW_MS), NOW_MS))

@@ -16,11 +16,12 @@ from storage.keyspace import Database
 from storage.packed_node import PackedNode
 from storage.snapshot.checksum import crc64, encode_checksum
 from storage.snapshot.encoding import Buffer, CorruptSnapshot, TruncatedSnapshot, encode_string
+from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotItem, SnapshotReader, StringBatch
 from storage.snapshot.unsupported import UnsupportedValue
-from storage.snapshot.writer import SnapshotOptions, write_snapshot
+from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
-from storage.values import StringValue
+from storage.strings import StringValue
 from tests.storage.snapshot.drawn_streams import NOW_MS, describe, drawn_streams
 
 OPTIONS = SnapshotOptions()
@@ -102,7 +103,7 @@ def test_whatever_was_written_is_read(
     file = written([database], SnapshotOptions(checksum=checksum))
     items = {item.key: item.value for item in read(file)}
     assert items.keys() == texts.keys() | streams.keys()
-    assert {key: items[key].to_bytes() for key in texts} == texts  # type: ignore[union-attr]
+    assert {key: items[key].to_bytes() for key in texts} == texts  # type: ignore[attr-defined]
     for key, stream in streams.items():
         found = items[key]
         assert isinstance(found, Stream)
@@ -289,7 +290,7 @@ def test_every_cut_is_noticed() -> None:
     file = written(filled())
     for length in range(0, len(file), 7):
         with pytest.raises(CorruptSnapshot):
-            SnapshotReader(file[:length], now_ms=NOW_MS)
+            list(SnapshotReader(file[:length], now_ms=NOW_MS).items())
 
 
 @given(st.integers(0, 1 << 30), st.integers(1, 255), st.booleans())

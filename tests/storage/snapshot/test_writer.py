@@ -9,17 +9,11 @@ from storage.group import Group
 from storage.idempotence import Idempotence
 from storage.keyspace import Database
 from storage.snapshot.checksum import crc64, encode_checksum
-from storage.snapshot.writer import (
-    CHUNK_BYTES,
-    SnapshotOptions,
-    plain_version,
-    standard_aux,
-    value_type,
-    value_version,
-    write_snapshot,
-)
+from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.values.table import plain_version, value_type, value_version
+from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot
 from storage.stream import Stream
-from storage.values import StringValue
+from storage.strings import StringValue
 
 NOW_MS = 1_700_000_000_000
 OPTIONS = SnapshotOptions()

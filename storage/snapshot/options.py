@@ -1,0 +1,40 @@
+"""How snapshots and DUMP payloads are written and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from storage.encoding_limits import EncodingLimits
+from storage.snapshot import opcodes
+
+
+@dataclass(frozen=True)
+class SnapshotOptions:
+    """How snapshots and payloads are written."""
+
+    compress: bool = True  # rdbcompression
+    checksum: bool = True  # rdbchecksum; payloads always have one
+    stream_type: int | None = None  # 15, 19, 21, 26 or 27; None: what the content needs
+
+    @property
+    def newest_version(self) -> int | None:
+        """The version of the format that every value has to fit into; None: any.
+
+        It follows from a fixed type of stream. What cannot be said in it is left out.
+        """
+        return None if self.stream_type is None else opcodes.STREAM_VERSIONS[self.stream_type]
+
+    def allows(self, version: int) -> bool:
+        """Whether what came with a version of the format may be written."""
+        newest = self.newest_version
+        return newest is None or version <= newest
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What decoders need to know beside the bytes."""
+
+    now_ms: int
+    access_ms: int  # of the values that are made
+    trusted: bool = False  # a checksum has shown that the bytes are as they were written
+    limits: EncodingLimits = field(default_factory=EncodingLimits)

@@ -1,0 +1,48 @@
+"""All types of values that snapshots hold: by class to write them, by type code to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.values import stream_format, string_format
+from storage.snapshot.values.codec import Codec, Decoder
+from storage.stream import Stream
+from storage.strings import StringValue
+from storage.values import Value
+
+CODECS: dict[type[Value], Codec] = {
+    StringValue: string_format.CODEC,
+    Stream: stream_format.CODEC,
+}
+
+DECODERS: dict[int, Decoder] = {
+    **string_format.DECODERS,
+    **stream_format.DECODERS,
+}
+
+# What is written when nothing needs a newer one: Redis 7.2 and Valkey read it.
+PLAIN_VERSION = 11
+
+
+def value_type(value: Value, options: SnapshotOptions) -> int:
+    """The type code that a value is written with."""
+    return CODECS[type(value)].type_code(value, options)
+
+
+def value_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
+    """A value as it stands after its type and key, in pieces."""
+    return CODECS[type(value)].pieces(value, options, now_ms)
+
+
+def plain_version(options: SnapshotOptions) -> int:
+    """The version of the format for what every version can say."""
+    return options.newest_version or PLAIN_VERSION
+
+
+def value_version(value: Value, options: SnapshotOptions) -> int:
+    """The version of the format that a payload with this value has."""
+    if options.newest_version is not None:
+        return options.newest_version
+    codec = CODECS[type(value)]
+    return max(codec.min_version.get(codec.type_code(value, options), 0), PLAIN_VERSION)

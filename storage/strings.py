@@ -1,0 +1,84 @@
+"""A string: bytes, and the encoding that Redis would name for them.
+
+Leaves out: limits on the length of a string (proto-max-bulk-len is the commands' to check).
+"""
+
+from __future__ import annotations
+
+from sys import getsizeof
+
+from storage.values import Value, as_int64
+
+# Redis keeps strings up to this length in one allocation with their header ("embstr").
+EMBEDDED_STRING_BYTES = 44
+
+
+class StringValue(Value):
+    """A binary-safe string.
+
+    `data` is bytes until the string is changed in place (`append`, `overwrite`), and a bytearray
+    from then on, so that a string that grows piece by piece is not copied for every piece. Take
+    `to_bytes()` where the content is kept or handed on.
+    """
+
+    __slots__ = ("_encoding", "data")
+
+    type_name = b"string"
+
+    def __init__(self, data: bytes, access_ms: int = 0, encoding: bytes | None = None) -> None:
+        self.access_ms = access_ms  # here and not by a call: snapshots make millions of strings
+        self.serial = 0
+        self.data: bytes | bytearray = data
+        self._encoding = encoding  # None: what follows from the content
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def to_bytes(self) -> bytes:
+        """The content, which no later change reaches."""
+        data = self.data
+        return data if type(data) is bytes else bytes(data)
+
+    def copy(self) -> StringValue:
+        """An independent string with the same content, encoding and access time."""
+        return StringValue(self.to_bytes(), self.access_ms, self.encoding)
+
+    def replace(self, data: bytes, encoding: bytes | None = None) -> None:
+        """Make `data` the content, as in a new string."""
+        self.data = data
+        self._encoding = encoding
+
+    def append(self, tail: bytes) -> None:
+        """Put `tail` behind the content."""
+        self._grown().extend(tail)
+
+    def overwrite(self, offset: int, patch: bytes) -> None:
+        """Put `patch` over the content from `offset` on; a gap before it is filled with zeros."""
+        data = self._grown()
+        if offset > len(data):
+            data.extend(bytes(offset - len(data)))
+        data[offset : offset + len(patch)] = patch
+
+    def _grown(self) -> bytearray:
+        if not isinstance(self.data, bytearray):
+            self.data = bytearray(self.data)
+            self._encoding = b"raw"
+        return self.data
+
+    @property
+    def encoding(self) -> bytes:
+        """What OBJECT ENCODING answers in Redis 7: int, embstr or raw."""
+        if self._encoding is not None:
+            return self._encoding
+        if as_int64(self.to_bytes()) is not None:
+            return b"int"
+        return b"embstr" if len(self.data) <= EMBEDDED_STRING_BYTES else b"raw"
+
+    @property
+    def size(self) -> int:
+        """The length in bytes."""
+        return len(self.data)
+
+    def memory_bytes(self, samples: int = 5) -> int:
+        """What the value occupies in memory."""
+        return getsizeof(self) + getsizeof(self.data)

@@ -1,0 +1,29 @@
+"""storage/snapshot/values/table.py: every type is written and read."""
+
+from __future__ import annotations
+
+from storage.append_only import rewriting
+from storage.digest import PARTS
+from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.unsupported import can_skip
+from storage.snapshot.values.table import CODECS, DECODERS, plain_version
+from storage.values import Value
+
+
+def test_every_class_of_values_is_in_every_table() -> None:
+    classes = set(Value.__subclasses__())
+    assert classes == set(CODECS) == set(PARTS) == set(rewriting.REBUILDERS)
+    assert len({cls.type_name for cls in classes}) == len(classes)
+
+
+def test_what_is_read_needs_not_be_passed_over() -> None:
+    assert not [code for code in DECODERS if can_skip(code)]
+
+
+def test_a_fixed_type_of_stream_fixes_the_version() -> None:
+    assert plain_version(SnapshotOptions()) == 11
+    options = SnapshotOptions(stream_type=19)
+    assert plain_version(options) == options.newest_version == 10
+    assert options.allows(10)
+    assert not options.allows(11)
+    assert SnapshotOptions().allows(14)
