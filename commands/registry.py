@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from storage.values import as_int64
+
 if TYPE_CHECKING:
     from commands.blocking import Block
     from commands.client import Client
@@ -72,8 +74,9 @@ class KeySpec:
 
     The first key is at argument `begin` or, when `keyword` is given, behind that word, searched
     from `begin`. `last` is relative to the first key; below zero it counts from the end of the
-    arguments. With `limit` 2 only the first half of what remains are keys. Where that is not
-    always true (flag INCOMPLETE), `find` gives the positions from the arguments.
+    arguments. With `limit` 2 only the first half of what remains are keys. `is_counted`: at `begin`
+    is the number of the keys, which follow. `is_unknown`: nothing of this says where they are.
+    Where that is not always true (flag INCOMPLETE), `find` gives the positions from the arguments.
     """
 
     begin: int = 1
@@ -83,11 +86,15 @@ class KeySpec:
     limit: int = 0
     flags: tuple[bytes, ...] = ()
     find: Callable[[Sequence[bytes]], list[int]] | None = None
+    is_counted: bool = False
+    is_unknown: bool = False
 
     def positions(self, argv: Sequence[bytes]) -> list[int]:
         """Indexes into `argv`; empty if the arguments do not reach."""
         if self.find is not None:
             return self.find(argv)
+        if self.is_counted:
+            return _counted_positions(argv, self.begin)
         first = self.begin
         if self.keyword:
             first = next(
@@ -102,6 +109,14 @@ class KeySpec:
         return list(range(first, last + 1, self.step))
 
 
+def _counted_positions(argv: Sequence[bytes], at: int) -> list[int]:
+    """The positions of as many keys as the number at `at` says."""
+    number = as_int64(argv[at]) if at < len(argv) else None
+    if number is None or not 0 < number < len(argv) - at:
+        return []
+    return list(range(at + 1, at + 1 + number))
+
+
 NO_KEYS: tuple[KeySpec, ...] = ()
 
 
@@ -113,6 +128,11 @@ def one_key(*flags: bytes, at: int = 1) -> tuple[KeySpec, ...]:
 def keys_to_end(*flags: bytes, at: int = 1, step: int = 1) -> tuple[KeySpec, ...]:
     """Keys from argument `at` to the last, every `step`th."""
     return (KeySpec(begin=at, last=-1, step=step, flags=flags),)
+
+
+def counted_keys(*flags: bytes, at: int = 1) -> tuple[KeySpec, ...]:
+    """The number of keys at argument `at`, then the keys: `numkeys key [key ...]`."""
+    return (KeySpec(begin=at, flags=flags, is_counted=True),)
 
 
 def two_keys(source: tuple[bytes, ...], target: tuple[bytes, ...]) -> tuple[KeySpec, ...]:
@@ -246,10 +266,10 @@ def container(
 _GROUP_CATEGORIES = {
     "generic": "keyspace",
     "string": "string",
-    "hash": "hash",
     "list": "list",
     "set": "set",
     "sorted-set": "sortedset",
+    "hash": "hash",
     "bitmap": "bitmap",
     "hyperloglog": "hyperloglog",
     "geo": "geo",

@@ -189,7 +189,7 @@ def describe(declared: Command, resp: int) -> bytes:
             replies.set_header(len(declared.tips), resp)
             + b"".join(replies.bulk(tip) for tip in declared.tips),
             replies.set_header(len(declared.keys), resp)
-            + b"".join(_describe_keys(spec, resp) for spec in declared.keys),
+            + b"".join(describe_keys(spec, resp) for spec in declared.keys),
             replies.set_header(len(declared.subcommands), resp)
             + b"".join(describe(sub, resp) for sub in declared.subcommands.values()),
         ]
@@ -205,17 +205,17 @@ def status_set(words: Iterable[bytes], resp: int) -> bytes:
 def legacy_range(keys: tuple[KeySpec, ...]) -> tuple[int, int, int]:
     """First key, last key and step, as Redis told them before there were key specifications.
 
-    (0, 0, 0) where they cannot tell: without keys, and where the first key is behind a keyword.
+    (0, 0, 0) where they cannot: without keys, and where keys are counted or follow a keyword.
     """
-    plain = [spec for spec in keys if not spec.keyword]
+    plain = [spec for spec in keys if not (spec.keyword or spec.is_counted or spec.is_unknown)]
     if not plain:
         return 0, 0, 0
     first, last = plain[0].begin, plain[0].last
     last = first + last if last >= 0 else last
     for spec in plain[1:]:
-        if last < 0 or spec.begin != last + 1 or spec.last < 0:
+        if last < 0 or spec.begin != last + 1:
             break
-        last = spec.begin + spec.last
+        last = spec.begin + spec.last if spec.last >= 0 else spec.last
     return first, last, plain[0].step
 
 
@@ -224,13 +224,19 @@ def shown_key_flag(flag: bytes) -> bytes:
     return flag.upper() if len(flag) == 2 else flag.lower()
 
 
-def _describe_keys(spec: KeySpec, resp: int) -> bytes:
+def describe_keys(spec: KeySpec, resp: int) -> bytes:
     """A key specification: flags, where the search begins, how keys are found from there."""
     begin_type = b"index"
     begin: dict[bytes, bytes | int] = {b"index": spec.begin}
     if spec.keyword:
         begin_type, begin = b"keyword", {b"keyword": spec.keyword, b"startfrom": spec.begin}
+    find_type = b"range"
     found = {b"lastkey": spec.last, b"keystep": spec.step, b"limit": spec.limit}
+    if spec.is_counted:
+        find_type, found = b"keynum", {b"keynumidx": 0, b"firstkey": 1, b"keystep": 1}
+    if spec.is_unknown:
+        begin_type = find_type = b"unknown"
+        begin, found = {}, {}
     return replies.mapping(
         [
             replies.bulk(b"flags"),
@@ -238,7 +244,7 @@ def _describe_keys(spec: KeySpec, resp: int) -> bytes:
             replies.bulk(b"begin_search"),
             _typed(begin_type, begin, resp),
             replies.bulk(b"find_keys"),
-            _typed(b"range", found, resp),
+            _typed(find_type, found, resp),
         ],
         resp,
     )

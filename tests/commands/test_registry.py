@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import commands.catalogue  # noqa: F401
-from commands.registry import COMMANDS, KeySpec, acl_categories
+from commands.registry import COMMANDS, KeySpec, acl_categories, counted_keys
 
 
 def test_a_key_spec_counts_from_the_front() -> None:
@@ -42,3 +42,11 @@ def test_categories_follow_from_flags_and_group() -> None:
 def test_an_incomplete_specification_finds_its_keys_by_a_function() -> None:
     spec = KeySpec(begin=1, flags=(b"INCOMPLETE",), find=lambda argv: [len(argv) - 1])
     assert spec.positions([b"XREAD", b"a", b"b"]) == [2]
+
+
+def test_keys_may_be_counted() -> None:
+    (spec,) = counted_keys(b"RO", at=2)
+    assert spec.positions([b"BLMPOP", b"0", b"2", b"a", b"b", b"LEFT"]) == [3, 4]
+    for number in (b"0", b"-1", b"3", b"x"):
+        assert spec.positions([b"BLMPOP", b"0", number, b"a", b"b"]) == []
+    assert spec.positions([b"BLMPOP", b"0"]) == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commands.registry import COMMANDS, KeySpec
-from commands.server.command_table import all_commands, find_command, legacy_range
+from commands.server.command_table import all_commands, describe_keys, find_command, legacy_range
 from server.inprocess import InProcessClient, InProcessServer
 from tests.commands.server.decoding import decode
 
@@ -121,12 +121,26 @@ def test_help_names_every_subcommand(client: InProcessClient) -> None:
         ((KeySpec(begin=1), KeySpec(begin=2)), (1, 2, 1)),
         ((KeySpec(begin=1), KeySpec(begin=3)), (1, 1, 1)),
         ((KeySpec(begin=1, keyword=b"STREAMS", last=-1, limit=2),), (0, 0, 0)),
+        ((KeySpec(begin=2), KeySpec(begin=3, last=-1)), (2, -1, 1)),
+        ((KeySpec(begin=1), KeySpec(begin=3, last=-1)), (1, 1, 1)),
+        ((KeySpec(begin=1, is_counted=True),), (0, 0, 0)),
+        ((KeySpec(begin=1), KeySpec(is_unknown=True)), (1, 1, 1)),
     ],
 )
 def test_the_old_way_to_tell_keys_is_a_range(
     keys: tuple[KeySpec, ...], expected: tuple[int, int, int]
 ) -> None:
     assert legacy_range(keys) == expected
+
+
+def test_counted_and_unknown_keys_are_described_as_such() -> None:
+    counted = decode(describe_keys(KeySpec(begin=2, is_counted=True), 2))
+    assert counted[3] == [b"type", b"index", b"spec", [b"index", 2]]
+    assert counted[5] == [
+        b"type", b"keynum", b"spec", [b"keynumidx", 0, b"firstkey", 1, b"keystep", 1],
+    ]  # fmt: skip
+    unknown = decode(describe_keys(KeySpec(is_unknown=True), 2))
+    assert unknown[3] == unknown[5] == [b"type", b"unknown", b"spec", []]
 
 
 def test_commands_are_found_by_their_full_names() -> None:
