@@ -127,6 +127,8 @@ class Configuration(EncodingLimits):
     auto_aof_rewrite_percentage: int = directive(Integer(0, INT32_MAX), "100")
     auto_aof_rewrite_min_size: int = directive(Memory(0, INT64_MAX), "64mb")
     aof_load_truncated: bool = directive(Boolean(), "yes")
+    # Rillway's own: whether a start goes on without the writes that had to be refused
+    aof_skip_refused_writes: bool = directive(Boolean(), "no")
     aof_use_rdb_preamble: bool = directive(Boolean(), "yes")
     aof_timestamp_enabled: bool = directive(Boolean(), "no")
     aof_rewrite_incremental_fsync: bool = directive(Boolean(), "yes")

@@ -208,7 +208,7 @@ def parse_options(client: Client, argv: Argv) -> AddOptions:
     Raises ReplyError.
     """
     node_max_entries = client.instance.config.stream_node_max_entries
-    if argv[2] in _MAXLEN:
+    if argv[2] in _MAXLEN and not client.replays:
         # Without `=` or `~` before the threshold, an option may follow whose argument is `*`.
         id_position = 5 if argv[3] in _EXACT_OR_ABOUT else 4
         fields = len(argv) - id_position - 1
@@ -249,7 +249,7 @@ def _parse(argv: Argv, node_max_entries: int, *, is_replay: bool) -> AddOptions:
             break
     if idempotency is not None and ms is not None and not is_replay:
         raise ReplyError(errors.IDMP_WITH_ID)
-    trim = trim_options.finish(node_max_entries, required=False)
+    trim = trim_options.finish(node_max_entries, required=False, is_replay=is_replay)
     field_words = len(argv) - position - 1
     if field_words < 2 or field_words % 2:
         raise errors.wrong_arity(b"xadd")

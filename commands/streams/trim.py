@@ -4,9 +4,9 @@
 
 Exact trims remove entry by entry; approximate ones (`~`) whole nodes at the head, and no more
 entries than the limit. An approximate trim depends on where the nodes of this server end, so it
-is propagated as the exact trim that has the same result. LIMIT is left out there: Redis keeps the
-word and ignores it in what comes from a primary or a file, which is the same to any reader, and
-without it every server takes the request from any client.
+is propagated as the exact trim that has the same result. LIMIT is left out there, so that every
+server takes the request from any client. Redis writes `= threshold LIMIT count` instead, and takes
+no notice of LIMIT in what comes from a primary or a file; nor does Rillway (`client.replays`).
 
 Where groups are to lose their references to what is removed (DELREF), or are to keep entries from
 being removed (ACKED), each entry is looked at, and `~` means no more than the limit.
@@ -161,21 +161,24 @@ class TrimOptions:
         self._threshold_at = position
         return position + 1
 
-    def finish(self, node_max_entries: int, *, required: bool) -> Trim | None:
+    def finish(
+        self, node_max_entries: int, *, required: bool, is_replay: bool = False
+    ) -> Trim | None:
         """The trim that the options ask for, None if they ask for none.
 
         `node_max_entries`: that directive. `required`: asking for none is an error (XTRIM).
+        `is_replay`: the trim was limited where the request ran first, so here nothing limits it.
         """
         if self._limit and not self._threshold_at:
             raise ReplyError(errors.TRIM_LIMIT_WITHOUT_STRATEGY)
         if required and not self._threshold_at:
             raise ReplyError(errors.XTRIM_WITHOUT_STRATEGY)
-        if self._limits_at and not self._approximate:
+        if self._limits_at and not self._approximate and not is_replay:
             raise ReplyError(errors.TRIM_LIMIT_WITHOUT_APPROX)
         if not self._threshold_at:
             return None
-        limit = self._limit
-        if self._approximate and not self._limits_at:
+        limit = 0 if is_replay else self._limit
+        if self._approximate and not self._limits_at and not is_replay:
             limit = _limit_without_word(node_max_entries)
         return Trim(
             self._by_length,
@@ -225,7 +228,9 @@ def xtrim(client: Client, argv: Argv) -> bytes:
         if behind == position:
             raise ReplyError(errors.SYNTAX)
         position = behind
-    trim = options.finish(client.instance.config.stream_node_max_entries, required=True)
+    trim = options.finish(
+        client.instance.config.stream_node_max_entries, required=True, is_replay=client.replays
+    )
     assert trim is not None
 
     key = argv[1]

@@ -128,5 +128,6 @@ def setrange(client: Client, argv: Argv) -> bytes:
 
 
 def _check_length(client: Client, length: int) -> None:
-    if length > client.instance.config.proto_max_bulk_len:
+    """Raises ReplyError. What is replayed was short enough when it ran first, as in Redis."""
+    if not client.replays and length > client.instance.config.proto_max_bulk_len:
         raise ReplyError(errors.STRING_TOO_LONG)

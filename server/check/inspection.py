@@ -10,10 +10,12 @@ Keys of types that are not supported are counted by name, and are no fault of th
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from commands.instance import Instance
 from server.check.contents import Contents, count_contents
 from server.inprocess import InProcessServer
 from server.persistence.files import Buffer, Files
@@ -42,6 +44,8 @@ MANIFEST, SNAPSHOT, REQUESTS, BOTH, EMPTY, UNKNOWN = (
 
 # More than any configuration has: SELECT in a file must not fail for that.
 _DATABASES = 1024
+# Redis's name for what follows a base.
+INCREMENT_SUFFIX = ".incr.aof"
 # Behind damage, so many places that look like the begin of a request are tried.
 _MAX_RESUMPTIONS = 1000
 
@@ -57,6 +61,7 @@ class Problem:
     can_be_cut: bool = False
     lost_bytes: int = 0  # by cutting
     lost_requests: int = 0  # of these, those that can still be read
+    is_foreign: bool = False  # a whole request, which only other servers can take
 
 
 @dataclass
@@ -74,7 +79,9 @@ class FileReport:
     unsupported: dict[str, int] = field(default_factory=dict)  # by name of the type
     requests: int = 0
     last_written_s: int = 0  # the last time annotation
-    refused: dict[str, int] = field(default_factory=dict)  # requests without effect, by command
+    refused: dict[str, int] = field(default_factory=dict)  # writes, by command: a start stops
+    first_refusal: str = ""  # which write, where and why
+    no_effect: dict[str, int] = field(default_factory=dict)  # other requests, by command
     fixed: str = ""  # what was done about the problem
 
 
@@ -88,8 +95,8 @@ class Report:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is broken, or what was is fixed."""
-        return all(file.problem is None or file.fixed for file in self.files)
+        """Whether nothing is broken, or what was is fixed, and a start would take all writes."""
+        return all((file.problem is None or file.fixed) and not file.refused for file in self.files)
 
 
 class Inspector:
@@ -99,9 +106,10 @@ class Inspector:
         self._files = files
         self._now_ms = now_ms
         self._progress = progress
-        self._server = InProcessServer(now_ms, databases=str(_DATABASES))
-        self._instance = self._server.instance
+        self._instance = _instance(now_ms)
         self._reports: list[FileReport] = []
+        # Whether the data before the file is what it is for a start: else refusals say nothing.
+        self._knows_earlier_data = True
 
     def inspect(self, path: str) -> Report:
         """Look into a file, or into all files of a manifest. Raises OSError."""
@@ -111,6 +119,7 @@ class Inspector:
         if report.kind == MANIFEST:
             self._inspect_manifest(report, bytes(buffer))
         else:
+            self._load_earlier_parts(path)
             self._inspect_data(report, buffer, may_be_torn=True)
         return Report(path, self._reports, count_contents(self._instance.databases, self._now_ms))
 
@@ -132,18 +141,47 @@ class Inspector:
                 reason = f"it names {part.name}, and there is no such file"
                 report.problem = Problem(offset, reason)
                 return
-        self._inspect_parts([f"{directory}/{part.name}" for part in manifest.loaded])
+        self._reports += self._inspect_parts(
+            [f"{directory}/{part.name}" for part in manifest.loaded]
+        )
 
-    def _inspect_parts(self, paths: list[str]) -> None:
+    def _inspect_parts(self, paths: list[str]) -> list[FileReport]:
         """Look into one file after the other, up to the first that is broken."""
+        reports = []
         sizes = [self._files.size(path) for path in paths]
         for index, path in enumerate(paths):
             buffer = self._files.buffer(path)
             report = FileReport(path, _kind(buffer), len(buffer))
-            self._reports.append(report)
+            reports.append(report)
             self._inspect_data(report, buffer, may_be_torn=not any(sizes[index + 1 :]))
             if report.problem is not None:
+                break
+        return reports
+
+    def _load_earlier_parts(self, path: str) -> None:
+        """Before an increment: the files that a manifest beside it names before it, as at a start.
+
+        Without them most of its writes would be refused.
+        """
+        earlier = self._earlier_parts(path)
+        if earlier is not None and all(map(self._files.exists, earlier)):
+            reports = self._inspect_parts(earlier)
+            if all(report.problem is None for report in reports):
                 return
+            self._instance = _instance(self._now_ms)
+        self._knows_earlier_data = earlier is None and not path.endswith(INCREMENT_SUFFIX)
+
+    def _earlier_parts(self, path: str) -> list[str] | None:
+        """None if no manifest in the file's directory names it."""
+        directory, name = os.path.split(path)
+        for other in self._files.names(directory or "."):
+            if other.endswith(".manifest"):
+                with contextlib.suppress(ManifestError):
+                    data = bytes(self._files.buffer(os.path.join(directory, other)))
+                    names = [part.name for part in manifests.parse(data).loaded]
+                    if name in names:
+                        return [os.path.join(directory, one) for one in names[: names.index(name)]]
+        return None
 
     # -- data ----------------------------------------------------------------------------------
 
@@ -205,17 +243,30 @@ class Inspector:
         except DamagedFile as error:
             report.problem = _damaged(buffer, file.position, error)
         except UnreplayableRequest as error:
-            report.problem = Problem(error.offset, error.reason, sound_bytes=error.unit_offset)
+            # Whoever wrote it may know it, so that nothing is cut for it.
+            report.problem = Problem(
+                error.offset, error.reason, sound_bytes=error.unit_offset, is_foreign=True
+            )
+            may_be_torn = False
         except UnfitContent as error:
             report.problem = Problem(error.offset, error.reason)
             may_be_torn = False
         report.requests = replay.requests
         report.last_written_s = file.timestamp_s or 0
-        report.refused = {name.decode(): count for name, count in replay.refusals.items()}
+        report.no_effect = dict(replay.passed_over)
+        if self._knows_earlier_data:
+            report.refused = dict(replay.refusals)
+            report.first_refusal = str(replay.first_refusal or "")
+        else:
+            report.no_effect |= replay.refusals
         if report.problem is not None:
             if replay.open_unit_offset is not None:
                 report.problem.sound_bytes = replay.open_unit_offset
             _weigh(report.problem, buffer, may_be_torn)
+
+
+def _instance(now_ms: int) -> Instance:
+    return InProcessServer(now_ms, databases=str(_DATABASES)).instance
 
 
 def _kind(buffer: Buffer) -> str:

@@ -28,6 +28,8 @@ def as_text(report: Report) -> str:
 
 def _describe_file(file: FileReport) -> list[str]:
     state = "sound"
+    if file.refused:
+        state = f"{sum(file.refused.values()):,} REFUSED WRITES"
     if file.problem is not None:
         state = f"BROKEN at offset {file.problem.offset:,}"
     lines = [f"{file.path}: {file.kind}, {file.size:,} bytes: {state}"]
@@ -41,12 +43,23 @@ def _describe_file(file: FileReport) -> list[str]:
         lines.append(_row("requests", f"{file.requests:,}{until}"))
     for name, count in sorted(file.unsupported.items()):
         lines.append(_row("unsupported", f"{count:,} of type {name}"))
-    for name, count in sorted(file.refused.items()):
+    for name, count in sorted(file.no_effect.items()):
         lines.append(_row("no effect", f"{count:,} x {name}"))
+    if file.refused:
+        lines += _describe_refusals(file)
     if file.problem is not None:
         lines += _describe_problem(file, file.problem)
     if file.fixed:
         lines.append(_row("fixed", file.fixed))
+    return lines
+
+
+def _describe_refusals(file: FileReport) -> list[str]:
+    lines = [_row("refused", f"{count:,} x {name}") for name, count in sorted(file.refused.items())]
+    lines.append(_row("the first", file.first_refusal))
+    lines.append(
+        _row("start", "stops here; with --aof-skip-refused-writes yes goes on without them")
+    )
     return lines
 
 
@@ -66,6 +79,8 @@ def _describe_problem(file: FileReport, problem: Problem) -> list[str]:
         return lines
     if problem.can_be_cut:
         lines.append(_row("repair", f"rillway check --fix {file.path}"))
+    elif problem.is_foreign:
+        lines.append(_row("repair", "none here: load it with the server that wrote it"))
     elif problem.sound_bytes:
         lines.append(_row("repair", "none here: other files of the manifest follow this one"))
     else:

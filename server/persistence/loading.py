@@ -15,10 +15,13 @@ The work comes in slices (`steps`), so that clients can be told -LOADING in betw
 are heard. The collector of garbage is switched off meanwhile: it would look again and again at what
 is only getting more.
 
+A write that is refused while it is replayed is missing from the data, and the next rewrite would
+make that final. So it stops the loading, too, unless aof-skip-refused-writes says otherwise.
+
 Source: redis-server 7.0.15, tried out. Different on purpose: a torn file with others behind it is
 left as it is (Redis cuts it, and then fails); an empty base that should be a snapshot, and
 increments without a manifest, stop the start (Redis takes them for no data, and overwrites the
-latter).
+latter), and so do refused writes (Redis drops them without a word).
 """
 
 from __future__ import annotations
@@ -321,16 +324,36 @@ class Loader:
             raise LoadFailed(
                 f"{source.path} cannot be loaded: {error}. {self._loaded_so_far()}"
             ) from None
-        except (DamagedFile, UnreplayableRequest) as error:
+        except UnreplayableRequest as error:
+            raise LoadFailed(
+                f"{error}, reading the append only file {source.path}. {self._loaded_so_far()} The"
+                " file may be sound: whoever wrote it may know what is unknown here. Load it with"
+                " that server and take the data from there; to cut the file would lose data."
+            ) from None
+        except DamagedFile as error:
             raise LoadFailed(
                 f"Bad file format reading the append only file {source.path}: {error}."
                 f" {self._loaded_so_far()} Make a backup of the file, then `rillway check"
                 f" {source.path}` tells more, and with --fix it cuts what is broken."
             ) from None
-        for name, count in replay.refusals.items():
-            self._log("warning", f"{source.path}: {count} x '{name.decode()}' had no effect")
+        self._judge_refusals(source, replay)
         if torn_at is not None:
             self._cut(source, torn_at)
+
+    def _judge_refusals(self, source: Source, replay: Replay) -> None:
+        """Stop for writes that were refused, or go on without them."""
+        if replay.first_refusal is None:
+            return
+        counts = ", ".join(f"{count} x '{name}'" for name, count in replay.refusals.items())
+        what = f"{source.path}: writes were refused: {counts}; the first: {replay.first_refusal}"
+        if self._instance.config.aof_skip_refused_writes:
+            self._log("warning", f"{what}. They are left out (aof-skip-refused-writes is yes).")
+            return
+        raise LoadFailed(
+            f"{what}. What they wrote is missing, and the next rewrite would make that final, so"
+            " the start ends here; the files stay as they are. With --aof-skip-refused-writes yes"
+            " it goes on without them."
+        )
 
     def _cut(self, source: Source, offset: int) -> None:
         """Cut off what is torn, on disk."""

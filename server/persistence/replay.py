@@ -6,11 +6,12 @@ has already decided once (an explicit ID with IDMP) is taken over. A transaction
 is there; before that it has changed nothing. Runs of what most files are full of take a short way
 (xadd_runs.py, delivery_runs.py, set_runs.py).
 
-What a handler refuses was not refused when it was written, so the data is not what it was then. As
-Redis does, the loading goes on; the log tells of the first refusal of each kind, and counts. A
-request that no handler can take (unknown, wrong number of words) stops it: what would be lost with
-it is not known; and so does a database that there is not (UnfitContent), because what follows would
-be done to another one. Commands that change nothing are passed over: a file cannot stop the server.
+A write that a handler refuses was not refused when it ran first, so the data is not what it was
+then. The replay goes on, to see how many there are: `refusals` counts them, `first_refusal` says
+where the first is, and whoever replays decides what that means. A request that no handler can take
+(unknown, wrong number of words) stops it: what would be lost with it is not known; and so does a
+database that there is not (UnfitContent), because what follows would be done to another one.
+Commands that change nothing are passed over: a file cannot stop the server.
 
 Source: redis-server 7.0.15, tried out. It takes a wrong number of words, and crashes.
 """
@@ -20,6 +21,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from commands.client import Client
@@ -62,6 +64,18 @@ _RUNS: dict[bytes, tuple[FindEnd, TakeRun]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A write that its handler refused: `offset` is where it stands in the file."""
+
+    offset: int
+    command: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"'{self.command}' at offset {self.offset}: {self.error}"
+
+
 class UnreplayableRequest(Exception):
     """The request at `offset` cannot be run; `reason` says why, with the command's name.
 
@@ -79,7 +93,9 @@ class Replay:
 
     def __init__(self, instance: Instance, file_name: str) -> None:
         self.requests = 0  # that were run
-        self.refusals: Counter[bytes] = Counter()  # what handlers refused, by command
+        self.refusals: Counter[str] = Counter()  # writes that handlers refused, by command
+        self.first_refusal: Refusal | None = None
+        self.passed_over: Counter[str] = Counter()  # commands that change no data
         self._instance = instance
         self._file_name = file_name
         self._client = Client(instance, _CLIENT_ID, instance.databases[0])
@@ -167,7 +183,7 @@ class Replay:
             raise UnreplayableRequest(batch.offset_of(index), f"{what} '{name[:128]}'")
         self.requests += 1
         if not command.flags & WRITE and command.fullname != b"select":
-            self._refused(command, "it changes no data")
+            self.passed_over[command.fullname.decode()] += 1
             return
         assert command.handler is not None
         try:
@@ -177,18 +193,19 @@ class Replay:
             if database is not None:
                 # Redis goes on, and does to another database what follows.
                 raise no_database(self._instance, database, batch.offset_of(index)) from None
-            self._refused(command, error.text.decode("latin-1"))
+            self._refused(batch.offset_of(index), command, error.text.decode("latin-1"))
         except DamagedNode as error:
             raise UnreplayableRequest(batch.offset_of(index), str(error)) from error
 
-    def _refused(self, command: Command, reason: str) -> None:
-        """Tell of the first refusal of each command; the others are only counted."""
-        name = command.fullname
-        self.refusals[name] += 1
-        if self.refusals[name] == 1:
+    def _refused(self, offset: int, command: Command, error: str) -> None:
+        """Log the first refusal of each command; the others are only counted."""
+        refusal = Refusal(offset, command.fullname.decode(), error)
+        self.refusals[refusal.command] += 1
+        if self.first_refusal is None:
+            self.first_refusal = refusal
+        if self.refusals[refusal.command] == 1:
             self._instance.host.log(
-                "warning",
-                f"{self._file_name}: '{name.decode()}' was refused while loading: {reason}",
+                "warning", f"{self._file_name}: refused while loading: {refusal}"
             )
 
 

@@ -13,6 +13,10 @@ from typing import TypeAlias
 
 import pytest
 
+from server.check.inspection import Inspector
+from server.persistence.files import OsFiles
+from tests.compat.edges import EDGES, commands_of
+from tests.compat.sequences import resolved
 from tests.crash.servers import (
     DidNotStart,
     Link,
@@ -20,8 +24,10 @@ from tests.crash.servers import (
     start_redis,
     start_rillway,
 )
-from tests.exchange.data_set import Requests, dangling, everything, more
+from tests.exchange.data_set import FAR_MS, Requests, dangling, everything, more
 from tests.exchange.views import View, differences, view
+from tests.support.redis_cli import split_line
+from tests.support.resp import RespClient
 from tests.support.servers import redis_version
 
 pytestmark = pytest.mark.compat
@@ -158,6 +164,35 @@ def test_an_append_only_file_goes_there_and_back(run: Run, kind: str, preamble: 
     third = run(kind, *append_only, files=(second.append_only_files(),))
     assert differences(again.view(**how), third.view(**how)) == []
     assert again.digest() == third.digest()
+
+
+def test_a_limited_trim_of_redis_loses_no_entry(run: Run) -> None:
+    append_only = ("--appendonly", "yes", "--aof-use-rdb-preamble", "no")
+    redis = run("redis", *append_only)
+    cap = ("MAXLEN", "~", 1000, "LIMIT", 100)
+    redis.fill([(0, ("XADD", "k", *cap, f"{n}-0", "f", n)) for n in range(1, 6)])
+    redis.fill([(0, ("XTRIM", "k", "MINID", "~", "3-0", "LIMIT", 100))])
+    files = (redis.append_only_files(),)
+    again = run("rillway", *append_only, files=files)
+    assert again.link.ask("XLEN", "k") == 5
+    assert differences(redis.view(seen_times=False), again.view(seen_times=False)) == []
+
+
+def test_nothing_is_refused_of_what_redis_appends_for_each_edge(run: Run) -> None:
+    redis = run("redis", "--appendonly", "yes", "--aof-use-rdb-preamble", "no")
+    with RespClient(redis.server.port) as client:
+        for script in EDGES.values():
+            lines = commands_of(script)
+            commands = [split_line(line) for line in ("DISCARD", "SELECT 0", "FLUSHALL", *lines)]
+            client.write_all(resolved([list(argv) for argv in commands]))
+            for _ in commands:
+                client.read_reply()
+    manifest = redis.append_only_files() / "appendonly.aof.manifest"
+    redis.stop()
+    report = Inspector(OsFiles(), FAR_MS, lambda *_: None).inspect(str(manifest))
+    assert [file.first_refusal for file in report.files if file.refused] == []
+    assert report.is_sound
+    assert sum(file.requests for file in report.files) > 5000
 
 
 @pytest.mark.parametrize("kind", ["rillway", "redis"])

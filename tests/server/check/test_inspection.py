@@ -84,10 +84,30 @@ def test_a_snapshot_tells_who_wrote_it_when() -> None:
 
 
 def test_requests_are_counted_and_so_are_those_without_effect() -> None:
-    data = timestamp_annotation(55) + requests("SET a x", "INCR a", "INCR a", "SET b 1")
+    data = timestamp_annotation(55) + requests("SET a x", "PING", "GET a", "PING", "SET b 1")
     file = inspect(data)
     assert file.problem is None
-    assert (file.requests, file.last_written_s, file.refused) == (4, 55, {"incr": 2})
+    assert (file.requests, file.last_written_s) == (5, 55)
+    assert (file.no_effect, file.refused) == ({"ping": 2, "get": 1}, {})
+
+
+def test_a_write_that_a_start_would_refuse_is_a_fault() -> None:
+    files = MemoryFiles()
+    files.put("file", requests("SET a x", "INCR a", "INCR a", "SET b 1"))
+    report = inspect_path(files, "file")
+    assert not report.is_sound
+    assert report.files[0].refused == {"incr": 2}
+    assert report.files[0].first_refusal == (
+        "'incr' at offset 27: ERR value is not an integer or out of range"
+    )
+
+
+def test_an_end_that_was_cut_does_not_mend_a_refused_write() -> None:
+    files = MemoryFiles()
+    files.put("file", requests("SET a x", "INCR a") + b"*")
+    report = inspect_path(files, "file")
+    report.files[0].fixed = "cut"
+    assert not report.is_sound
 
 
 def test_the_contents_are_those_after_loading() -> None:
@@ -127,8 +147,6 @@ def test_a_torn_end_can_be_cut(tail: bytes, reason: str) -> None:
     ("damage", "offset", "reason", "lost"),
     [
         (b"hello\r\n", 0, "'*' expected, found b'h'", 4),
-        (requests("NOSUCH x"), 0, "Unknown command 'NOSUCH'", 4),
-        (requests("SET x"), 0, "Wrong number of arguments for 'SET x'", 4),
         (requests("SET x 1")[:-2] + b"XX", 25, "CR LF expected, found b'XX'", 3),
         (requests("SET x 1").replace(b"$3", b"$2"), 10, "CR LF expected, found b'T\\r'", 4),
     ],
@@ -146,6 +164,15 @@ def test_damage_in_the_middle_tells_what_is_behind_it(
         lost_bytes=len(damage + WHOLE),
         lost_requests=lost,
     )
+
+
+@pytest.mark.parametrize("foreign", ["NOSUCH x", "SET x"])
+def test_a_request_that_only_others_can_take_is_not_cut(foreign: str) -> None:
+    problem = inspect(WHOLE + requests(foreign) + WHOLE).problem
+    assert problem is not None
+    assert problem.is_foreign
+    assert not problem.can_be_cut
+    assert (problem.offset, problem.lost_requests) == (len(WHOLE), 4)
 
 
 def test_damage_in_a_transaction_is_cut_before_it() -> None:
@@ -249,6 +276,30 @@ def test_only_the_last_file_of_a_manifest_may_be_cut() -> None:
     broken = inspect_path(files, "data/x.manifest").files[2]
     assert broken.problem is not None
     assert broken.problem.can_be_cut
+
+
+def test_an_increment_is_checked_with_the_data_that_it_changes() -> None:
+    files = manifest_files({"x.1.incr.aof": requests("INCR a")})
+    files.put("data/x.manifest", LINES + b"file x.2.incr.aof seq 2 type i\n")
+    files.put("data/x.2.incr.aof", requests("INCR a", "XADD a 1-1 f v"))
+    report = inspect_path(files, "data/x.2.incr.aof")
+    (file,) = report.files
+    assert file.refused == {"xadd": 1}
+    assert report.contents.databases[0].strings == 1
+    assert not report.is_sound
+
+
+@pytest.mark.parametrize("base", [None, b"REDIS0011\xfe"])
+def test_an_increment_whose_earlier_data_cannot_be_had_is_not_judged(base: bytes | None) -> None:
+    files = MemoryFiles()
+    files.put("x.1.incr.aof", requests("SET b 1", "XSETID s 1-1"))
+    if base is not None:
+        files.put("x.manifest", LINES)
+        files.put("x.1.base.rdb", base)
+    report = inspect_path(files, "x.1.incr.aof")
+    assert [file.no_effect for file in report.files] == [{"xsetid": 1}]
+    assert report.is_sound
+    assert report.contents.databases[0].keys == 1
 
 
 def test_an_empty_file_with_the_name_of_a_snapshot_is_broken() -> None:

@@ -11,7 +11,7 @@ def test_a_sound_file_is_described() -> None:
     file = FileReport(
         "x.aof", BOTH, 12_345, version=11, written_by="7.4.0", written_at_s=86_400,
         checksum="right", unsupported={"list": 3}, requests=1000, last_written_s=86_401,
-        refused={"incr": 2},
+        no_effect={"ping": 2},
     )  # fmt: skip
     contents = Contents(
         [DatabaseContents(0, 3, 2, 1, 1, 0, 9, 1, 2, 4)], [BigStream(0, "s", 9, 1, 4)]
@@ -22,7 +22,7 @@ def test_a_sound_file_is_described() -> None:
         "  written by    Redis 7.4.0 or as such, 1970-01-02 00:00:00 UTC\n"
         "  requests      1,000, the last from 1970-01-02 00:00:01 UTC\n"
         "  unsupported   3 of type list\n"
-        "  no effect     2 x incr\n"
+        "  no effect     2 x ping\n"
         "  database 0    3 keys: 1 streams, 2 strings; 1 with a time to live, 0 past it\n"
         "  streams       9 entries, 1 groups, 2 consumers, 4 pending\n"
         "  large stream  s (database 0): 9 entries, 1 groups, 4 pending"
@@ -48,6 +48,29 @@ def test_a_broken_file_comes_with_its_repair() -> None:
     problem.can_be_cut = False
     assert described(problem)[-2].endswith("none here: other files of the manifest follow this one")
     assert described(Problem(0, "why"))[-2].endswith("none: take the file from a copy")
+
+
+def test_a_file_with_a_command_that_is_unknown_is_nothing_to_cut() -> None:
+    problem = Problem(60, "Unknown command 'HSET'", 60, is_foreign=True, lost_bytes=40)
+    assert described(problem)[-2] == (
+        "  repair        none here: load it with the server that wrote it"
+    )
+
+
+def test_refused_writes_come_with_what_a_start_makes_of_them() -> None:
+    file = FileReport(
+        "x", "file", 100, requests=1000, refused={"xadd": 1200, "incr": 1},
+        first_refusal="'incr' at offset 7: ERR why",
+    )  # fmt: skip
+    assert as_text(Report("x", [file], Contents())).splitlines() == [
+        "x: file, 100 bytes: 1,201 REFUSED WRITES",
+        "  requests      1,000",
+        "  refused       1 x incr",
+        "  refused       1,200 x xadd",
+        "  the first     'incr' at offset 7: ERR why",
+        "  start         stops here; with --aof-skip-refused-writes yes goes on without them",
+        "  contents      no keys",
+    ]
 
 
 def test_a_manifest_that_cannot_be_read_has_no_contents() -> None:

@@ -270,8 +270,7 @@ def test_a_torn_file_with_only_empty_ones_behind_it_is_cut() -> None:
     ("damage", "message"),
     [
         (b"hello\r\n", rf"'\*' expected at offset {len(WHOLE)}, found b'h'"),
-        (requests("NOSUCH x"), rf"Unknown command 'NOSUCH' at offset {len(WHOLE)}"),
-        (requests("SET x"), rf"Wrong number of arguments for 'SET x' at offset {len(WHOLE)}"),
+        (requests("SET x 1")[:-2] + b"XX", rf"CR LF expected at offset {len(WHOLE) + 25}, found"),
     ],
 )
 def test_damage_stops_the_start_and_is_left_as_it_is(damage: bytes, message: str) -> None:
@@ -281,6 +280,46 @@ def test_damage_stops_the_start_and_is_left_as_it_is(damage: bytes, message: str
     assert "Up to there: 2 keys, 0 entries of streams." in str(failed.value)
     assert f"`rillway check {INCREMENT}`" in str(failed.value)
     assert files.snapshot()[INCREMENT] == WHOLE + damage + WHOLE
+
+
+@pytest.mark.parametrize(
+    ("foreign", "message"),
+    [
+        ("NOSUCH x", f"Unknown command 'NOSUCH' at offset {len(WHOLE)}"),
+        ("SET x", f"Wrong number of arguments for 'SET x' at offset {len(WHOLE)}"),
+    ],
+)
+def test_a_request_that_only_others_can_take_stops_the_start_and_nothing_is_to_be_cut(
+    foreign: str, message: str
+) -> None:
+    files = append_only(b"", WHOLE + requests(foreign) + WHOLE)
+    with pytest.raises(LoadFailed, match=message) as failed:
+        load_append_only(files)
+    assert "Up to there: 2 keys, 0 entries of streams." in str(failed.value)
+    assert "--fix" not in str(failed.value)
+    assert files.snapshot()[INCREMENT] == WHOLE + requests(foreign) + WHOLE
+
+
+REFUSED = requests("SET a x", "INCR a", "INCR a", "XADD a 1-1 f v", "SET b 1")
+
+
+def test_refused_writes_stop_the_start_and_the_files_stay_as_they_are() -> None:
+    files = append_only(b"", REFUSED + b"*3\r\n")
+    with pytest.raises(LoadFailed) as failed:
+        load_append_only(files)
+    assert (
+        f"{INCREMENT}: writes were refused: 2 x 'incr', 1 x 'xadd'; the first: 'incr' at offset 27:"
+        " ERR value is not an integer or out of range." in str(failed.value)
+    )
+    assert "--aof-skip-refused-writes yes" in str(failed.value)
+    assert files.snapshot()[INCREMENT] == REFUSED + b"*3\r\n"  # what is torn as well
+
+
+def test_refused_writes_are_left_out_on_demand() -> None:
+    server = load_append_only(append_only(b"", REFUSED), aof_skip_refused_writes="yes")
+    assert get(server, "b") == b"$1\r\n1\r\n"
+    assert "writes were refused: 2 x 'incr', 1 x 'xadd'" in log(server)
+    assert "They are left out (aof-skip-refused-writes is yes)." in log(server)
 
 
 @pytest.mark.parametrize("operation", ["buffer", "size", "append", "truncate", "sync"])

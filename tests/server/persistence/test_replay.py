@@ -98,9 +98,12 @@ def test_what_no_handler_can_take_stops_the_replay(request_: tuple[str, ...], re
 def test_a_refusal_is_told_once_and_the_replay_goes_on() -> None:
     server = InProcessServer()
     replayed = replay(server, ("SET", "a", "x"), *[("INCR", "a")] * 3, ("SET", "b", 1))
-    assert replayed.refusals == {b"incr": 3}
+    assert replayed.refusals == {"incr": 3}
+    assert str(replayed.first_refusal) == (
+        "'incr' at offset 27: ERR value is not an integer or out of range"
+    )
     assert warnings(server) == [
-        "some.aof: 'incr' was refused while loading: ERR value is not an integer or out of range"
+        f"some.aof: refused while loading: {replayed.first_refusal}",
     ]
     assert server.connect().execute("GET", "b") == b"$1\r\n1\r\n"
 
@@ -109,9 +112,58 @@ def test_a_refusal_is_told_once_and_the_replay_goes_on() -> None:
 def test_a_command_that_changes_no_data_is_passed_over(words: tuple[str, ...]) -> None:
     server = InProcessServer()
     replayed = replay(server, words, ("SET", "a", 1))
-    assert replayed.refusals.total() == 1
+    assert replayed.passed_over.total() == 1
+    assert replayed.refusals.total() == 0
     assert not server.shutdown_requested
     assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
+
+
+@pytest.mark.parametrize(
+    ("trim", "after_xtrim", "after_xadd"),
+    [
+        ("MAXLEN = 2 LIMIT 1", 2, 2),  # Redis's form for `~ 2 LIMIT 1`
+        ("LIMIT 1 MINID = 9-0", 1, 2),
+        ("MAXLEN 2 LIMIT 0", 2, 2),
+        ("MAXLEN ~ 0 LIMIT 1", 0, 0),
+        ("MAXLEN ~ 0", 0, 0),
+    ],
+)
+def test_a_trim_is_not_limited_again(trim: str, after_xtrim: int, after_xadd: int) -> None:
+    server = InProcessServer(stream_node_max_entries="1")
+    client = server.connect()
+    for key in ("trimmed", "added"):
+        for n in range(1, 10):
+            client.execute("XADD", key, f"{n}-0", "f", "v")
+    requests = [
+        ("XTRIM", "trimmed", *trim.split()),
+        ("XADD", "added", *trim.split(), "10-0", "f", "v"),
+    ]
+    assert replay(server, *requests).refusals == {}
+    assert client.execute("XLEN", "trimmed") == b":%d\r\n" % after_xtrim
+    assert client.execute("XLEN", "added") == b":%d\r\n" % after_xadd
+
+
+def test_a_trim_of_very_many_entries_is_not_limited_by_default() -> None:
+    server = InProcessServer(stream_node_max_entries="1")
+    adds = [("XADD", "s", f"{n}-0", "f", "v") for n in range(1, 301)]
+    replay(server, *adds, ("XTRIM", "s", "MAXLEN", "~", 10))
+    assert server.connect().execute("XLEN", "s") == b":10\r\n"
+
+
+def test_what_older_servers_took_and_we_would_refuse_is_replayed() -> None:
+    server = InProcessServer(proto_max_bulk_len="1mb")
+    replayed = replay(
+        server,
+        ("XADD", "s", "4-0", "f", "v"),
+        ("XADD", "s", "5-0", "f", "v"),
+        ("XDEL", "s", "5-0"),
+        ("XSETID", "s", "4-5"),  # Redis 7.0
+        ("SETRANGE", "text", 1 << 20, "x"),  # under a larger limit
+    )
+    assert replayed.refusals == {}
+    client = server.connect()
+    assert client.execute("STRLEN", "text") == b":1048577\r\n"
+    assert b"$17\r\nlast-generated-id\r\n$3\r\n4-5\r\n" in client.execute("XINFO", "STREAM", "s")
 
 
 def test_nothing_blocks() -> None:
