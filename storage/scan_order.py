@@ -1,0 +1,68 @@
+"""An order over the members of a large collection: for HSCAN and SSCAN, and to pick at random.
+
+A collection makes one when it is first needed, from its own table, and reports what is added and
+removed from then on. That costs a pointer for each member.
+
+Guarantees: a member that is there during a whole scan is returned at least once. The cursor is a
+place in the order, walks from the newest member towards the oldest, and needs no state in the
+server; a scan always ends, however fast members are added. Members move only towards the oldest,
+when the places of removed ones are closed; so no scan misses one, but it may see some twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+# The places of removed members are closed once there are as many of them as there are members, and
+# at least so many.
+FEW_REMOVED = 64
+
+
+class ScanOrder:
+    """The members of one collection, in the order in which they came."""
+
+    __slots__ = ("_members", "_removed")
+
+    def __init__(self, members: Iterable[bytes]) -> None:
+        self._members = list(members)
+        self._removed: set[bytes] = set()  # of these, those that are not in the collection
+
+    def __len__(self) -> int:
+        return len(self._members) - len(self._removed)
+
+    def add(self, member: bytes) -> None:
+        """The collection has a new member."""
+        if member in self._removed:
+            self._removed.remove(member)  # its old place is as good as another
+        else:
+            self._members.append(member)
+
+    def remove(self, member: bytes) -> None:
+        """The collection has lost a member."""
+        removed = self._removed
+        removed.add(member)
+        if len(removed) > FEW_REMOVED and 2 * len(removed) > len(self._members):
+            self._members = [one for one in self._members if one not in removed]
+            removed.clear()
+
+    def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
+        """(next cursor, members): up to `count` of them. Cursor 0 begins and ends."""
+        members = self._members
+        end = min(cursor, len(members)) if cursor else len(members)
+        start = max(0, end - count)
+        found = members[start:end]
+        if self._removed:
+            found = [member for member in found if member not in self._removed]
+        return start, found
+
+    def pick(self, below: Callable[[int], int]) -> bytes:
+        """A member chosen with `below(n)`, which gives a number in [0, n). There must be one."""
+        members, removed = self._members, self._removed
+        while True:
+            member = members[below(len(members))]
+            if member not in removed:
+                return member
+
+    def members(self) -> list[bytes]:
+        """All of them."""
+        return [member for member in self._members if member not in self._removed]
