@@ -195,13 +195,13 @@ def measure_waiting_groups(count: int) -> None:
     ids = [make_id(START_MS + number, 0) for number in range(0, count, count // 1000)]
     somewhere = random.Random(1).sample(ids, len(ids))
     measure(
-        f"is_referenced, ten groups, {count:,} pending",
-        lambda: [stream.is_referenced(entry_id) for entry_id in somewhere],
+        f"unreferenced, ten groups, {count:,} pending",
+        lambda: [stream.unreferenced([entry_id]) for entry_id in somewhere],
         len(ids),
     )
     measure(
-        f"is_referenced, ten groups, acknowledged, {count:,}",
-        lambda: [stream.is_referenced(entry_id + 1) for entry_id in somewhere],
+        f"unreferenced, ten groups, acknowledged, {count:,}",
+        lambda: [stream.unreferenced([entry_id + 1]) for entry_id in somewhere],
         len(ids),
     )
 

@@ -16,11 +16,12 @@ from struct import Struct
 from typing import TypeVar
 
 from storage.allocation import allocated_bytes
-from storage.entry import decode_fields
+from storage.entry import decode_payload
 from storage.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.id_columns import Column, NodeIDs, column, pack_ids, progression
 from storage.layout import Layout
-from storage.open_node import MAX_NODE_BYTES, OpenNode
+from storage.listpack_size import entries_bytes
+from storage.open_node import OpenNode
 from storage.opened import OPENED
 from storage.packing import AS_IS, decompress
 
@@ -352,6 +353,18 @@ class FrozenNode:
         self._mark_deleted(place, place + 1, 1)
         return True
 
+    def delete_all(self, ids: list[EntryID]) -> None:
+        """Mark entries that are there as deleted; `ids` ascend."""
+        low, high = self._place(ids[0]), self._place(ids[-1]) + 1
+        alive = self._alive
+        live = high - low if alive is None else alive.count(1, low, high)
+        if live == len(ids):
+            self._mark_deleted(low, high, live)
+            return
+        for entry_id in ids:
+            place = self._place(entry_id)
+            self._mark_deleted(place, place + 1, 1)
+
     def drop_first(self, count: int) -> None:
         """Mark the first `count` live entries as deleted."""
         end = count
@@ -382,30 +395,23 @@ class FrozenNode:
 
     def reopen(self) -> OpenNode:
         """The node as lists, to append to: its deleted entries keep counting in its size."""
-        high = len(self._ids)
-        ids = self._ids.between(self.key, 0, high)
-        node = self._listed(ids, self._cut(self._unpack(), 0, high))
+        count = len(self._ids)
+        ids = self._ids.between(self.key, 0, count)
+        payload = self._unpack()
         losses = self._losses
+        size, lost_end = 0, self.key
         if losses is not None:
-            if losses.entries_bytes:
-                node.entries_bytes = losses.entries_bytes
-            if losses.alive is not None:
-                for entry_id, alive in zip(ids, losses.alive, strict=True):
-                    if not alive:
-                        node.delete(entry_id)
-            node.lost_end = max(node.lost_end, losses.lost_end)
-        node.deleted = self.deleted
-        node.count_bytes()
-        return node
-
-    def _listed(self, ids: list[EntryID], entries: list[bytes]) -> OpenNode:
-        node = OpenNode(self.key, self._shape)
-        for entry_id, entry in zip(ids, entries, strict=True):
-            fields = decode_fields(entry)
-            node.append(entry_id, entry, fields, self._shape, 0, MAX_NODE_BYTES)
-        node.count_bytes()  # of all, so that it did not matter which shape each has
-        node.deleted = self.deleted
-        return node
+            size, lost_end = losses.entries_bytes, losses.lost_end
+            last_lost = -1 if losses.alive is None else losses.alive.rfind(0)
+            if last_lost >= 0:
+                lost_end = max(lost_end, ids[last_lost])
+        size = size or entries_bytes(
+            self.key, self._shape.names, ids, decode_payload(payload, count)
+        )
+        entries = self._live_items(self._cut(payload, 0, count), 0, count)
+        live_ids = self._live_items(ids, 0, count)
+        state = self.deleted, lost_end, size
+        return OpenNode.filled(self.key, self._shape, live_ids, entries, *state)
 
     def copy(self) -> FrozenNode:
         """An independent node with the same content; what never changes is shared."""

@@ -157,8 +157,6 @@ class Group:
             self._order.recall(entry_id)
         return self.pending.remove(entry_id)
 
-    drop = acknowledge
-
     def acknowledge_all(self, ids: list[EntryID]) -> int:
         """Remove pending entries; how many of the IDs were pending."""
         order = self._order

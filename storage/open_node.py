@@ -8,7 +8,7 @@ entries keep counting in both, as they do in Redis.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
+from itertools import accumulate, compress
 from operator import add
 
 from storage.additions import Additions
@@ -333,6 +333,22 @@ class OpenNode:
             return False
         self._remove(index, index + 1)
         return True
+
+    def delete_all(self, ids: list[EntryID]) -> None:
+        """Remove entries that are there; `ids` ascend."""
+        low = bisect_left(self.ids, ids[0])
+        high = low + len(ids)
+        if self.ids[low:high] == ids:
+            self._remove(low, high)
+            return
+        if self._uncounted:
+            self.count_bytes()
+        gone = set(ids)
+        is_kept = [entry_id not in gone for entry_id in self.ids]
+        self.ids = list(compress(self.ids, is_kept))
+        self.entries = list(compress(self.entries, is_kept))
+        self.lost_end = max(self.lost_end, ids[-1])
+        self.deleted += len(ids)
 
     def drop_first(self, count: int) -> None:
         """Remove the first `count` live entries."""

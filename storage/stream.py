@@ -344,6 +344,37 @@ class Stream(Value):
         self._tidy(node, is_droppable=True)
         return True
 
+    def delete_all(self, ids: list[EntryID]) -> list[EntryID]:
+        """As `delete` for each of these IDs, which ascend; those that were there.
+
+        A node at a time: a fraction of what each of them by itself costs.
+        """
+        deleted: list[EntryID] = []
+        done = 0
+        while done < len(ids):
+            node = self._nodes.find(ids[done])
+            end = done + 1
+            if node is not None and node.live:
+                end = max(end, bisect_right(ids, node.highest_id, done))
+                there = _among(node, ids[done:end])
+                self._take(node, there, is_droppable=True)
+                deleted += there
+            done = end
+        if deleted:
+            self.max_deleted_id = max(self.max_deleted_id, deleted[-1])
+        return deleted
+
+    def _take(self, node: Node, ids: list[EntryID], *, is_droppable: bool) -> None:
+        """Remove entries that a node has; it goes with the last one if it may."""
+        self.length -= len(ids)
+        if is_droppable and len(ids) == node.live:
+            self._nodes.remove(node)
+            self._find_tail()
+        elif ids:
+            node = self._own(node)
+            node.delete_all(ids)
+            self._tidy(node, is_droppable=is_droppable)
+
     def _own(self, node: Node) -> Node:
         """A node of the stream, for who is about to take entries from it."""
         owned = self._nodes.own(node)
@@ -447,39 +478,16 @@ class Stream(Value):
                 break  # nor was anything behind it
             ids = node.select_ids(MIN_ID, end - 1, node.live)
             if references is References.ACKED:
-                ids = self._unreferenced(ids)
+                ids = self.unreferenced(ids)
             del ids[surplus:]
             chosen.append((node, ids))
             removed += len(ids)
         for node, ids in chosen:
             if references is References.DELETE:
-                for group in self.groups.values():
-                    group.acknowledge_all(ids)
-            self._trim_node(node, ids, end)
+                self.drop_references(ids)
+            # As in trim_before, a node that could not go as a whole stays, even if it is empty.
+            self._take(node, ids, is_droppable=node.highest_id < end)
         return removed
-
-    def _unreferenced(self, ids: list[EntryID]) -> list[EntryID]:
-        """Those of the IDs (ascending) to which no group refers: see is_referenced."""
-        for group in self.groups.values():
-            ids = ids[: bisect_right(ids, group.last_delivered_id)]
-            pending = group.pending.among(ids)
-            if pending:
-                ids = [entry_id for entry_id in ids if entry_id not in pending]
-        return ids
-
-    def _trim_node(self, node: Node, ids: list[EntryID], end: EntryID) -> None:
-        """Remove these entries of a node, in a trim of what is below `end`."""
-        self.length -= len(ids)
-        # As in trim_before, a node that could not go as a whole stays, even if it is empty.
-        is_droppable = node.highest_id < end
-        if is_droppable and len(ids) == node.live:
-            self._nodes.remove(node)
-            self._find_tail()
-        elif ids:
-            node = self._own(node)
-            for entry_id in ids:
-                node.delete(entry_id)
-            self._tidy(node, is_droppable=is_droppable)
 
     def _drop_first_nodes(self, count: int, entries: int, discard: Discard | None) -> None:
         """Drop nodes that hold so many live entries."""
@@ -507,22 +515,25 @@ class Stream(Value):
 
     # -- references ----------------------------------------------------------------------------
 
-    def is_referenced(self, entry_id: EntryID) -> bool:
-        """Whether a group was not given an entry yet, or has not acknowledged it (ACKED).
+    def unreferenced(self, ids: list[EntryID]) -> list[EntryID]:
+        """Those of the IDs (ascending) that every group was given and has acknowledged (ACKED).
 
-        That is a matter of IDs alone: the entry need not exist. A few lookups for each group.
+        That is a matter of IDs alone: the entries need not exist.
         """
-        return self._was_not_read(entry_id) or any(
-            entry_id in group.pending for group in self.groups.values()
-        )
+        for group in self.groups.values():
+            ids = ids[: bisect_right(ids, group.last_delivered_id)]
+            pending = group.pending.among(ids)
+            if pending:
+                ids = [entry_id for entry_id in ids if entry_id not in pending]
+        return ids
 
     def _was_not_read(self, entry_id: EntryID) -> bool:
         """Whether a group has not come to this ID yet."""
         return any(entry_id > group.last_delivered_id for group in self.groups.values())
 
-    def drop_references(self, entry_id: EntryID) -> int:
-        """Make an entry pending in no group (DELREF); how many groups it was pending in."""
-        return sum(group.drop(entry_id) for group in self.groups.values())
+    def drop_references(self, ids: list[EntryID]) -> int:
+        """Make entries pending in no group (DELREF); how many pending entries there were."""
+        return sum(group.acknowledge_all(ids) for group in self.groups.values())
 
     # -- the whole -----------------------------------------------------------------------------
 
@@ -617,6 +628,14 @@ def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:
             return ids[start:place]
         last = ids[place]
     return ids[start:]
+
+
+def _among(node: Node, ids: list[EntryID]) -> list[EntryID]:
+    """Those of the IDs (ascending, at least one) that a node has."""
+    if len(ids) * SPARSE_WANTED < node.live:
+        return [entry_id for entry_id in ids if node.select_ids(entry_id, entry_id, 1)]
+    there = node.select_ids(ids[0], ids[-1], node.live)
+    return there if there == ids else sorted(set(there).intersection(ids))
 
 
 def _entries_within(node: Node, ids: list[EntryID], max_bytes: int) -> list[bytes]:

@@ -14,6 +14,7 @@ from benchmarks.cases import (
     memory,
     plain,
     reading,
+    single_requests,
     stalls,
     starting,
 )
@@ -30,6 +31,7 @@ CASES: list[Case] = [
     *idling.CASES,
     *latency.CASES,
     *stalls.CASES,
+    *single_requests.CASES,
     *growth.CASES,
 ]
 

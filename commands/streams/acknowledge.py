@@ -17,7 +17,7 @@ from commands.streams.deletion_options import (
     result_array,
 )
 from commands.streams.delivery import group_changed
-from commands.streams.ids import parse_all
+from commands.streams.ids import ascending, parse_all
 from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -83,26 +83,34 @@ def xackdel(client: Client, argv: Argv) -> bytes:
         return result_array([NOT_FOUND] * len(ids))
     journal = stream.ack_journal
     written_down = [] if journal is None else pending_entries(client, group, ids)
-    results: list[int] = []
-    changes = deleted = 0
-    for entry_id in ids:
-        if not group.acknowledge(entry_id):
-            results.append(NOT_FOUND)
-            continue
-        changes += 1
-        if references is References.ACKED and stream.is_referenced(entry_id):
-            results.append(STILL_REFERENCED)
-            continue
-        results.append(DELETED)
-        deleted += stream.delete(entry_id)
-        if references is References.DELETE:
-            changes += stream.drop_references(entry_id)
+    ordered = ascending(ids)
+    pending = group.pending.among(ordered)
+    acknowledged = [entry_id for entry_id in ordered if entry_id in pending]
+    changes = group.acknowledge_all(acknowledged)
+    chosen = acknowledged
+    if references is References.ACKED:
+        chosen = stream.unreferenced(acknowledged)
+    deleted = stream.delete_all(chosen)
+    if references is References.DELETE:
+        changes += stream.drop_references(acknowledged)
     if changes:
         group_changed(client, key, changes)
-    entries_deleted(client, key, deleted)
+    entries_deleted(client, key, len(deleted))
     if journal is not None:
         write_down(client, argv, group, journal, written_down)
-    return result_array(results)
+    return result_array(_results(ids, pending, set(chosen)))
+
+
+def _results(ids: list[EntryID], acknowledged: set[EntryID], gone: set[EntryID]) -> list[int]:
+    """What became of each ID. One that comes twice was acknowledged once."""
+    results: list[int] = []
+    for entry_id in ids:
+        if entry_id in acknowledged:
+            acknowledged.remove(entry_id)
+            results.append(DELETED if entry_id in gone else STILL_REFERENCED)
+        else:
+            results.append(NOT_FOUND)
+    return results
 
 
 # -- XNACK -------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from commands.streams.deletion_options import (
     result_array,
 )
 from commands.streams.delivery import group_changed
-from commands.streams.ids import parse_all
+from commands.streams.ids import ascending, parse_all
 from protocol import replies
+from storage.entry_id import EntryID
 from storage.references import References
 
 
@@ -35,7 +36,11 @@ def xdel(client: Client, argv: Argv) -> bytes:
     stream = client.lookup_stream_for_write(key)
     if stream is None:
         return replies.ZERO
-    deleted = sum(map(stream.delete, parse_all(argv[2:])))
+    ids = parse_all(argv[2:])
+    if len(ids) == 1:
+        deleted = int(stream.delete(ids[0]))
+    else:
+        deleted = len(stream.delete_all(ascending(ids)))
     entries_deleted(client, key, deleted)
     return replies.integer(deleted)
 
@@ -62,19 +67,27 @@ def xdelex(client: Client, argv: Argv) -> bytes:
     stream = client.lookup_stream_for_write(key)
     if stream is None:
         return result_array([NOT_FOUND] * len(ids))
-    results: list[int] = []
-    dropped = 0
-    for entry_id in ids:
-        if references is References.ACKED and stream.is_referenced(entry_id):
-            results.append(STILL_REFERENCED)
-            continue
-        results.append(DELETED if stream.delete(entry_id) else NOT_FOUND)
-        if references is References.DELETE:
-            dropped += stream.drop_references(entry_id)
+    chosen = ordered = ascending(ids)
+    if references is References.ACKED:
+        chosen = stream.unreferenced(ordered)
+    deleted = stream.delete_all(chosen)
+    dropped = stream.drop_references(ordered) if references is References.DELETE else 0
     if dropped:
         group_changed(client, key, dropped)
-    entries_deleted(client, key, results.count(DELETED))
-    return result_array(results)
+    entries_deleted(client, key, len(deleted))
+    return result_array(_results(ids, set(deleted), set(ordered).difference(chosen)))
+
+
+def _results(ids: list[EntryID], deleted: set[EntryID], kept: set[EntryID]) -> list[int]:
+    """What became of each ID. One that comes twice was deleted once."""
+    results: list[int] = []
+    for entry_id in ids:
+        if entry_id in deleted:
+            deleted.remove(entry_id)
+            results.append(DELETED)
+        else:
+            results.append(STILL_REFERENCED if entry_id in kept else NOT_FOUND)
+    return results
 
 
 def entries_deleted(client: Client, key: bytes, deleted: int) -> None:

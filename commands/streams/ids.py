@@ -7,6 +7,9 @@ and XREADGROUP's `>` belong to those commands.
 
 from __future__ import annotations
 
+from itertools import islice
+from operator import lt
+
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import (
@@ -54,6 +57,13 @@ def parse_all(texts: list[bytes]) -> list[EntryID]:
         number = small_number(seq)
         ids.append(parse_strict(text) if number is None else base | number)
     return ids
+
+
+def ascending(ids: list[EntryID]) -> list[EntryID]:
+    """The same IDs in order, each once."""
+    if all(map(lt, ids, islice(ids, 1, None))):  # as they are sent, nearly always
+        return ids
+    return sorted(set(ids))
 
 
 def parse_open(text: bytes, missing_seq: int = 0) -> EntryID:

@@ -249,3 +249,22 @@ def test_there_are_hardly_any_gaps_between_nodes(kind: str, count: int) -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         gaps, told = pool.submit(gaps_and_told, kind, count).result()
     assert gaps < told / 20
+
+
+@given(ids=IDS, data=st.data())
+def test_entries_deleted_together_are_gone_as_if_one_by_one(
+    ids: list[int], data: st.DataObject
+) -> None:
+    first, then = (data.draw(st.sets(st.sampled_from(ids))) for _ in range(2))
+    together = sorted(then - first)
+    for make in (open_node, frozen_node):
+        node, plain = make(ids), make(ids)
+        for entry_id in first:
+            assert node.delete(entry_id)
+            assert plain.delete(entry_id)
+        if together:
+            node.delete_all(together)
+        for entry_id in together:
+            assert plain.delete(entry_id)
+        assert (wire(node), node.live, node.deleted) == (wire(plain), plain.live, plain.deleted)
+        assert node.highest_id == plain.highest_id

@@ -136,12 +136,6 @@ def test_an_entry_is_made_pending_by_force(group: Group) -> None:
     assert_consistent(group)
 
 
-def test_a_dropped_entry_is_no_longer_pending(group: Group) -> None:
-    assert group.drop(8)
-    assert list(group.pending)[-1] == 7
-    assert_consistent(group)
-
-
 def test_a_deleted_consumer_takes_its_pending_entries_along(group: Group) -> None:
     assert group.delete_consumer(b"alice") == 5
     assert list(group.pending) == [6, 7, 8]

@@ -96,6 +96,17 @@ class StreamMachine(RuleBasedStateMachine):
             entry_id = self.some_id(data)
             assert self.stream.delete(entry_id) == self.model.delete(entry_id)
 
+    @rule(data=st.data(), share=st.sampled_from([0.2, 0.5, 1.0]))
+    def delete_all(self, data: st.DataObject, share: float) -> None:
+        """A stretch of entries, with gaps, and IDs that are none of these."""
+        known = [entry.entry_id for node in self.model.nodes for entry in node]
+        start = data.draw(st.integers(0, len(known)))
+        stretch = known[start : start + data.draw(st.integers(1, 40))]
+        chosen = {entry_id for entry_id in stretch if data.draw(st.floats(0, 1)) <= share}
+        ids = sorted({self.some_id(data), self.some_id(data)} | chosen)
+        expected = [entry_id for entry_id in ids if self.model.delete(entry_id)]
+        assert self.stream.delete_all(ids) == expected
+
     @rule(
         surplus=st.sampled_from([0, 1, 1, 2, 3, 5, 9, 10, 11, 50]),
         approximate=st.booleans(),
@@ -134,8 +145,9 @@ class StreamMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def drop_references(self, data: st.DataObject) -> None:
         entry_id = self.some_id(data)
-        assert self.stream.is_referenced(entry_id) == self.model.is_referenced(entry_id)
-        assert self.stream.drop_references(entry_id) == self.model.drop_references(entry_id)
+        is_referenced = not self.stream.unreferenced([entry_id])
+        assert is_referenced == self.model.is_referenced(entry_id)
+        assert self.stream.drop_references([entry_id]) == self.model.drop_references(entry_id)
 
     @rule(data=st.data())
     def set_last_id(self, data: st.DataObject) -> None:

@@ -26,6 +26,7 @@ group_names = st.sampled_from(["g", "h"])
 consumer_names = st.sampled_from(["a", "b"])
 numbers = st.integers(1, 9)
 number_lists = st.lists(numbers, min_size=1, max_size=3, unique=True)
+repeated = st.lists(numbers, min_size=1, max_size=6)
 counts = st.integers(1, 3)
 idles = st.sampled_from([0, 1, 3, 1000])
 policies = st.sampled_from(sorted(POLICIES))
@@ -242,11 +243,11 @@ def ids_of(reply: Any) -> list[bytes]:
 STEPS = st.one_of(
     st.tuples(st.just("add")),
     st.tuples(st.just("add")),
-    st.tuples(st.just("xdel"), number_lists),
-    st.tuples(st.just("xdelex"), policies, number_lists),
+    st.tuples(st.just("xdel"), repeated),
+    st.tuples(st.just("xdelex"), policies, repeated),
     st.tuples(st.just("trim"), policies, st.integers(0, 5)),
-    st.tuples(st.just("ack"), group_names, number_lists),
-    st.tuples(st.just("ackdel"), group_names, policies, number_lists),
+    st.tuples(st.just("ack"), group_names, repeated),
+    st.tuples(st.just("ackdel"), group_names, policies, repeated),
     st.tuples(
         st.just("nack"), group_names, st.sampled_from(["SILENT", "FAIL", "FATAL"]), number_lists,
         st.none() | st.integers(0, 4), st.booleans(),

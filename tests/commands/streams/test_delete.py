@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessServer
+from storage.node import Node
+from storage.node_list import NodeList
 from tests.commands.streams.talk import Talk
 
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"
@@ -172,6 +174,31 @@ def test_xdelex_of_a_missing_key_finds_nothing(client: Talk) -> None:
     client.do("SET string v")
     assert client.error("XDELEX string IDS 1 1-1").startswith("WRONGTYPE ")
     assert client.error("XDELEX s IDS 2") == "ERR wrong number of arguments for 'xdelex' command"
+
+
+def test_xdelex_answers_in_the_order_of_the_ids_and_deletes_each_once(groups: Talk) -> None:
+    assert groups.do("XDELEX s ACKED IDS 5 3-1 1-1 9-9 1-1 2-1") == [2, 1, 2, -1, 2]
+    assert groups.do("XDELEX s IDS 6 3-1 1-1 9-9 3-1 2-1 3-1") == [1, -1, -1, -1, 1, -1]
+
+
+def test_very_many_ids_are_looked_for_a_node_at_a_time(
+    server: InProcessServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.instance.config.set("stream-node-max-entries", ["10"])
+    client = Talk(server)
+    client.all(*(f"XADD many {n}-0 f v" for n in range(1, 201)))
+    looks: list[int] = []
+    find = NodeList.find
+
+    def counting(nodes: NodeList, entry_id: int) -> Node | None:
+        looks.append(entry_id)
+        return find(nodes, entry_id)
+
+    monkeypatch.setattr(NodeList, "find", counting)
+    ids = " ".join(f"{n}-0" for n in range(200, 0, -1) if n % 7)
+    assert client.do(f"XDEL many {ids}") == 200 - 200 // 7
+    assert 0 < len(looks) <= 20
+    assert client.ids("many") == [f"{n}-0" for n in range(7, 200, 7)]
 
 
 def test_one_invalid_id_and_xdelex_deletes_nothing(client: Talk) -> None:
