@@ -5,19 +5,28 @@ The order of fields is Redis's; clients of RESP2 see it.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TypeVar
 
 from commands.arguments import parse_int
 from commands.client import Client
 from commands.help import help_reply
+from commands.long_reply import LongReply
 from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
+from commands.streams.full_info import (
+    Listing,
+    ListingInPieces,
+    entries_part,
+    is_long_info,
+    limited,
+    map_parts,
+    reply_of,
+)
 from commands.streams.ids import id_bulk
+from commands.streams.long_ranges import Part
 from commands.streams.lookup import group_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import MAX_ID, MIN_ID
-from storage.group import NEVER, UNKNOWN, Consumer, Group, PendingEntry
+from storage.group import NEVER, UNKNOWN, Consumer, Group
 from storage.idempotence import Idempotence
 from storage.lag import lag as lag_of
 from storage.stream import Stream
@@ -87,7 +96,7 @@ def _number_or_nil(number: int | None, resp: int) -> bytes:
         ("8.8.0", "Added the `nacked-count` field."),
     ),
 )
-def xinfo_stream(client: Client, argv: Argv) -> bytes:
+def xinfo_stream(client: Client, argv: Argv) -> bytes | LongReply:
     """Map. Source: Redis 8.8."""
     stream = _stream_at(client, argv[2])
     count = _parse_full(argv)
@@ -111,15 +120,22 @@ def xinfo_stream(client: Client, argv: Argv) -> bytes:
             last_entry=stream.last_entry() or replies.NIL[resp],
             **_journal_fields(stream),
         )
-    length, chunks = stream.range(MIN_ID, MAX_ID, stream.length if count == 0 else count)
-    groups = [_full_group(stream, group, count, resp) for group in _by_name(stream.groups)]
-    return _fields(
-        resp,
+    return _full(stream, summary, count, resp)
+
+
+def _full(stream: Stream, summary: dict[str, bytes], count: int, resp: int) -> bytes | LongReply:
+    """The full form; COUNT is `count`."""
+    in_pieces = is_long_info(stream, count)
+    groups: list[Part] = [replies.array_header(len(stream.groups))]
+    for group in _by_name(stream.groups):
+        groups += _full_group(stream, group, count, resp, in_pieces=in_pieces)
+    values: dict[str, Part | list[Part]] = {
         **summary,
-        entries=b"".join([replies.array_header(length), *chunks]),
-        groups=replies.array(groups),
+        "entries": entries_part(stream, count),
+        "groups": groups,
         **_journal_fields(stream),
-    )
+    }
+    return reply_of(map_parts(resp, values), in_pieces=in_pieces)
 
 
 def _idempotence_fields(idempotence: Idempotence) -> dict[str, bytes]:
@@ -160,43 +176,41 @@ def _parse_full(argv: Argv) -> int | None:
     return count if count >= 0 else DEFAULT_FULL_COUNT
 
 
-def _full_group(stream: Stream, group: Group, count: int, resp: int) -> bytes:
-    pending = [
-        b"*4\r\n%b%b:%d\r\n:%d\r\n"
-        % (id_bulk(p.entry_id), replies.bulk(_owner(p)), p.delivery_ms, p.delivery_count)
-        for p in islice(group.pending.values(), count or None)
-    ]
-    consumers = [_full_consumer(c, count, resp) for c in _by_name(group.consumers)]
-    return _fields(
+def _full_group(
+    stream: Stream, group: Group, count: int, resp: int, *, in_pieces: bool
+) -> list[Part]:
+    listing = ListingInPieces(group, count) if in_pieces else Listing(group, count)
+    length = len(group.pending)
+    consumers: list[Part] = [replies.array_header(len(group.consumers))]
+    for consumer in _by_name(group.consumers):
+        consumers += _full_consumer(consumer, listing, count, resp)
+    return map_parts(
         resp,
-        name=replies.bulk(group.name),
-        last_delivered_id=id_bulk(group.last_delivered_id),
-        entries_read=_entries_read(group, resp),
-        lag=_number_or_nil(lag_of(stream, group), resp),
-        pel_count=replies.integer(len(group.pending)),
-        nacked_count=replies.integer(group.nacked_count),
-        pending=replies.array(pending),
-        consumers=replies.array(consumers),
+        {
+            "name": replies.bulk(group.name),
+            "last_delivered_id": id_bulk(group.last_delivered_id),
+            "entries_read": _entries_read(group, resp),
+            "lag": _number_or_nil(lag_of(stream, group), resp),
+            "pel_count": replies.integer(length),
+            "nacked_count": replies.integer(group.nacked_count),
+            "pending": [replies.array_header(limited(length, count)), listing.of_group()],
+            "consumers": consumers,
+        },
     )
 
 
-def _owner(pending: PendingEntry) -> bytes:
-    """The name of the consumer that has it; empty if nobody has."""
-    return b"" if pending.consumer is None else pending.consumer.name
-
-
-def _full_consumer(consumer: Consumer, count: int, resp: int) -> bytes:
-    pending = [
-        b"*3\r\n%b:%d\r\n:%d\r\n" % (id_bulk(p.entry_id), p.delivery_ms, p.delivery_count)
-        for p in islice(consumer.pending.values(), count or None)
-    ]
-    return _fields(
+def _full_consumer(consumer: Consumer, listing: Listing, count: int, resp: int) -> list[Part]:
+    length = len(consumer.pending)
+    header = replies.array_header(limited(length, count))
+    return map_parts(
         resp,
-        name=replies.bulk(consumer.name),
-        seen_time=replies.integer(consumer.seen_ms),
-        active_time=replies.integer(consumer.active_ms),
-        pel_count=replies.integer(len(consumer.pending)),
-        pending=replies.array(pending),
+        {
+            "name": replies.bulk(consumer.name),
+            "seen_time": replies.integer(consumer.seen_ms),
+            "active_time": replies.integer(consumer.active_ms),
+            "pel_count": replies.integer(length),
+            "pending": [header, listing.of_consumer(consumer)],
+        },
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from commands.long_reply import LongReply
 from storage.entry_id import EntryID
@@ -40,8 +41,12 @@ def is_long(stream: Stream, start: EntryID, end: EntryID, count: int) -> bool:
     return stream.count_nodes(start, end) > MANY_NODES
 
 
-def long_reply(parts: Sequence[bytes | LongRange]) -> LongReply:
-    """A reply of parts, of which some are long ranges."""
+# Of a long reply: bytes, a range, or pieces as they are made when it is their turn.
+Part: TypeAlias = "bytes | LongRange | Iterator[bytes]"
+
+
+def long_reply(parts: Sequence[Part]) -> LongReply:
+    """A reply of parts, of which some are long."""
     ranges = [part for part in parts if isinstance(part, LongRange)]
 
     def release() -> None:
@@ -51,7 +56,7 @@ def long_reply(parts: Sequence[bytes | LongRange]) -> LongReply:
     return LongReply(_pieces(parts, ranges), release)
 
 
-def _pieces(parts: Sequence[bytes | LongRange], ranges: list[LongRange]) -> Iterator[bytes]:
+def _pieces(parts: Sequence[Part], ranges: list[LongRange]) -> Iterator[bytes]:
     for long_range in ranges:
         for _ in long_range.snapshot.count():
             yield b""
@@ -59,8 +64,10 @@ def _pieces(parts: Sequence[bytes | LongRange], ranges: list[LongRange]) -> Iter
         if isinstance(part, LongRange):
             yield part.header(part.snapshot.length)
             yield from _entries(part.snapshot)
-        else:
+        elif isinstance(part, bytes):
             yield part
+        else:
+            yield from part
 
 
 def _entries(snapshot: RangeSnapshot) -> Iterator[bytes]:

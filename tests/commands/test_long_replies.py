@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.keys import walking
-from commands.streams import long_ranges, pending
+from commands.streams import full_info, long_ranges, pending
 from server.inprocess import InProcessClient, InProcessServer, Word
 from tests.support.examples import examples
 
@@ -30,6 +30,9 @@ def client() -> InProcessClient:
     client.execute("XACK", "s", "g", "3-1", "4-1", "30-1")
     for number in range(30):
         client.execute("SET", f"key:{number}", "v", "PX", 10 + 40 * (number % 2))
+    client.execute("XNACK", "s", "g", "FAIL", "IDS", "2", "20-1", "21-1")
+    client.execute("XGROUP", "CREATECONSUMER", "s", "g", "idle")
+    client.execute("XGROUP", "CREATE", "s", "unread", "5-1")
     server.now_ms += 20
     return client
 
@@ -68,6 +71,7 @@ REQUESTS: st.SearchStrategy[list[Word]] = st.one_of(
     st.tuples(st.integers(0, 120), NUMBERS).map(
         lambda words: ["XPENDING", "s", "g", "IDLE", words[0], "-", "+", words[1]]
     ),
+    NUMBERS.map(lambda count: ["XINFO", "STREAM", "s", "FULL", "COUNT", count]),
 )
 
 
@@ -83,6 +87,7 @@ def test_pieces_join_to_the_reply(
         patch.setattr(long_ranges, "MANY_ENTRIES", 0)
         patch.setattr(long_ranges, "ENTRIES_PER_PIECE", 3)
         patch.setattr(pending, "MANY_ENTRIES", 0)
+        patch.setattr(full_info, "MANY_PENDING", 0)
         assert shared.execute(*request_words) == expected
 
 

@@ -84,6 +84,26 @@ def test_the_reply_is_that_of_the_moment_at_which_the_command_ran(server: Slicin
     assert client.received() == expected
 
 
+def test_a_full_description_is_that_of_one_moment_too(server: SlicingServer) -> None:
+    other = server.connect()
+    other.execute("XGROUP", "CREATE", "s", "g", "0")
+    for name in ("one", "two"):
+        read = ("XREADGROUP", "GROUP", "g", name, "COUNT", "9000", "STREAMS", "s", ">")
+        at_once(server, *read)
+    info = ("XINFO", "STREAM", "s", "FULL", "COUNT", "0")
+    expected = at_once(server, *info)
+    client = begin(server, *info)
+    last = "1700000000000-17000"
+    assert other.execute("XDEL", "s", last) == b":1\r\n"
+    assert other.execute("XACK", "s", "g", last, "1700000000000-0") == b":2\r\n"
+    other.execute("XCLAIM", "s", "g", "two", "0", "1700000000000-8000")
+    other.execute("XGROUP", "DELCONSUMER", "s", "g", "two")
+    other.execute("XADD", "s", "*", "f", "late")
+    server.finish()
+    assert client.received() == expected
+    assert at_once(server, *info) != expected
+
+
 def test_requests_of_the_client_wait_for_its_reply(server: SlicingServer) -> None:
     expected = at_once(server, *XRANGE)
     client = begin(server, *XRANGE)

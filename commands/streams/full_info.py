@@ -1,0 +1,144 @@
+"""What XINFO STREAM FULL lists: entries, and what is pending in groups and of consumers.
+
+Of very many, as COUNT 0 asks for, the reply is made and sent in pieces (commands/long_reply.py). It
+is that of one moment: entries come from a snapshot of the stream, pending ones from blocks that
+stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from commands.long_reply import LongReply
+from commands.streams.long_ranges import LongRange, Part, is_long, long_reply
+from protocol import replies
+from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS
+from storage.group import Consumer, Group
+from storage.pending_block import Columns, Row
+from storage.stream import Stream
+
+# To list so many pending entries takes some milliseconds; for more of them the reply comes in
+# pieces.
+MANY_PENDING = 4000
+
+# What an entry begins with, by the length of its ID, which is two numbers of up to 20 digits.
+_OF_GROUP = [b"*4\r\n$%d\r\n" % length for length in range(42)]
+_OF_CONSUMER = [b"*3\r\n$%d\r\n" % length for length in range(42)]
+
+
+def is_long_info(stream: Stream, count: int) -> bool:
+    """Whether so many (0: all) entries, of the stream and of each PEL, had better go in pieces."""
+    if is_long(stream, MIN_ID, MAX_ID, count or -1):
+        return True
+    listed = sum(limited(len(group.pending), count) for group in stream.groups.values())
+    return listed > MANY_PENDING
+
+
+def limited(length: int, count: int) -> int:
+    """How many of a list are shown."""
+    return min(length, count) if count else length
+
+
+def entries_part(stream: Stream, count: int) -> Part:
+    """The first `count` entries of the stream (0: all), as an array."""
+    if is_long(stream, MIN_ID, MAX_ID, count or -1):
+        return LongRange(stream.snapshot(MIN_ID, MAX_ID, count or -1), replies.array_header)
+    length, chunks = stream.range(MIN_ID, MAX_ID, count or -1)
+    return b"".join([replies.array_header(length), *chunks])
+
+
+class Listing:
+    """The first `count` pending entries (0: all) of a group and of its consumers, encoded."""
+
+    def __init__(self, group: Group, count: int) -> None:
+        self._group = group
+        self._limit = count or None
+
+    def of_group(self) -> Part:
+        """Of the group."""
+        return _of_group(islice(self._group.pending.rows_from(MIN_ID), self._limit))
+
+    def of_consumer(self, consumer: Consumer) -> Part:
+        """Of one consumer."""
+        return _of_consumer(islice(consumer.pending.rows_from(MIN_ID), self._limit))
+
+
+class ListingInPieces(Listing):
+    """The same, a block at a time, as it is now. That of the group is to be made first."""
+
+    def __init__(self, group: Group, count: int) -> None:
+        super().__init__(group, count)
+        self._blocks = group.pending.lend(MIN_ID, MAX_ID)
+        self._by_owner: dict[Consumer | None, list[Columns]] = {}
+
+    def of_group(self) -> Part:
+        """Of the group; looks who has entries in which blocks on the way."""
+        return self._group_pieces()
+
+    def _group_pieces(self) -> Iterator[bytes]:
+        left = self._limit
+        for columns in self._blocks:
+            for owner in set(columns[1]):
+                self._by_owner.setdefault(owner, []).append(columns)
+            rows = list(islice(zip(*columns, strict=True), left))
+            if left is not None:
+                left -= len(rows)
+            yield _of_group(rows)
+        self._blocks = []
+
+    def of_consumer(self, consumer: Consumer) -> Part:
+        """Of one consumer."""
+        return self._consumer_pieces(consumer)
+
+    def _consumer_pieces(self, consumer: Consumer) -> Iterator[bytes]:
+        left = self._limit
+        for columns in self._by_owner.pop(consumer, ()):
+            owned = (row for row in zip(*columns, strict=True) if row[1] is consumer)
+            rows = list(islice(owned, left))
+            if left is not None:
+                left -= len(rows)
+            yield _of_consumer(rows)
+
+
+def _of_group(rows: Iterable[Row]) -> bytes:
+    """ID, owner (empty if nobody is), delivery time and count of each."""
+    pieces: list[bytes] = []
+    last: tuple[Consumer | None, int, int] | None = None
+    rest = b""
+    for entry_id, owner, time_ms, deliveries in rows:
+        if last != (owner, time_ms, deliveries):
+            last = owner, time_ms, deliveries
+            name = b"" if owner is None else owner.name
+            rest = b"\r\n%b:%d\r\n:%d\r\n" % (replies.bulk(name), time_ms, deliveries)
+        text = b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+        pieces += (_OF_GROUP[len(text)], text, rest)
+    return b"".join(pieces)
+
+
+def _of_consumer(rows: Iterable[Row]) -> bytes:
+    """ID, delivery time and count of each."""
+    pieces: list[bytes] = []
+    last_ms, last_count, rest = -1, -1, b""
+    for entry_id, _, time_ms, deliveries in rows:
+        if time_ms != last_ms or deliveries != last_count:
+            last_ms, last_count = time_ms, deliveries
+            rest = b"\r\n:%d\r\n:%d\r\n" % (time_ms, deliveries)
+        text = b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+        pieces += (_OF_CONSUMER[len(text)], text, rest)
+    return b"".join(pieces)
+
+
+def map_parts(resp: int, values: dict[str, Part | list[Part]]) -> list[Part]:
+    """A map from field names, with - for _, to values in parts."""
+    parts: list[Part] = [replies.map_header(len(values), resp)]
+    for name, value in values.items():
+        parts.append(replies.bulk(name.replace("_", "-").encode()))
+        parts += value if isinstance(value, list) else [value]
+    return parts
+
+
+def reply_of(parts: list[Part], *, in_pieces: bool) -> bytes | LongReply:
+    """All of it, at once or piece by piece."""
+    reply = long_reply(parts)
+    return reply if in_pieces else reply.join()
