@@ -88,7 +88,7 @@ class Service:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
         self._rebinding: asyncio.Task[None] | None = None
-        files = OsFiles()
+        self._files = files = OsFiles()
         self.persistence = Persistence(
             self.instance, files, ForkedChildren(files), ThreadSyncer(self._wake), self._fatal
         )
@@ -178,6 +178,7 @@ class Service:
             _remove(self.instance.config.unixsocket)
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)
+        self._files.release()
         for client in list(self.instance.clients.values()):
             connection = cast("Connection", client.transport)
             connection.write()
@@ -249,6 +250,7 @@ class Service:
     def _exit(self) -> NoReturn:
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)
+        self._files.release()
         os._exit(1)
 
     # -- listeners -----------------------------------------------------------------------------
@@ -425,6 +427,8 @@ class Service:
             self._rebind()
         if "dir" in names:
             try:
+                if config.appendonly or config.save:
+                    self.persistence.claim_folder(config.dir)
                 os.chdir(config.dir)
             except OSError as error:
                 raise ValueError(error.strerror) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -67,6 +68,10 @@ def check(
     reports: list[Report] = []
     status = SOUND
     for path in options.files:
+        if options.fix and (user := _user_of(path, files)) is not None:
+            text = f"{path} is in use by {user}; stop it before you cut anything"
+            print(f"rillway check: {text}", file=sys.stderr)
+            return USAGE_ERROR
         try:
             report = Inspector(files, now_ms, progress).inspect(path)
             if options.fix:
@@ -88,6 +93,12 @@ def check(
     if options.json:
         print(presentation.as_json(reports))
     return status
+
+
+def _user_of(path: str, files: Files) -> str | None:
+    """Which server writes into a file's folder, or into the one that its folder is in."""
+    folder = os.path.dirname(path) or "."
+    return files.holder(folder) or files.holder(f"{folder}/..")
 
 
 def _fix(report: Report, files: Files, yes: bool, ask: Callable[[str], str]) -> None:

@@ -19,6 +19,8 @@ import mmap
 import os
 from typing import Protocol
 
+from server.persistence.folder_lock import FolderLocks, holder
+
 # What a file is read through; slices of either are bytes.
 Buffer = bytes | mmap.mmap
 
@@ -78,6 +80,18 @@ class Files(Protocol):
     def sync_directory(self, path: str) -> None:
         """Bring the directory's names to disk."""
 
+    def claim(self, directory: str, name: str) -> None:
+        """Keep other servers out of a directory, until `release`; `name` describes this one.
+
+        Raises FolderInUse, and OSError where the file system has no locks.
+        """
+
+    def release(self) -> None:
+        """Let others have the directories that were claimed."""
+
+    def holder(self, directory: str) -> str | None:
+        """Which other server has claimed a directory; None if none has."""
+
 
 class OsFile:
     """A file of the operating system."""
@@ -109,6 +123,9 @@ class OsFile:
 
 class OsFiles:
     """The operating system's files."""
+
+    def __init__(self) -> None:
+        self._locks = FolderLocks()
 
     def append(self, path: str) -> File:
         """See `Files.append`."""
@@ -160,6 +177,18 @@ class OsFiles:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def claim(self, directory: str, name: str) -> None:
+        """See `Files.claim`."""
+        self._locks.claim(directory, name)
+
+    def release(self) -> None:
+        """See `Files.release`."""
+        self._locks.release()
+
+    def holder(self, directory: str) -> str | None:
+        """See `Files.holder`."""
+        return holder(directory)
 
 
 def write_all(file: File, data: bytes) -> None:

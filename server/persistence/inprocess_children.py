@@ -133,6 +133,15 @@ class _MortalFiles:
     def sync_directory(self, path: str) -> None:
         self._alive().sync_directory(path)
 
+    def claim(self, directory: str, name: str) -> None:
+        self._alive().claim(directory, name)
+
+    def release(self) -> None:
+        self._alive().release()
+
+    def holder(self, directory: str) -> str | None:
+        return self._alive().holder(directory)
+
 
 class _MortalFile:
     """A file of `_MortalFiles`."""

@@ -2,9 +2,10 @@
 
 What is loaded is what Redis would load. With `appendonly yes` these are the files that the manifest
 names, the base and then the increments; or the single file of Redis 6 and older, if it is there and
-no manifest names others; or nothing, even if there is a snapshot. With `appendonly no` it is the
-snapshot (`dbfilename`). Each file is told apart by its content: a snapshot, requests, or a snapshot
-with requests behind it.
+no manifest names others. Where there is neither, or with `appendonly no`, it is the snapshot
+(`dbfilename`); the append-only file then begins with its data (Redis begins with none, and its next
+snapshot replaces the one that is there). Each file is told apart by its content: a snapshot,
+requests, or a snapshot with requests behind it.
 
 A file that breaks off within its last request was being written when the server ended: what is torn
 is cut off, on disk as well, and the log says how many bytes (aof-load-truncated). That holds for
@@ -89,17 +90,23 @@ class Loader:
 
     def steps(self) -> Slices:
         """Load everything, in slices. Raises LoadFailed."""
-        if self._instance.config.appendonly:
+        config = self._instance.config
+        if config.appendonly and self._has_append_only_file():
             yield from self.append_only_steps()
-        else:
-            yield from self.snapshot_steps()
+            return
+        if config.appendonly and self._files.exists(config.dbfilename):
+            self._log(
+                "warning",
+                "There is no append-only file yet: it begins with the data of"
+                f" {config.dbfilename}, which is loaded now.",
+            )
+        yield from self.snapshot_steps()
 
     def append_only_steps(self) -> Slices:
         """Load the append-only file."""
         with _failing_with_system_errors():
             sources = self._append_only_sources()
         if not sources:
-            self._warn_of_ignored_snapshot()
             return
         yield from self._load_all(sources, is_append_only=True)
         self._log("notice", f"DB loaded from append only file: {self._seconds()} seconds")
@@ -115,6 +122,11 @@ class Loader:
         self._log("notice", f"DB loaded from disk: {self._seconds()} seconds")
 
     # -- which files ---------------------------------------------------------------------------
+
+    def _has_append_only_file(self) -> bool:
+        """Raises LoadFailed for one that is not complete."""
+        with _failing_with_system_errors():
+            return bool(self._append_only_sources())
 
     def _append_only_sources(self) -> list[Source]:
         """The files of the append-only file, in the order in which they are loaded."""
@@ -173,16 +185,6 @@ class Loader:
                     f"There is no {manifest_path}, but {path} holds data. Put the manifest back,"
                     " or move the files away to start with no data."
                 )
-
-    def _warn_of_ignored_snapshot(self) -> None:
-        path = self._instance.config.dbfilename
-        if self._files.exists(path):
-            self._log(
-                "warning",
-                f"There is no append-only file yet, so the start is with no data: {path} is NOT"
-                " loaded while appendonly is yes. To take its data over, start with --appendonly"
-                " no and switch it on with CONFIG SET appendonly yes.",
-            )
 
     # -- the whole -----------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from server.persistence.files import Buffer, File
+from server.persistence.folder_lock import FolderInUse
 
 Chooser = Callable[[int], int]
 
@@ -116,6 +117,8 @@ class MemoryFiles:
         self.log: list[tuple[str, str]] = []  # (operation, path) of each call, in order
         self.free_bytes: int | None = None
         self.forgetful_sync = False
+        self.claimed: list[str] = []  # directories
+        self.claim_error: OSError | None = None  # what `claim` raises
         self._names: dict[str, _Entry] = {".": _Directory(), "/": _Directory()}
         self._synced_names = dict(self._names)
         self._steps: list[_Step] = []  # not synced into their directories yet
@@ -320,6 +323,20 @@ class MemoryFiles:
         for step in reversed(synced):
             _link(self._synced_names, step)
         self._steps = left[::-1]
+
+    def claim(self, directory: str, name: str) -> None:
+        """See `Files.claim`."""
+        if self.claim_error is not None:
+            raise self.claim_error
+        self.claimed.append(directory)
+
+    def release(self) -> None:
+        """See `Files.release`."""
+        self.claimed.clear()
+
+    def holder(self, directory: str) -> str | None:
+        """See `Files.holder`."""
+        return str(self.claim_error) if isinstance(self.claim_error, FolderInUse) else None
 
     def _file(self, path: str) -> _Content:
         entry = self._names.get(posixpath.normpath(path))

@@ -30,12 +30,14 @@ from protocol.errors import ReplyError
 from server.persistence.append_only_file import AppendOnlyFile, Phase
 from server.persistence.children import Children, note_progress
 from server.persistence.files import Files
+from server.persistence.folder_lock import FolderInUse
 from server.persistence.loading import Loader, LoadFailed
 from server.persistence.reloading import reload_append_only_file, reload_snapshot
 from server.persistence.rewrites import Rewrites
 from server.persistence.snapshots import Snapshots
 from server.persistence.syncing import Syncer
 
+_ONE_EACH = "Each server needs a folder of its own: give this one another --dir."
 _RELOAD_FAILED = b"ERR Error trying to load the RDB dump, check server logs."
 
 
@@ -70,8 +72,38 @@ class Persistence:
 
         Closed before its end, it leaves everything on disk as it is.
         """
+        if self._config.appendonly or self._config.save:
+            try:
+                self.claim_folder(self._config.dir)
+            except FolderInUse as error:
+                raise LoadFailed(f"{error.strerror}. {_ONE_EACH}") from None
         self._loads_append_only_file = self._config.appendonly
         yield from Loader(self._instance, self._files).steps()
+
+    def claim_folder(self, directory: str) -> None:
+        """Keep other servers out of the folder that is written into. Raises FolderInUse.
+
+        Called before anything is written there, so that a server that writes nothing shares its
+        folder with others.
+        """
+        try:
+            self._files.claim(directory, f"port {self._config.port}")
+        except FolderInUse:
+            raise
+        except OSError as error:
+            self._log(
+                f"The folder {directory} cannot be locked ({error.strerror}): see to it that no"
+                " other server uses it."
+            )
+
+    def _may_write(self) -> bool:
+        """Whether the folder is ours; a line in the log if not."""
+        try:
+            self.claim_folder(self._config.dir)
+        except FolderInUse as error:
+            self._log(f"{error.strerror}. {_ONE_EACH}")
+            return False
+        return True
 
     def open(self) -> None:
         """After loading: let changes go to disk. Raises OSError, ManifestError."""
@@ -123,7 +155,7 @@ class Persistence:
         self.append_only_file.flush(self._instance.now_ms)
         if save:
             self._log("Saving the final RDB snapshot before exiting.")
-            if not self.snapshots.save():
+            if not self._may_write() or not self.snapshots.save():
                 self._log(
                     "Error trying to save the DB, Exit anyway."
                     if force
@@ -195,17 +227,17 @@ class Persistence:
 
     def save(self) -> bool:
         """See `commands.host.Persistence`."""
-        saved = self.snapshots.save()
+        saved = self._may_write() and self.snapshots.save()
         self._review_refusal()
         return saved
 
     def start_save(self) -> bool:
         """See `commands.host.Persistence`."""
-        return self.snapshots.start()
+        return self._may_write() and self.snapshots.start()
 
     def start_rewrite(self) -> bool:
         """See `commands.host.Persistence`."""
-        return self.rewrites.start()
+        return self._may_write() and self.rewrites.start()
 
     def all_data_flushed(self) -> None:
         """See `commands.host.Persistence`."""
@@ -236,6 +268,11 @@ class Persistence:
 
     def apply_config(self, name: str) -> None:
         """Bring a changed directive into force. Raises ValueError with a text for the client."""
+        if name in ("appendonly", "save") and (self._config.appendonly or self._config.save):
+            try:
+                self.claim_folder(self._config.dir)
+            except FolderInUse as error:
+                raise ValueError(error.strerror) from None
         if name == "appendonly" and self._is_open:
             self.switch_append_only_file()
         elif name in ("save", "stop-writes-on-bgsave-error"):

@@ -7,6 +7,8 @@ import os
 import re
 import resource
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import TypeAlias
 import pytest
 
 from tests.support.resp import BrokenReply, RespClient
-from tests.support.servers import RunningServer, start_rillway
+from tests.support.servers import ROOT, RunningServer, start_redis, start_rillway
 
 DEADLINE_SECONDS = 30.0
 POLL_SECONDS = 0.01
@@ -126,7 +128,8 @@ def test_a_child_that_is_killed_leaves_the_old_snapshot_and_no_other_file(
         assert client.send("SET", "k", "new").startswith(b"-MISCONF Redis is configured to save")
         assert client.send("CONFIG", "SET", "stop-writes-on-bgsave-error", "no") == b"+OK\r\n"
         assert client.send("SET", "k", "new") == b"+OK\r\n"
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["dump.rdb", "rillway.log"]
+        names = sorted(path.name for path in tmp_path.iterdir())
+        assert names == ["dump.rdb", "rillway.lock", "rillway.log"]
     kill(server)
     with start().connect() as client:
         assert client.send("DBSIZE") == b":1\r\n"
@@ -334,3 +337,71 @@ def test_nothing_is_answered_behind_a_shutdown_that_is_not_on_disk(start: Start)
         assert client.send("GET", "k") == b"$1\r\n1\r\n"
         text = str(answered).encode()
         assert client.send("GET", "n") == b"$%d\r\n%b\r\n" % (len(text), text)
+
+
+# -- one server in a folder ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("directives", [("--appendonly", "yes"), ("--save", "3600 1")])
+def test_a_second_server_in_the_same_folder_does_not_start_and_names_the_first(
+    start: Start, tmp_path: Path, directives: tuple[str, ...]
+) -> None:
+    first = start(*directives)
+    with first.connect() as client:
+        assert client.send("XADD", "s", "1-1", "f", "v") == b"$3\r\n1-1\r\n"
+        second = run_rillway("serve", "--port", "0", "--dir", str(tmp_path), *directives)
+        assert second.returncode == 1
+        assert f"is in use by process {first.process.pid} on " in second.stdout
+        assert f"port {first.port}" in second.stdout
+        torn = tmp_path / "torn"
+        torn.write_bytes(b"*1\r\n")
+        fixed = run_rillway("check", "--fix", "--yes", str(torn))
+        assert fixed.returncode == 2
+        assert f"in use by process {first.process.pid} " in fixed.stderr
+        assert client.send("XADD", "s", "2-1", "f", "v") == b"$3\r\n2-1\r\n"
+    kill(first)  # whose lock ends with it
+    with start(*directives).connect() as client:
+        length = b":2\r\n" if "--appendonly" in directives else b":0\r\n"
+        assert client.send("XLEN", "s") == length
+
+
+def test_a_folder_is_free_as_soon_as_its_server_has_moved_on_or_ended(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    first = start("--save", "3600 1", "--enable-protected-configs", "yes")
+    second = start_rillway(tmp_path / "other", "--save", "3600 1")
+    with first.connect() as client:
+        refused = client.send("CONFIG", "SET", "dir", str(tmp_path / "other"))
+        assert f"in use by process {second.process.pid} ".encode() in refused
+        second.stop()
+        assert not (tmp_path / "other" / "rillway.lock").exists()
+        assert client.send("CONFIG", "SET", "dir", str(tmp_path / "other")) == b"+OK\r\n"
+        assert client.send("SAVE") == b"+OK\r\n"
+    third = run_rillway("serve", "--port", "0", "--dir", str(tmp_path / "other"))
+    assert f"is in use by process {first.process.pid} " in third.stdout
+
+
+def test_the_volume_of_a_server_with_snapshots_only_is_taken_over_with_its_data(
+    start: Start, tmp_path: Path
+) -> None:
+    before = start_redis(tmp_path)
+    with before.connect() as client:
+        for number in range(1, 201):
+            client.send("XADD", "s", f"{number}-1", "f", "v")
+        client.send("SAVE")
+    before.stop()
+    server = start("--appendonly", "yes", "--save", "3600 1")
+    assert "it begins with the data of dump.rdb" in server.output()
+    with server.connect() as client:
+        assert client.send("XLEN", "s") == b":200\r\n"
+    kill(server)
+    (tmp_path / "dump.rdb").unlink()
+    with start("--appendonly", "yes", "--save", "3600 1").connect() as client:
+        assert client.send("XLEN", "s") == b":200\r\n"
+
+
+def run_rillway(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    argv = [sys.executable, "-m", "rillway", *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, timeout=30)

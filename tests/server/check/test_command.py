@@ -11,6 +11,7 @@ import pytest
 from server.check import command
 from server.check.command import BROKEN, FIXED, INTERRUPTED, SOUND, USAGE_ERROR, check, main
 from server.inprocess import to_argv
+from server.persistence.folder_lock import FolderInUse
 from server.persistence.memory_files import MemoryFiles
 from storage.append_only.requests import encode_requests
 
@@ -50,6 +51,15 @@ def test_the_exit_status_tells_sound_from_broken() -> None:
     assert run(disk(a=WHOLE), "a") == SOUND
     assert run(disk(a=TORN), "a") == BROKEN
     assert run(disk(a=WHOLE, b=TORN, c=WHOLE), "a", "b", "c") == BROKEN
+
+
+def test_nothing_is_cut_while_a_server_uses_the_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    files = disk(a=TORN)
+    files.claim_error = FolderInUse("/data", "process 7")
+    assert run(files, "a", fix=True, yes=True) == USAGE_ERROR
+    assert "stop it before you cut anything" in capsys.readouterr().err
+    assert files.snapshot() == {"a": TORN}
+    assert run(files, "a") == BROKEN  # looking is allowed
 
 
 def test_nothing_is_cut_unless_that_is_asked_for() -> None:

@@ -59,7 +59,8 @@ def load_append_only(
 ) -> InProcessServer:
     server = InProcessServer(now_ms, 0, **directives)
     server.log_lines.clear()
-    for _ in Loader(server.instance, files).append_only_steps():
+    server.instance.config.appendonly = True
+    for _ in Loader(server.instance, files).steps():
         pass
     return server
 
@@ -108,12 +109,20 @@ def test_a_single_file_is_loaded_where_no_manifest_names_others() -> None:
     assert get(load_append_only(files), "a") == b"$5\r\nmoved\r\n"
 
 
-def test_an_append_only_server_ignores_a_snapshot_and_says_so() -> None:
+def test_where_there_is_no_append_only_file_yet_the_snapshot_is_loaded() -> None:
     files = MemoryFiles()
     files.put("dump.rdb", snapshot("SET a 1"))
     server = load_append_only(files)
-    assert get(server, "a") == b"$-1\r\n"
-    assert "dump.rdb is NOT loaded" in log(server)
+    assert get(server, "a") == b"$1\r\n1\r\n"
+    assert "it begins with the data of dump.rdb" in log(server)
+
+
+def test_beside_an_append_only_file_the_snapshot_is_not_loaded() -> None:
+    files = append_only(b"", requests("SET b 1"))
+    files.put("dump.rdb", snapshot("SET a 1"))
+    server = load_append_only(files)
+    assert (get(server, "a"), get(server, "b")) == (b"$-1\r\n", b"$1\r\n1\r\n")
+    assert "dump.rdb" not in log(server)
 
 
 def test_a_server_without_append_only_file_loads_the_snapshot_that_is_configured() -> None:

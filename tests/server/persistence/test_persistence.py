@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server.inprocess import InProcessServer, ServerDied
+from server.persistence.folder_lock import FolderInUse
 from server.persistence.loading import LoadFailed
 from server.persistence.memory_files import MemoryFiles
 
@@ -69,6 +70,38 @@ def test_a_group_is_after_a_restart_what_it_was_before() -> None:
     again = server.restart(server.files.crash())
     for request in ("XPENDING s g - + 9", "XINFO GROUPS s"):
         assert run(again, *request.split()) == run(server, *request.split())
+
+
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+def test_the_append_only_file_begins_with_the_snapshot_that_is_there(preamble: str) -> None:
+    before = InProcessServer(save="3600 1")
+    for request in ("XADD s 1-1 f v", "XGROUP CREATE s g 0", "SET k v", "SAVE", "DEL k"):
+        run(before, *request.split())
+    files = before.files.crash()
+    how: Any = {"save": "3600 1", "aof_use_rdb_preamble": preamble, "appendfsync": "always"}
+    server = InProcessServer.on_files(files, appendonly="yes", **how)
+    assert run(server, "GET", "k") == b"$1\r\nv\r\n"
+    run(server, "XADD", "s", "2-1", "f", "v")
+    # Neither the next snapshot nor what happens to the old one can take the data away.
+    files = server.files.crash()
+    files.remove("dump.rdb")
+    again = InProcessServer.on_files(files, appendonly="yes", **how)
+    assert run(again, "DBSIZE") == b":2\r\n"
+    assert run(again, "XLEN", "s") == b":2\r\n"
+    assert b"1-1" in run(again, "XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+
+
+@pytest.mark.parametrize("operation", ["create", "write", "sync", "rename", "make_directory"])
+def test_where_the_append_only_file_cannot_begin_nothing_is_lost(operation: str) -> None:
+    before = InProcessServer(save="3600 1")
+    run(before, "SET", "k", "v")
+    run(before, "SAVE")
+    files = before.files.crash()
+    files.fail(operation, errno.ENOSPC)
+    with pytest.raises(OSError, match="No space left"):
+        InProcessServer.on_files(files, appendonly="yes", save="3600 1")
+    again = InProcessServer.on_files(files.crash(), appendonly="yes", save="3600 1")
+    assert run(again, "GET", "k") == b"$1\r\nv\r\n"
 
 
 def test_a_file_that_cannot_be_loaded_stops_the_start() -> None:
@@ -303,3 +336,57 @@ def test_debug_reload_of_a_damaged_file_is_an_error() -> None:
     assert run(server, "DEBUG", "RELOAD", "NOSAVE") == (
         b"-ERR Error trying to load the RDB dump, check server logs.\r\n"
     )
+
+
+# -- one server in a folder --------------------------------------------------------------------
+
+IN_USE = FolderInUse("/data", "process 7 on elsewhere, port 6379")
+
+
+def in_use() -> MemoryFiles:
+    files = MemoryFiles()
+    files.claim_error = IN_USE
+    return files
+
+
+@pytest.mark.parametrize("directives", [{"appendonly": "yes"}, {"save": "3600 1"}])
+def test_a_folder_that_another_server_writes_into_stops_the_start(
+    directives: Any,
+) -> None:
+    files = in_use()
+    with pytest.raises(LoadFailed, match="in use by process 7 on elsewhere, port 6379") as stopped:
+        InProcessServer.on_files(files, **directives)
+    assert "--dir" in str(stopped.value)
+    assert files.calls["any"] == 0
+
+
+def test_a_server_that_writes_nothing_shares_its_folder_until_it_writes() -> None:
+    server = InProcessServer.on_files(in_use())
+    assert run(server, "SET", "k", "v") == OK
+    text = b"process 7 on elsewhere, port 6379\r\n"
+    for directive, value in (("appendonly", "yes"), ("save", "3600 1")):
+        reply = run(server, "CONFIG", "SET", directive, value)
+        assert reply.startswith(b"-ERR CONFIG SET failed")
+        assert reply.endswith(text)
+        assert value.encode() not in run(server, "CONFIG", "GET", directive)
+    for command in (["SAVE"], ["BGSAVE"], ["BGREWRITEAOF"], ["SHUTDOWN", "SAVE"]):
+        assert run(server, *command).startswith(b"-ERR")
+    assert server.files.snapshot() == {}
+    assert said(server, "process 7 on elsewhere, port 6379")
+
+
+def test_the_folder_is_claimed_when_something_is_to_be_written() -> None:
+    assert InProcessServer(appendonly="yes").files.claimed == ["."]
+    assert InProcessServer(save="3600 1").files.claimed == ["."]
+    server = InProcessServer()
+    assert server.files.claimed == []
+    run(server, "SAVE")
+    assert server.files.claimed == ["."]
+
+
+def test_a_file_system_without_locks_is_warned_of() -> None:
+    files = MemoryFiles()
+    files.claim_error = OSError(errno.ENOLCK, "No locks available")
+    server = InProcessServer.on_files(files, appendonly="yes")
+    assert said(server, "The folder . cannot be locked (No locks available)")
+    assert run(server, "SET", "k", "v") == OK
