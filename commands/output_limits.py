@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from commands.client import GATE_AUTH
+from commands.directive_kinds import OutputLimit
+
 if TYPE_CHECKING:
     from commands.client import Client
-    from commands.directive_kinds import OutputLimit
+
+# What fits into the first buffer of a client of Redis.
+_BEFORE_LOGIN = OutputLimit(hard_bytes=16 * 1024, soft_bytes=0, soft_seconds=0)
 
 
 def output_limit(client: Client) -> OutputLimit:
-    """The limits of the client's class."""
+    """The limits of the client's class; a fixed one for who has not logged in, as in Redis."""
+    if client.gates & GATE_AUTH:
+        return _BEFORE_LOGIN
     limits = client.instance.config.client_output_buffer_limit
     subscribed = client.channels or client.patterns or client.shard_channels
     return limits["pubsub" if subscribed else "normal"]

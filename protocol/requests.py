@@ -26,6 +26,7 @@ Source of the behaviour: redis-server 7.0.15, asked with raw sockets. Deliberate
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import hiredis
@@ -191,6 +192,29 @@ class RequestReader:
                 position = self._scan(data, position, requests)
         return requests
 
+    def feed_each(self, data: bytes) -> Iterator[tuple[list[bytes], int]]:
+        """As feed, one request at a time, each with how many of these bytes are left behind it.
+
+        For who changes `authenticated` in between. Whoever stops early feeds what was left again.
+        """
+        requests: list[list[bytes]] = []
+        position = 0
+        if self.error is not None or self.overflowed:
+            return
+        if self._held or self._bulk_bytes >= 0:
+            data, position = self._continue_held(data, requests)
+        while True:
+            for argv in requests:
+                yield argv, len(data) - position
+            requests.clear()
+            if position >= len(data):
+                return
+            position = self._scan(data, position, requests)
+
+    def expects_line(self, data: bytes | bytearray) -> bool:
+        """Whether these bytes, which come next, begin with a line as a person types it."""
+        return not self._count and not self._held and not data.startswith(b"*")
+
     def take_single(self, data: bytes) -> list[bytes] | None:
         """The request that these bytes are; None if they are to be fed, or taken as a run."""
         head = self._head
@@ -273,6 +297,9 @@ class RequestReader:
 
     def _scan_inline(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
         """A line of words, as a person types it. It ends in LF; a CR before that is a blank."""
+        blank = _BLANK_LINES.match(data, position)
+        if blank is not None:
+            return blank.end()
         line_end = self._find_line_end(data, position, b"\n", TOO_BIG_INLINE)
         if line_end < 0:
             return len(data)
@@ -599,6 +626,10 @@ def _parse_integer(text: bytes) -> int | None:
 
 
 _BLANKS = b" \t\n\v\f\r"
+# Of these there may be very many: they cost no more than to look at them, in time and memory.
+_BLANK_LINES = re.compile(rb"(?:\r?\n)++")
+# What makes a line more than words with blanks between them.
+_QUOTES_AND_RARE_BLANKS = re.compile(rb"[\"'\v\f]")
 _WORD = re.compile(
     rb"""
     ([^ \t\n\r"']*)  # bare text: VT and FF, blanks elsewhere, do not end it
@@ -621,6 +652,8 @@ def split_inline(line: bytes) -> list[bytes] | None:
     \\r, \\t, \\b and \\a are control bytes and any other escaped byte is itself; between single
     quotes only \\' is an escape. Source: redis-server 7.0.15.
     """
+    if _QUOTES_AND_RARE_BLANKS.search(line) is None:
+        return [*line.split()]  # a copy: split() makes room for many words
     line = line.lstrip(_BLANKS)
     words = []
     position = 0

@@ -22,6 +22,8 @@ from server.dispatch import Dispatcher
 
 # How much is read at a time of what a client sent at once, or while it was halted.
 _PIECE_BYTES = 128 * 1024
+# The same of lines as a person types them: they are read one by one, and there are more of them.
+_LINES_BYTES = 4 * 1024
 
 
 class Session:
@@ -49,7 +51,7 @@ class Session:
         elif (argv := self.reader.take_single(data)) is not None:
             self.run_alone(argv)
             return
-        elif len(data) <= _PIECE_BYTES:
+        elif self.client.authenticated and len(data) <= self._piece_bytes(data):
             self.may_gather = self._read(data)
         else:
             self.unread += data
@@ -99,30 +101,45 @@ class Session:
         """Read what is unread until a request halts the client, or its turn is over."""
         dispatcher = self.dispatcher
         while self.unread and not self.backlog and not self.is_halted:
-            end = _piece_end(self.unread)
+            end = _piece_end(self.unread, self._piece_bytes(self.unread))
             data = bytes(self.unread[:end])
             del self.unread[:end]
-            self._read(data)
+            if self.client.authenticated:
+                self._read(data)
+            else:
+                self._read_before_login(data)
             if dispatcher.mark_ns > dispatcher.turn_end_ns and self.unread:
                 dispatcher.yielded[self.client] = None
                 return
 
     def _read(self, data: bytes) -> bool:
         """Run requests. True: all were XADDs that differ in their last word, run as a whole."""
-        if self.client.authenticated:
-            # A run of requests that are alike, if these bytes begin with one; then the rest.
-            return self._take_run(*self.reader.take_run(data))
-        # The limits change with AUTH, which may stand in front of more in the same bytes.
-        position = 0
-        for line in data.splitlines(keepends=True):
-            if self.backlog or self.is_halted:
-                break
-            self.reader.authenticated = self.client.authenticated
-            self._run(self.reader.feed(line))
-            position += len(line)
-        self.unread[:0] = data[position:]
-        self.reader.authenticated = self.client.authenticated
-        return False
+        # A run of requests that are alike, if these bytes begin with one; then the rest.
+        return self._take_run(*self.reader.take_run(data))
+
+    def _read_before_login(self, data: bytes) -> None:
+        """Run requests one by one: AUTH, with which the limits change, may stand before others.
+
+        As in Redis, a client that has not logged in and lets its replies pile up is dropped.
+        """
+        client, reader = self.client, self.reader
+        room_bytes = output_room_bytes(client)
+        counted = len(client.output)
+        for argv, left in reader.feed_each(data):
+            goes_on = self.dispatcher.execute(client, argv)
+            reader.authenticated = client.authenticated
+            if room_bytes is not None:
+                room_bytes -= sum(map(len, client.output[counted:]))
+                counted = len(client.output)
+                if room_bytes <= 0:
+                    drop_for_output(client)
+            if not goes_on or client.authenticated or client.closed:
+                self.unread[:0] = data[len(data) - left :]
+                return
+
+    def _piece_bytes(self, data: bytes | bytearray) -> int:
+        """How much of these bytes is read at a time."""
+        return _LINES_BYTES if self.reader.expects_line(data) else _PIECE_BYTES
 
     def _take_run(self, run: RequestRun | TailRun | None, rest: bytes) -> bool:
         """As _read()."""
@@ -195,12 +212,12 @@ class Session:
         host.close(self.client)
 
 
-def _piece_end(unread: bytearray) -> int:
+def _piece_end(unread: bytearray, most: int) -> int:
     """Where a piece of what is unread ends: between two requests, by the look of it."""
-    if len(unread) <= _PIECE_BYTES:
+    if len(unread) <= most:
         return len(unread)
-    mark = unread.rfind(b"\r\n*", 0, _PIECE_BYTES)
-    return mark + 2 if mark >= 0 else _PIECE_BYTES
+    mark = unread.rfind(b"\r\n*", 0, most)
+    return mark + 2 if mark >= 0 else most
 
 
 def request_limits(config: Configuration) -> Limits:

@@ -624,8 +624,38 @@ def test_the_fast_path_and_the_scanner_agree(
     # The fast path in front of it and behind it, and more to come.
     for chunks in ([stream, PING * 200], [PING * 200 + stream + PING * 200]):
         assert read(chunks) == read(chunks, kind=Scanner)
+    assert read_one_by_one([stream]) == scanned
     if data is not None:
-        assert read(data.draw(cuts(stream))) == scanned
+        chunks = data.draw(cuts(stream))
+        assert read(chunks) == read_one_by_one(chunks) == scanned
+
+
+def read_one_by_one(chunks: Sequence[bytes]) -> Outcome:
+    """What is left behind each request is fed again."""
+    reader = RequestReader(Limits())
+    requests = []
+    for chunk in chunks:
+        left = len(chunk)
+        while left:
+            data = chunk[len(chunk) - left :]
+            argv, left = next(reader.feed_each(data), (None, 0))
+            if argv is not None:
+                requests.append(argv)
+    return Outcome(requests, reader.error, reader.overflowed)
+
+
+@pytest.mark.interpreted
+def test_blank_lines_are_passed_over_as_a_whole() -> None:
+    class Counting(RequestReader):
+        scanned = 0
+
+        def _scan(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
+            Counting.scanned += 1
+            return super()._scan(data, position, requests)
+
+    lines = b"\r\n" * 10_000 + b"\n" * 10_000
+    assert read([lines + b"PING\r\n" + lines], kind=Counting).requests == [[b"PING"]]
+    assert Counting.scanned <= 4
 
 
 def test_a_limit_of_a_few_bytes_for_lines_holds_however_the_bytes_are_cut() -> None:

@@ -74,3 +74,17 @@ def test_a_defect_in_a_handler_takes_nobody_down(monkeypatch: pytest.MonkeyPatch
     assert client.execute("ECHO", "x").startswith(b"-ERR internal error")
     assert any("ZeroDivisionError" in text for _, text in server.log_lines)
     assert client.execute("PING") == b"+PONG\r\n"
+
+
+def test_turns_are_shorter_late_in_a_long_cycle() -> None:
+    dispatcher = InProcessServer().dispatcher
+    dispatcher.turn_ns = 10**12
+    dispatcher.start_batch(0)
+    assert dispatcher.turn_end_ns == dispatcher.mark_ns + 10**12
+    dispatcher._cycle_start_ns -= 10**9
+    dispatcher.turn_ns = 4000
+    dispatcher.start_batch(0)
+    assert dispatcher.turn_end_ns == dispatcher.mark_ns + 1000
+    dispatcher.end_cycle()
+    dispatcher.start_batch(0)
+    assert dispatcher.turn_end_ns == dispatcher.mark_ns + 4000

@@ -204,3 +204,50 @@ def test_what_follows_a_password_runs_in_order_however_it_is_cut() -> None:
     expected = b"+OK\r\n" + b"".join(b"$5\r\n%05d\r\n" % number for number in numbers)
     server.dispatcher.turn_ns = -1
     assert client.feed(sent) == expected
+
+
+# -- before login --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", [b"GET k\r\n", b"nonsense\r\n", b"*1\r\n$4\r\nPING\r\n"])
+@pytest.mark.parametrize("password", ["", "secret"])
+def test_each_has_its_turns_whether_logged_in_or_not(word: bytes, password: str) -> None:
+    server = InProcessServer()
+    other = server.connect()
+    server.instance.config.requirepass = password
+    clients = [server.connect() for _ in range(2)]
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    for client in clients:
+        client.session.receive(word * 3)
+        server.cycle.touch(client.state)
+    server.cycle.finish()
+    assert [client.received().count(b"\r\n") for client in clients] == [1, 1]
+    assert other.feed(b"PING\r\n") == b"+PONG\r\n"
+    assert [client.received().count(b"\r\n") for client in clients] == [2, 2]
+
+
+def test_lines_are_read_a_few_at_a_time_as_long_as_the_turn_lasts() -> None:
+    server = InProcessServer()
+    client, other = server.connect(), server.connect()
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    client.session.receive(b"INCR n\r\n" * 10_000)
+    assert len(client.session.backlog) < 1000
+    assert client.session.unread
+    server.cycle.touch(client.state)
+    server.cycle.finish()
+    assert other.execute("GET", "n") == b"$1\r\n1\r\n"
+    assert client.received().endswith(b":10000\r\n")
+
+
+def test_replies_do_not_pile_up_before_login() -> None:
+    server = InProcessServer(requirepass="secret")
+    stranger, other = server.connect(), server.connect()
+    stranger.feed(b"nonsense\r\n" * 100 + b"\r\n" * 10_000)
+    assert not stranger.closed
+    stranger.feed(b"nonsense\r\n" * 1000)
+    assert stranger.closed
+    assert server.instance.stats.client_output_buffer_limit_disconnections == 1
+    wrong = other.feed(b"AUTH secret\r\n" + b"nonsense\r\n" * 1000)
+    assert wrong.count(b"unknown command") == 1000
