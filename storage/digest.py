@@ -25,6 +25,7 @@ from storage.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
 from storage.group import Group
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.keyspace import Database
+from storage.lists import ListValue
 from storage.node import Node
 from storage.node_list import AnyNode
 from storage.packed_node import PackedNode
@@ -70,6 +71,12 @@ def _numbers(*numbers: int) -> bytes:
 
 def _string_parts(string: StringValue, now_ms: int) -> Iterator[bytes]:
     yield _joined(b"string", string.to_bytes())
+
+
+def _list_parts(value: ListValue, now_ms: int) -> Iterator[bytes]:
+    yield _joined(b"list")
+    for items in value.slices(0, len(value)):
+        yield _joined(*items)
 
 
 def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:
@@ -143,5 +150,6 @@ def _idempotence_parts(stream: Stream, idempotence: Idempotence, now_ms: int) ->
 # By class: all that is part of a value's digest, in an order that its content alone decides.
 PARTS: dict[type[Value], Callable[[Any, int], Iterator[bytes]]] = {
     StringValue: _string_parts,
+    ListValue: _list_parts,
     Stream: _stream_parts,
 }

@@ -18,11 +18,14 @@ from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.group import Group, PendingEntry
 from storage.idempotence import Idempotence
 from storage.keyspace import Database
+from storage.lists import ListValue
 from storage.packed_node import PackedNode
 from storage.stream import Stream
 from storage.strings import StringValue
 from storage.values import Value
 
+# As many elements, members or fields go into one request, as in Redis.
+ITEMS_PER_REQUEST = 64
 # As many IDs go into one XNACK.
 _IDS_PER_REQUEST = 64
 
@@ -121,7 +124,13 @@ def _rebuild_idempotence(
                 yield [b"XIDMPRECORD", key, pid, iid, format_id(entry_id)]
 
 
+def _rebuild_list(key: bytes, value: ListValue, now_ms: int) -> Iterator[Argv]:
+    for items in value.batches(ITEMS_PER_REQUEST):
+        yield [b"RPUSH", key, *items]
+
+
 REBUILDERS: dict[type[Value], Callable[[bytes, Any, int], Iterator[Argv]]] = {
     StringValue: _rebuild_string,
+    ListValue: _rebuild_list,
     Stream: _rebuild_stream,
 }

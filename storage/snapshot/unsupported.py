@@ -115,12 +115,6 @@ def _strings_with_scores(cursor: Cursor) -> None:
         cursor.skip(8)
 
 
-def _nodes_of_two_kinds(cursor: Cursor) -> None:
-    for _ in range(cursor.count(smallest=2)):
-        cursor.length()
-        cursor.skip_string()
-
-
 def _fields_with_deadlines(cursor: Cursor) -> None:
     for _ in range(cursor.count(smallest=3)):
         cursor.length()
@@ -146,21 +140,17 @@ def _module(cursor: Cursor) -> None:
 MODULE = 7
 
 _NAMES = {
-    1: "list",
     2: "set",
     3: "sorted set",
     4: "hash",
     5: "sorted set",
     6: "module value of a release candidate of Redis 4",
     9: "hash",
-    10: "list",
     11: "set",
     12: "sorted set",
     13: "hash",
-    14: "list",
     16: "hash",
     17: "sorted set",
-    18: "list",
     20: "set",
     22: "hash with field deadlines",
     23: "hash with field deadlines",
@@ -170,21 +160,17 @@ _NAMES = {
 }  # fmt: skip
 
 _SKIPS: dict[int, Callable[[Cursor], None]] = {
-    1: _strings,
     2: _strings,
     3: _strings_with_text_scores,
     4: _pairs_of_strings,
     5: _strings_with_scores,
     MODULE: _module,
     9: Cursor.skip_string,  # zipmap
-    10: Cursor.skip_string,  # ziplist
     11: Cursor.skip_string,  # intset
     12: Cursor.skip_string,  # ziplist
     13: Cursor.skip_string,  # ziplist
-    14: _strings,  # ziplists
     16: Cursor.skip_string,  # listpack
     17: Cursor.skip_string,  # listpack
-    18: _nodes_of_two_kinds,  # listpacks and large elements
     20: Cursor.skip_string,  # listpack
     22: _fields_with_deadlines,
     23: Cursor.skip_string,  # listpack

@@ -9,19 +9,22 @@ from hypothesis import given
 
 from storage.ack_journal import AckJournal
 from storage.digest import EMPTY, dataset_digest, value_digest
+from storage.encoding_limits import EncodingLimits
 from storage.group import Group
 from storage.idempotence import Idempotence
 from storage.keyspace import Database
+from storage.lists import ListValue
 from storage.packed_node import PackedNode
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
 from storage.strings import StringValue
+from storage.values import Value
 from tests.storage.snapshot.drawn_streams import NOW_MS, drawn_streams
 
 
-def digest(value: Stream | StringValue, expires_ms: int | None = None) -> bytes:
+def digest(value: Value, expires_ms: int | None = None) -> bytes:
     return value_digest(value, expires_ms, NOW_MS)
 
 
@@ -58,6 +61,15 @@ def test_the_encoding_of_a_string_does_not_matter() -> None:
     grown = StringValue(b"1")
     grown.append(b"2")
     assert digest(grown) == digest(StringValue(b"12")) != digest(StringValue(b"1"))
+
+
+def test_the_nodes_of_a_list_do_not_matter_and_the_order_does() -> None:
+    items = [b"%d" % number for number in range(20)]
+    small, large = (EncodingLimits(list_max_listpack_size=size) for size in (3, 100))
+    whole = digest(ListValue.of(items, large))
+    assert whole == digest(ListValue.of(items, small))
+    assert whole != digest(ListValue.of(items[::-1], large))
+    assert whole != digest(ListValue.of([*items[:-2], b"1819"], large))
 
 
 def test_a_deadline_matters() -> None:

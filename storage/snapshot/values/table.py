@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from storage.lists import ListValue
 from storage.snapshot.options import SnapshotOptions
-from storage.snapshot.values import stream_format, string_format
+from storage.snapshot.values import list_format, stream_format, string_format
 from storage.snapshot.values.codec import Codec, Decoder
 from storage.stream import Stream
 from storage.strings import StringValue
@@ -13,11 +14,13 @@ from storage.values import Value
 
 CODECS: dict[type[Value], Codec] = {
     StringValue: string_format.CODEC,
+    ListValue: list_format.CODEC,
     Stream: stream_format.CODEC,
 }
 
 DECODERS: dict[int, Decoder] = {
     **string_format.DECODERS,
+    **list_format.DECODERS,
     **stream_format.DECODERS,
 }
 

@@ -250,7 +250,8 @@ REFUSALS = [
     ("0", sealed(b"\x00\xc0\x01\x0f\x00"), "", BAD_PAYLOAD),  # a version that is not known
     ("0", sealed(b"\x0a\x00"), "", BAD_FORMAT),
     ("0", sealed(b"\x00\xc3\x03\x04abc\x0a\x00"), "", BAD_FORMAT),
-    ("0", sealed(b"\x01\x01\x01a\x0a\x00"), "", BAD_FORMAT),  # a list
+    ("0", sealed(b"\x01\x00\x0a\x00"), "", BAD_FORMAT),  # a list without elements
+    ("0", sealed(b"\x07\x00\x00\x0a\x00"), "", BAD_FORMAT),  # a module's value
     ("0", sealed(b"\x00\x01ab\x0a\x00"), "", BAD_FORMAT),  # a byte too many
     ("0", sealed(b"\x15\x81" + b"\xff" * 8 + b"\x0b\x00"), "", BAD_FORMAT),
 ]

@@ -221,11 +221,10 @@ def test_what_could_be_read_of_a_damaged_snapshot_is_counted() -> None:
 
 
 def test_what_is_not_supported_is_counted_and_is_no_fault() -> None:
-    node = b"\x0b\x00\x00\x00\x01\x00\x81x\x02\xff"
-    body = b"REDIS0010\xfe\x00\x12\x01l\x01\x02" + bytes([len(node)]) + node + b"\xff"
+    body = b"REDIS0010\xfe\x00" + b"\x07\x01m\x00\x00" + b"\xff"  # a module's value
     file = inspect(body + bytes(8))
     assert file.problem is None
-    assert file.unsupported == {"list": 1}
+    assert file.unsupported == {"module type AAAAAAAAA": 1}
 
 
 # -- manifests -------------------------------------------------------------------------------------

@@ -191,17 +191,16 @@ def test_a_damaged_snapshot_stops_the_start() -> None:
 
 
 def foreign_snapshot() -> bytes:
-    """A list and a string, as Redis 7 writes them (a list of quicklist nodes, type 18)."""
-    node = b"\x0b\x00\x00\x00\x01\x00\x81x\x02\xff"
-    listpack = bytes([len(node)]) + node
-    body = b"REDIS0010\xfe\x00" + b"\x12\x01l\x01\x02" + listpack + b"\x00\x01a\x011\xff"
+    """A module's value without content and a string, as Redis 7 writes them."""
+    module_value = b"\x07\x01m\x00\x00"
+    body = b"REDIS0010\xfe\x00" + module_value + b"\x00\x01a\x011\xff"
     return body + bytes(8)
 
 
 def test_an_unsupported_value_stops_the_start_with_its_name() -> None:
     files = MemoryFiles()
     files.put("dump.rdb", foreign_snapshot())
-    with pytest.raises(LoadFailed, match=r"list.* of key b'l'.*\(at offset 11\).*rdb-skip-uns"):
+    with pytest.raises(LoadFailed, match=r"module type A+ of key b'm'.*\(at offset 11\).*rdb-skip-uns"):
         load(files)
 
 
@@ -211,7 +210,7 @@ def test_unsupported_values_are_left_out_on_demand_and_counted() -> None:
     server = load(files, rdb_skip_unsupported="yes")
     assert get(server, "a") == b"$1\r\n1\r\n"
     assert server.instance.persistence.skipped_keys_on_load == 1
-    assert "left out, not supported: 1 of type list" in log(server)
+    assert "left out, not supported: 1 of type module type AAAAAAAAA" in log(server)
 
 
 def test_a_database_that_there_is_not_stops_the_start() -> None:

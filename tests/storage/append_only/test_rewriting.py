@@ -41,6 +41,15 @@ def test_a_string() -> None:
     assert rebuilt(server) == ["SET s v"]
 
 
+def test_a_list_takes_a_request_for_each_64_elements() -> None:
+    server = InProcessServer()
+    run(server, "RPUSH s " + " ".join(map(str, range(130))), "PEXPIREAT s 1800000000000")
+    lengths = [len(request.split()) - 2 for request in rebuilt(server)]
+    assert lengths == [64, 64, 2, 1]
+    assert rebuilt(server)[2:] == ["RPUSH s 128 129", "PEXPIREAT s 1800000000000"]
+    made_again(server, "LRANGE s 0 -1", "PEXPIRETIME s", "OBJECT ENCODING s")
+
+
 def test_a_time_to_live_comes_last_even_when_it_is_over() -> None:
     server = InProcessServer()
     run(server, "SET s v PXAT 1700000000001")

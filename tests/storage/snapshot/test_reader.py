@@ -15,7 +15,13 @@ from storage.digest import dataset_digest
 from storage.keyspace import Database
 from storage.packed_node import PackedNode
 from storage.snapshot.checksum import crc64, encode_checksum
-from storage.snapshot.encoding import Buffer, CorruptSnapshot, TruncatedSnapshot, encode_string
+from storage.snapshot.encoding import (
+    Buffer,
+    CorruptSnapshot,
+    TruncatedSnapshot,
+    encode_length,
+    encode_string,
+)
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotItem, SnapshotReader, StringBatch
 from storage.snapshot.unsupported import UnsupportedValue
@@ -25,7 +31,8 @@ from storage.strings import StringValue
 from tests.storage.snapshot.drawn_streams import NOW_MS, describe, drawn_streams
 
 OPTIONS = SnapshotOptions()
-LIST = b"\x01\x01l\x01\x01a"  # the key l with a list of one element
+# The key l with a module's value that is empty.
+MODULE_VALUE = b"\x07\x01l" + encode_length(0) + b"\x00"
 
 
 def sealed(content: bytes, version: int = 11) -> bytes:
@@ -314,7 +321,7 @@ def test_every_flip_is_noticed_or_harmless(where: int, bits: int, checksum: bool
 # -- what is not held --------------------------------------------------------------------------
 
 FOREIGN = [
-    (LIST, "list", b"l"),
+    (MODULE_VALUE, "module type AAAAAAAAA", b"l"),
     (b"\xf5\x07library", "function library", b""),
     (b"\xf7\x81" + bytes(8) + b"\x02\x02\x02\x05\x00", "data of module type AAAAAAAAA", b""),
     (b"\xf3\x01abcd\x02\x05\x00", "a module's data about a key", b""),
@@ -345,7 +352,7 @@ def test_what_is_not_held_is_passed_over_if_it_may_be(
 
 def test_the_deadline_of_what_is_passed_over_goes_with_it() -> None:
     deadline = b"\xfc" + NOW_MS.to_bytes(8, "little")
-    (item,) = read(sealed(deadline + LIST + record(b"a", b"1")), skip_unsupported=True)
+    (item,) = read(sealed(deadline + MODULE_VALUE + record(b"a", b"1")), skip_unsupported=True)
     assert (item.key, item.expires_ms) == (b"a", None)
 
 

@@ -1,0 +1,139 @@
+"""A node of a list: some elements, and what Redis would need for them.
+
+Redis keeps a list as nodes, each a listpack with as many elements as `list-max-listpack-size`
+allows; an element that is larger than a node has one to itself, as it is ("plain"). Nodes here hold
+their elements as objects, but they end where Redis's end: that decides what OBJECT ENCODING says
+and what DUMP contains.
+
+`list-max-listpack-size` is called `fill`: -1 to -5 allow nodes of 4 to 64 KiB, a positive number
+allows that many elements, of 8 KiB at most.
+
+Source: Redis 7.2 and later, where large means larger than a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from storage.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes, elements_bytes
+
+_NODE_BYTES = (4096, 8192, 16384, 32768, 65536)  # for -1, -2, ...
+# However many elements are allowed, a node of more bytes takes no further one.
+_COUNTED_NODE_BYTES = 8192
+# Redis asks for that much room beside an element's own bytes before it looks what it really takes.
+_ELEMENT_MARGIN_BYTES = 8
+
+
+class ListNode:
+    """Some elements in a row. `start` is the place of the first, in its list's own count."""
+
+    __slots__ = ("is_plain", "items", "size_bytes", "start")
+
+    def __init__(self, items: list[bytes], start: int = 0, *, is_plain: bool = False) -> None:
+        """`is_plain`: there is one element, which is not in a listpack."""
+        self.items = items
+        self.start = start
+        self.is_plain = is_plain
+        self.size_bytes = len(items[0]) if is_plain else listpack_bytes(items)
+
+    @classmethod
+    def of(cls, item: bytes, fill: int) -> ListNode:
+        """A new node for one element."""
+        return cls([item], is_plain=is_large(item, fill))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def copy(self) -> ListNode:
+        """Another node with the same elements."""
+        copy = ListNode.__new__(ListNode)
+        copy.items = self.items.copy()
+        copy.start = self.start
+        copy.is_plain = self.is_plain
+        copy.size_bytes = self.size_bytes
+        return copy
+
+    def admits(self, item: bytes, fill: int) -> bool:
+        """Whether Redis would put one more element into this node."""
+        if self.is_plain or is_large(item, fill):
+            return False
+        size_bytes = self.size_bytes + len(item) + _ELEMENT_MARGIN_BYTES
+        return not exceeds(fill, size_bytes, len(self.items) + 1)
+
+    def admits_all_of(self, other: ListNode, fill: int) -> bool:
+        """Whether Redis would make one node of these two."""
+        if self.is_plain or other.is_plain:
+            return False
+        size_bytes = self.size_bytes + other.size_bytes - EMPTY_LISTPACK_BYTES
+        return not exceeds(fill, size_bytes, len(self.items) + len(other.items))
+
+    def append(self, item: bytes) -> None:
+        """Put an element at the end."""
+        self.items.append(item)
+        self.size_bytes += element_bytes(item)
+
+    def insert(self, offset: int, item: bytes) -> None:
+        """Put an element before the one at `offset`."""
+        self.items.insert(offset, item)
+        self.size_bytes += element_bytes(item)
+
+    def extend(self, items: list[bytes]) -> None:
+        """Put elements at the end."""
+        self.items += items
+        self.size_bytes += elements_bytes(items)
+
+    def extend_left(self, items: list[bytes]) -> None:
+        """Put elements at the beginning, one after the other: the last one is the first then."""
+        self.items[:0] = items[::-1]
+        self.size_bytes += elements_bytes(items)
+
+    def drop(self, item: bytes, offsets: set[int]) -> None:
+        """Remove the elements at `offsets`, which all are `item`."""
+        self.items = [one for offset, one in enumerate(self.items) if offset not in offsets]
+        self.size_bytes -= 0 if self.is_plain else len(offsets) * element_bytes(item)
+
+    def replace(self, offset: int, item: bytes) -> None:
+        """Put an element in the place of another. A plain node stays one."""
+        old, self.items[offset] = self.items[offset], item
+        if self.is_plain:
+            self.size_bytes = len(item)
+        else:
+            self.size_bytes += element_bytes(item) - element_bytes(old)
+
+    def take(self, start: int, end: int) -> list[bytes]:
+        """Take the elements from `start` to before `end` out."""
+        taken = self.items[start:end]
+        del self.items[start:end]
+        if not self.is_plain:  # whose only element is gone then
+            self.size_bytes -= elements_bytes(taken)
+        return taken
+
+    def split(self, offset: int) -> ListNode:
+        """Keep the elements before `offset`; the others as a node of their own."""
+        return ListNode(self.take(offset, len(self.items)))
+
+
+def listpack_bytes(items: Iterable[bytes]) -> int:
+    """The size of a listpack with these elements."""
+    return EMPTY_LISTPACK_BYTES + elements_bytes(list(items))
+
+
+def node_limits(fill: int) -> tuple[int | None, int | None]:
+    """How many bytes, or how many elements a node may have."""
+    if fill < 0:
+        return _NODE_BYTES[min(-fill, len(_NODE_BYTES)) - 1], None
+    return None, max(fill, 1)
+
+
+def exceeds(fill: int, size_bytes: int, count: int) -> bool:
+    """Whether a node of this size and so many elements is larger than allowed."""
+    max_bytes, max_count = node_limits(fill)
+    if max_bytes is not None:
+        return size_bytes > max_bytes
+    assert max_count is not None
+    return size_bytes > _COUNTED_NODE_BYTES or count > max_count
+
+
+def is_large(item: bytes, fill: int) -> bool:
+    """Whether an element has a node to itself."""
+    return len(item) > (node_limits(fill)[0] or _COUNTED_NODE_BYTES)
