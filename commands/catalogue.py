@@ -20,6 +20,7 @@ from commands.keys import (
     transfer,
     walking,
 )
+from commands.lists import blocking, changing, elements, moving, popping, pushing
 from commands.pubsub import publish, subscribe
 from commands.server import (
     command_docs,
@@ -69,6 +70,7 @@ MODULES = (
     set_id, settings, split, trim,
     databases, existence, expiry, objects, serialization, transfer, walking,
     counting, parts, reading, setting,
+    blocking, changing, elements, moving, popping, pushing,
     command_table, command_docs, command_keys, config, debug, function, information, latency,
     lolwut, memory, module, monitor, persistence, shutdown, slowlog, state, waiting,
 )  # fmt: skip

@@ -31,6 +31,7 @@ GROUPS = {
     "stream": "Streams",
     "generic": "Keys",
     "string": "Strings",
+    "list": "Lists",
     "transactions": "Transactions",
     "pubsub": "Publish and subscribe",
     "connection": "Connection",
@@ -42,8 +43,6 @@ GROUPS = {
 ABSENT_COMMANDS: dict[str, str] = {
     "Hashes": """hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield
         hscan hset hsetnx hstrlen hvals""",
-    "Lists": """blmove blmpop blpop brpop brpoplpush lindex linsert llen lmove lmpop lpop lpos lpush
-        lpushx lrange lrem lset ltrim rpop rpoplpush rpush rpushx""",
     "Sets": """sadd scard sdiff sdiffstore sinter sintercard sinterstore sismember smembers
         smismember smove spop srandmember srem sscan sunion sunionstore""",
     "Sorted sets": """bzmpop bzpopmax bzpopmin zadd zcard zcount zdiff zdiffstore zincrby zinter

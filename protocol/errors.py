@@ -247,6 +247,23 @@ def exec_refused(reason: bytes) -> ReplyError:
     return ReplyError(b"EXECABORT Transaction discarded because of: %b" % reason)
 
 
+# -- lists, and what pops from several keys ------------------------------------------------------
+
+NOT_POSITIVE = b"ERR value is out of range, must be positive"
+INDEX_OUT_OF_RANGE = b"ERR index out of range"
+NUMKEYS_NOT_POSITIVE = b"ERR numkeys should be greater than 0"
+COUNT_NOT_GREATER_THAN_0 = b"ERR count should be greater than 0"
+TIMEOUT_NOT_A_FLOAT = b"ERR timeout is not a float or out of range"
+LPOS_RANK_ZERO = (
+    b"ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use"
+    b" negative to start from the end of the list"
+)
+LPOS_RANK_RANGE = (
+    b"ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+)
+LPOS_COUNT_NEGATIVE = b"ERR COUNT can't be negative"
+LPOS_MAXLEN_NEGATIVE = b"ERR MAXLEN can't be negative"
+
 # -- streams -----------------------------------------------------------------------------------
 
 INVALID_STREAM_ID = b"ERR Invalid stream ID specified as stream command argument"

@@ -120,11 +120,12 @@ class Waiters:
         refusal = self._instance.write_refusal
         if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
             return block
-        if block.on_missing_key and self._instance.host.peer_is_gone(client):
-            # An entry of a group is never delivered to a client that has left.
+        takes = client.last_command.flags & WRITE
+        if takes and self._instance.host.peer_is_gone(client):
+            # Neither an entry of a group nor an element goes to a client that has left.
             self._instance.host.close(client)
             return None
-        if refusal is not None and client.last_command.flags & WRITE:
+        if refusal is not None and takes:
             # What cannot be made durable is not delivered either; Redis asks again as well.
             self._instance.stats.count_error(refusal.code)
             self.unblock(client, refusal.wire)

@@ -1,0 +1,1 @@
+"""List commands, for queues, stacks and buffers."""

@@ -1,0 +1,76 @@
+"""The ends of lists: pushing and popping, as all list commands do it.
+
+Events come as in Redis: `lpush` or `rpush` for what was pushed, `lpop` or `rpop` for what was
+popped, then `del` if nothing is left.
+"""
+
+from __future__ import annotations
+
+from commands import notifications
+from commands.client import Client
+from protocol import errors
+from protocol.errors import ReplyError
+from storage.lists import ListValue
+
+LEFT = b"LEFT"
+RIGHT = b"RIGHT"
+SIDES = (LEFT, RIGHT)
+
+_PUSH_EVENTS = {LEFT: b"lpush", RIGHT: b"rpush"}
+_POP_EVENTS = {LEFT: b"lpop", RIGHT: b"rpop"}
+POPS = {LEFT: b"LPOP", RIGHT: b"RPOP"}
+
+
+def parse_side(word: bytes) -> bytes:
+    """LEFT or RIGHT, in any case. Raises ReplyError."""
+    side = word.upper()
+    if side not in SIDES:
+        raise ReplyError(errors.SYNTAX)
+    return side
+
+
+def push(
+    client: Client, key: bytes, value: ListValue | None, side: bytes, items: list[bytes]
+) -> ListValue:
+    """Push elements, one after the other, to the list at `key`, which is created for None."""
+    limits = client.instance.config
+    target = ListValue(client.instance.now_ms) if value is None else value
+    if side == LEFT:
+        target.push_left(items, limits)
+    else:
+        target.push_right(items, limits)
+    if value is None:
+        client.store(key, target)
+    else:
+        client.signal_key_as_ready(key)
+    client.modified(key, len(items))
+    client.notify(notifications.LIST, _PUSH_EVENTS[side], key)
+    return target
+
+
+def take(value: ListValue, side: bytes, count: int) -> list[bytes]:
+    """Up to `count` elements, in the order in which they come off; `settle` is to follow."""
+    return value.pop_left(count) if side == LEFT else value.pop_right(count)
+
+
+def settle(client: Client, key: bytes, value: ListValue, side: bytes, count: int) -> None:
+    """`count` elements were taken from the list at `key`: announce it, and remove an empty list."""
+    client.notify(notifications.LIST, _POP_EVENTS[side], key)
+    after_removal(client, key, value, count)
+
+
+def after_removal(client: Client, key: bytes, value: ListValue, changes: int) -> None:
+    """Elements were removed from the list at `key`, and their event was sent."""
+    if len(value):
+        value.shrink(client.instance.config)
+    else:
+        client.remove(key)
+        client.notify(notifications.GENERIC, b"del", key)
+    client.modified(key, changes)
+
+
+def pop(client: Client, key: bytes, value: ListValue, side: bytes, count: int) -> list[bytes]:
+    """Take elements and see to the rest."""
+    items = take(value, side, count)
+    settle(client, key, value, side, len(items))
+    return items
