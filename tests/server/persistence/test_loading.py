@@ -200,7 +200,8 @@ def foreign_snapshot() -> bytes:
 def test_an_unsupported_value_stops_the_start_with_its_name() -> None:
     files = MemoryFiles()
     files.put("dump.rdb", foreign_snapshot())
-    with pytest.raises(LoadFailed, match=r"module type A+ of key b'm'.*\(at offset 11\).*rdb-skip-uns"):
+    message = r"module type A+ of key b'm'.*\(at offset 11\).*rdb-skip-uns"
+    with pytest.raises(LoadFailed, match=message):
         load(files)
 
 
