@@ -22,6 +22,7 @@ from commands.keys import (
 )
 from commands.lists import blocking, changing, elements, moving, popping, pushing
 from commands.pubsub import publish, subscribe
+from commands.replication import role, synchronisation, waiting
 from commands.server import (
     command_docs,
     command_keys,
@@ -39,7 +40,6 @@ from commands.server import (
     shutdown,
     slowlog,
     state,
-    waiting,
 )
 from commands.streams import (
     acknowledge,
@@ -72,5 +72,6 @@ MODULES = (
     counting, parts, reading, setting,
     blocking, changing, elements, moving, popping, pushing,
     command_table, command_docs, command_keys, config, debug, function, information, latency,
-    lolwut, memory, module, monitor, persistence, shutdown, slowlog, state, waiting,
+    lolwut, memory, module, monitor, persistence, shutdown, slowlog, state,
+    role, synchronisation, waiting,
 )  # fmt: skip
