@@ -60,6 +60,7 @@ SINK_OPTIONS = (
     "delivery",
     "writeId",
     "onIdConflict",
+    "originColumns",
 )
 
 # A task, its connection and its file cost as much as some 20,000 entries.
@@ -113,6 +114,7 @@ class SinkOptions:
     exactly_once: bool = False
     write_id: str | None = None
     skips_known_ids: bool = False
+    origin_columns: tuple[str, str] | None = None  # the stream and the ID that a row comes from
 
 
 def source_options(raw: Mapping[str, str]) -> SourceOptions:
@@ -181,6 +183,7 @@ def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         exactly_once=delivery == EXACTLY_ONCE,
         write_id=write_id,
         skips_known_ids=conflict == SKIP,
+        origin_columns=take("originColumns", _two_names),
     )
 
 
@@ -271,6 +274,13 @@ def parse_names(text: str) -> tuple[str, ...]:
     if not all(names):
         raise ValueError("expected names with commas between them")
     return names
+
+
+def _two_names(text: str) -> tuple[str, str]:
+    names = parse_names(text)
+    if len(names) != 2:
+        raise ValueError("expected two columns with a comma between them: the stream and the ID")
+    return names[0], names[1]
 
 
 def _start(text: str) -> str | Offset:

@@ -30,7 +30,7 @@ from rillway.pipeline.facts import StreamFacts, read_facts
 from rillway.pipeline.ids import MIN_ID, format_id, ms_of
 from rillway.pipeline.loss import check_count, check_end, check_start
 from rillway.pipeline.offsets import BEGINNING, Position
-from rillway.pipeline.planning import Planner
+from rillway.pipeline.planning import Planner, Range
 
 BATCH_ENTRIES = 250_000
 # A task for fewer entries than that costs more than it saves.
@@ -209,7 +209,8 @@ class _Run:
 
     def _write(self, start: Position, end: Position, counted: int) -> list[ArchivedFile]:
         every = max(ceil(counted / self._engine.parallelism), MIN_TASK_ENTRIES)
-        slices = self._planner.slices(self._stream, start.id, end.id, estimate=counted, every=every)
+        wanted = Range(self._stream, start.id, end.id)
+        slices = self._planner.slices(wanted, estimate=counted, every=every)
         settings = self._settings
         return self._engine.write(
             [

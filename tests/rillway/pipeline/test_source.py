@@ -113,7 +113,18 @@ def test_several_streams_are_read(link: Connection) -> None:
         for part in reader.partitions()
         for batch in reader.read(part)
     ]
-    assert names == [["a"], ["b"]]
+    assert names == [["a", "b"]]
+
+
+def test_small_streams_share_tasks_and_batches(link: Connection) -> None:
+    for number in range(30):
+        add(link, f"s:{number:02}", ["1-0", "2-0"])
+    reader = batch_reader(link, streamPattern="s:*", entriesPerPartition=1020)
+    parts = reader.partitions()
+    assert [len(part.value) for part in parts] == [10, 10, 10]
+    found = [list(pickle.loads(pickle.dumps(reader)).read(part)) for part in parts]
+    assert [[len(batch) for batch in batches] for batches in found] == [[20], [20], [20]]
+    assert found[1][0].column("stream").to_pylist()[:3] == ["s:10", "s:10", "s:11"]
 
 
 def test_a_missing_stream_is_empty(link: Connection) -> None:
