@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from rillway.pipeline.collector import paused_collector
 from rillway.pipeline.connection import Connection, ConnectionLost
 from rillway.pipeline.decoding import Decoder, columns_decoder, fields_decoder, map_decoder
-from rillway.pipeline.discovery import find_streams
+from rillway.pipeline.discovery import find_streams, streams_to_read
 from rillway.pipeline.facts import StreamFacts, all_facts
 from rillway.pipeline.loss import LossPolicy, check_start
 from rillway.pipeline.offsets import Offset, Position, from_json, to_json
@@ -80,7 +80,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         options = self.options
         with Connection(options.url) as connection:
-            streams = find_streams(connection, options.streams, options.pattern)
+            streams = streams_to_read(connection, options)
             start = starting_offset(connection, options, streams, default=EARLIEST)
             facts = all_facts(connection, streams)
             end = plan(
@@ -111,7 +111,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- what Spark asks the driver ---------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Called more than once before the first batch is done: `queryName` pins "latest"."""
+        """Called more than once before the first batch is done: `groupName` pins "latest"."""
         return to_json(self._ask(self._initial_offset))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
@@ -180,9 +180,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._connection = None
 
     def _initial_offset(self, connection: Connection) -> Offset:
-        options = self.options
-        streams = find_streams(connection, options.streams, options.pattern)
-        return starting_offset(connection, options, streams, default=LATEST)
+        streams = streams_to_read(connection, self.options)
+        return starting_offset(connection, self.options, streams, default=LATEST)
 
     def _latest_offset(self, connection: Connection, start: Offset, limit: ReadLimit) -> Offset:
         # Whatever Spark now starts from, it has completed.
@@ -269,9 +268,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _publish(self, offset: Offset) -> None:
         """Progress for operators to see. It must not end a query that is well otherwise."""
-        if self.options.query_name is None:
+        if self.options.group_name is None:
             return
-        group = shadow_group(self.options.query_name)
+        group = shadow_group(self.options.group_name)
 
         def move(connection: Connection) -> None:
             for stream, position in offset.items():

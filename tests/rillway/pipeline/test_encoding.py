@@ -168,7 +168,8 @@ def test_a_dataframe_that_cannot_be_written_is_refused(
 ) -> None:
     schema = pa.record_batch(columns).schema
     with pytest.raises(UnwritableRow, match=text):
-        Encoder(schema, **{"stream": "s", "keeps_ids": False} | options)
+        chosen: dict[str, Any] = {"stream": "s", "keeps_ids": False} | options
+        Encoder(schema, **chosen)
 
 
 @pytest.mark.parametrize(

@@ -52,5 +52,5 @@ def test_rows_ascend_by_stream_and_id() -> None:
 
 @pytest.mark.parametrize("text", ["x", "1", "1-x", "-5", None])
 def test_what_is_no_id_is_refused(text: str | None) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"which entry|parse|bounds|Index"):
         Origins.read(pa.array(["a"]), pa.array([text], pa.string()))
