@@ -19,6 +19,10 @@ ONE = b":1\r\n"
 EMPTY_ARRAY = b"*0\r\n"
 EMPTY_BULK = b"$0\r\n\r\n"
 
+_INFINITY = float("inf")
+# Doubles of whole numbers up to this one are printed as integers.
+_LARGEST_PLAIN = 1 << 62
+
 # Indexed by RESP version: NIL[client.resp].
 NIL = (b"", b"", b"$-1\r\n", b"_\r\n")
 NIL_ARRAY = (b"", b"", b"*-1\r\n", b"_\r\n")
@@ -98,14 +102,40 @@ def double(value: float, resp: int) -> bytes:
 
 
 def format_double(value: float) -> bytes:
-    """The shortest text that reads back as `value`; whole numbers carry no fraction."""
-    if value != value:
-        return b"nan"
-    if value in (float("inf"), float("-inf")):
-        return b"inf" if value > 0 else b"-inf"
-    if value == int(value) and abs(value) < 1e17:
-        return b"%d" % int(value)
-    return repr(value).encode()
+    """The shortest text that reads back as `value`, in the form that Redis 7.2 gives it.
+
+    Whole numbers up to 2**62 have no fraction and no exponent. Others have an exponent where that
+    is shorter by far.
+    """
+    if value == 0:
+        return b"-0" if str(value)[0] == "-" else b"0"
+    if value != value or value in (_INFINITY, -_INFINITY):
+        return b"%a" % value
+    if value == int(value) and abs(value) <= _LARGEST_PLAIN:
+        return b"%d" % value
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    # The value is these digits, as a whole number, times 10 to the power of `scale`.
+    scale = int(exponent or 0) - len(fraction)
+    scale += len(digits) - len(digits.rstrip("0"))
+    digits = digits.rstrip("0")
+    text = ("-" if value < 0 else "") + _laid_out(digits, scale)
+    return text.encode()
+
+
+def _laid_out(digits: str, scale: int) -> str:
+    """Digits times 10 to the power of `scale`, plain or with an exponent."""
+    count = len(digits)
+    exponent = scale + count - 1  # with one digit before the point
+    if scale >= 0 and exponent < count + 7:
+        return digits + "0" * scale
+    if scale < 0 and (scale > -7 or abs(exponent) < 4):
+        if exponent < 0:
+            return "0." + "0" * (-exponent - 1) + digits
+        return digits[: exponent + 1] + "." + digits[exponent + 1 :]
+    fraction = "." + digits[1:] if count > 1 else ""
+    return f"{digits[0]}{fraction}e{exponent:+d}"
 
 
 def verbatim(text: bytes, resp: int, kind: bytes = b"txt") -> bytes:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha1
 from typing import Any
 
+from protocol.replies import format_double
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
 from storage.group import Group
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
@@ -29,6 +30,8 @@ from storage.lists import ListValue
 from storage.node import Node
 from storage.node_list import AnyNode
 from storage.packed_node import PackedNode
+from storage.sets import SetValue
+from storage.sorted_sets import SortedSetValue
 from storage.stream import Stream
 from storage.strings import StringValue
 from storage.values import Value
@@ -77,6 +80,17 @@ def _list_parts(value: ListValue, now_ms: int) -> Iterator[bytes]:
     yield _joined(b"list")
     for items in value.slices(0, len(value)):
         yield _joined(*items)
+
+
+def _set_parts(value: SetValue, now_ms: int) -> Iterator[bytes]:
+    yield _joined(b"set")
+    yield from map(_joined, sorted(value.members()))
+
+
+def _sorted_set_parts(value: SortedSetValue, now_ms: int) -> Iterator[bytes]:
+    yield _joined(b"zset")
+    for score, member in value.slice(0, len(value)):
+        yield _joined(member, format_double(score + 0.0))  # -0 is 0
 
 
 def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:
@@ -151,5 +165,7 @@ def _idempotence_parts(stream: Stream, idempotence: Idempotence, now_ms: int) ->
 PARTS: dict[type[Value], Callable[[Any, int], Iterator[bytes]]] = {
     StringValue: _string_parts,
     ListValue: _list_parts,
+    SetValue: _set_parts,
+    SortedSetValue: _sorted_set_parts,
     Stream: _stream_parts,
 }

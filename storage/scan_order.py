@@ -12,6 +12,7 @@ when the places of removed ones are closed; so no scan misses one, but it may se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from sys import getsizeof
 
 # The places of removed members are closed once there are as many of them as there are members, and
 # at least so many.
@@ -66,3 +67,7 @@ class ScanOrder:
     def members(self) -> list[bytes]:
         """All of them."""
         return [member for member in self._members if member not in self._removed]
+
+    def memory_bytes(self) -> int:
+        """What the order takes, without the members themselves."""
+        return getsizeof(self) + getsizeof(self._members) + getsizeof(self._removed)

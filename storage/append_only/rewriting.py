@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from storage.ack_journal import journal_request
-from storage.append_only.carriers import wrap
+from protocol.replies import format_double
 from storage.entry import decode_payload
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.group import Group, PendingEntry
@@ -22,6 +21,8 @@ from storage.idempotence import Idempotence
 from storage.keyspace import Database
 from storage.lists import ListValue
 from storage.packed_node import PackedNode
+from storage.sets import SetValue
+from storage.sorted_sets import SortedSetValue
 from storage.stream import Stream
 from storage.strings import StringValue
 from storage.values import Value
@@ -30,6 +31,9 @@ from storage.values import Value
 ITEMS_PER_REQUEST = 64
 # As many IDs go into one XNACK.
 _IDS_PER_REQUEST = 64
+
+# As many items of a collection go into one request, as in Redis.
+_ITEMS_PER_REQUEST = 64
 
 Argv = list[bytes]
 
@@ -50,6 +54,20 @@ def _rebuild_string(key: bytes, string: StringValue, now_ms: int) -> Iterator[Ar
     yield [b"SET", key, string.to_bytes()]
 
 
+def _rebuild_set(key: bytes, value: SetValue, now_ms: int) -> Iterator[Argv]:
+    members = value.members()
+    for start in range(0, len(members), _ITEMS_PER_REQUEST):
+        yield [b"SADD", key, *members[start : start + _ITEMS_PER_REQUEST]]
+
+
+def _rebuild_sorted_set(key: bytes, value: SortedSetValue, now_ms: int) -> Iterator[Argv]:
+    for start in range(0, len(value), _ITEMS_PER_REQUEST):
+        request = [b"ZADD", key]
+        for score, member in value.slice(start, start + _ITEMS_PER_REQUEST):
+            request += (format_double(score), member)
+        yield request
+
+
 def _rebuild_stream(key: bytes, stream: Stream, now_ms: int) -> Iterator[Argv]:
     if stream.length:
         for entry_id, fields in _entries(stream):
@@ -67,8 +85,11 @@ def _rebuild_stream(key: bytes, stream: Stream, now_ms: int) -> Iterator[Argv]:
         yield from _rebuild_group(key, group)
     if stream.idempotence is not None:
         yield from _rebuild_idempotence(key, stream, stream.idempotence, now_ms)
-    if stream.ack_journal is not None:
-        yield wrap(journal_request(key, stream.ack_journal))
+    if (journal := stream.ack_journal) is not None:
+        yield [
+            b"XCFGSET", key,
+            b"ACK-JOURNAL", journal.key, b"ACK-JOURNAL-MAXLEN", b"%d" % journal.max_length,
+        ]  # fmt: skip
 
 
 def _entries(stream: Stream) -> Iterator[tuple[EntryID, list[bytes]]]:
@@ -131,5 +152,7 @@ def _rebuild_list(key: bytes, value: ListValue, now_ms: int) -> Iterator[Argv]:
 REBUILDERS: dict[type[Value], Callable[[bytes, Any, int], Iterator[Argv]]] = {
     StringValue: _rebuild_string,
     ListValue: _rebuild_list,
+    SetValue: _rebuild_set,
+    SortedSetValue: _rebuild_sorted_set,
     Stream: _rebuild_stream,
 }

@@ -22,9 +22,6 @@ _MODULE_FLOAT = 3
 _MODULE_DOUBLE = 4
 _MODULE_STRING = 5
 
-# A score as text has its length before it; from here on that byte stands for the score itself.
-_SPECIAL_SCORE = 253
-
 # A module's name is nine characters of six bits each, above ten bits of a version.
 _MODULE_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _MODULE_NAME_LENGTH = 9
@@ -90,29 +87,10 @@ def skip_module_parts(cursor: Cursor) -> None:
 # -- one layout each ---------------------------------------------------------------------------
 
 
-def _strings(cursor: Cursor) -> None:
-    for _ in range(cursor.count(smallest=1)):
-        cursor.skip_string()
-
-
 def _pairs_of_strings(cursor: Cursor) -> None:
     for _ in range(cursor.count(smallest=2)):
         cursor.skip_string()
         cursor.skip_string()
-
-
-def _strings_with_text_scores(cursor: Cursor) -> None:
-    for _ in range(cursor.count(smallest=2)):
-        cursor.skip_string()
-        length = cursor.byte()
-        if length < _SPECIAL_SCORE:
-            cursor.skip(length)
-
-
-def _strings_with_scores(cursor: Cursor) -> None:
-    for _ in range(cursor.count(smallest=9)):
-        cursor.skip_string()
-        cursor.skip(8)
 
 
 def _fields_with_deadlines(cursor: Cursor) -> None:
@@ -140,18 +118,11 @@ def _module(cursor: Cursor) -> None:
 MODULE = 7
 
 _NAMES = {
-    2: "set",
-    3: "sorted set",
     4: "hash",
-    5: "sorted set",
     6: "module value of a release candidate of Redis 4",
     9: "hash",
-    11: "set",
-    12: "sorted set",
     13: "hash",
     16: "hash",
-    17: "sorted set",
-    20: "set",
     22: "hash with field deadlines",
     23: "hash with field deadlines",
     24: "hash with field deadlines",
@@ -160,18 +131,11 @@ _NAMES = {
 }  # fmt: skip
 
 _SKIPS: dict[int, Callable[[Cursor], None]] = {
-    2: _strings,
-    3: _strings_with_text_scores,
     4: _pairs_of_strings,
-    5: _strings_with_scores,
     MODULE: _module,
     9: Cursor.skip_string,  # zipmap
-    11: Cursor.skip_string,  # intset
-    12: Cursor.skip_string,  # ziplist
     13: Cursor.skip_string,  # ziplist
     16: Cursor.skip_string,  # listpack
-    17: Cursor.skip_string,  # listpack
-    20: Cursor.skip_string,  # listpack
     22: _fields_with_deadlines,
     23: Cursor.skip_string,  # listpack
     24: _deadline_and_fields,

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from storage.lists import ListValue
+from storage.sets import SetValue
 from storage.snapshot.options import SnapshotOptions
-from storage.snapshot.values import list_format, stream_format, string_format
+from storage.snapshot.values import (
+    list_format,
+    set_format,
+    sorted_set_format,
+    stream_format,
+    string_format,
+)
 from storage.snapshot.values.codec import Codec, Decoder
+from storage.sorted_sets import SortedSetValue
 from storage.stream import Stream
 from storage.strings import StringValue
 from storage.values import Value
@@ -15,12 +23,16 @@ from storage.values import Value
 CODECS: dict[type[Value], Codec] = {
     StringValue: string_format.CODEC,
     ListValue: list_format.CODEC,
+    SetValue: set_format.CODEC,
+    SortedSetValue: sorted_set_format.CODEC,
     Stream: stream_format.CODEC,
 }
 
 DECODERS: dict[int, Decoder] = {
     **string_format.DECODERS,
     **list_format.DECODERS,
+    **set_format.DECODERS,
+    **sorted_set_format.DECODERS,
     **stream_format.DECODERS,
 }
 

@@ -48,22 +48,11 @@ MODULE_PARTS = (
 )  # fmt: skip
 
 VALUES = [
-    (2, "set", sequence(SMALL, NUMBER, LONG)),
-    (
-        3,
-        "sorted set",
-        sequence(SMALL + b"\x031.5", NUMBER + b"\xfe", LONG + b"\xfd", LONG + b"\xff"),
-    ),
     (4, "hash", sequence(SMALL + NUMBER, LONG + LONG)),
-    (5, "sorted set", sequence(SMALL + SCORE, LONG + SCORE)),
     (7, "module type ReJSON-RL", encode_length(MODULE_ID) + MODULE_PARTS),
     (9, "hash", LONG),
-    (11, "set", LONG),
-    (12, "sorted set", LONG),
     (13, "hash", LONG),
     (16, "hash", LONG),
-    (17, "sorted set", LONG),
-    (20, "set", LONG),
     (22, "hash with field deadlines", sequence(TTL + SMALL + LONG, b"\x00" + NUMBER + SMALL)),
     (23, "hash with field deadlines", LONG),
     (24, "hash with field deadlines", DEADLINE + sequence(b"\x01" + SMALL + LONG)),
@@ -112,7 +101,7 @@ def test_types_without_a_layout_have_a_name_all_the_same() -> None:
 
 
 def test_a_count_that_cannot_be_is_refused_at_once() -> None:
-    for code in (2, 3, 4, 5, 22):
+    for code in (4, 22):
         with pytest.raises(CorruptSnapshot, match="do not fit"):
             skip_value(Cursor(encode_length((1 << 64) - 1) + bytes(100)), code)
 
