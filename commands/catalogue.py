@@ -22,7 +22,6 @@ from commands.keys import (
 )
 from commands.lists import blocking, changing, elements, moving, popping, pushing
 from commands.pubsub import publish, subscribe
-from commands.replication import role, synchronisation, waiting
 from commands.server import (
     command_docs,
     command_keys,
@@ -40,7 +39,20 @@ from commands.server import (
     shutdown,
     slowlog,
     state,
+    waiting,
 )
+from commands.sets import algebra as set_algebra
+from commands.sets import members as set_members
+from commands.sets import picking as set_picking
+from commands.sets import walking as set_walking
+from commands.sorted_sets import adding as sorted_set_adding
+from commands.sorted_sets import algebra as sorted_set_algebra
+from commands.sorted_sets import picking as sorted_set_picking
+from commands.sorted_sets import popping as sorted_set_popping
+from commands.sorted_sets import ranges as sorted_set_ranges
+from commands.sorted_sets import reading as sorted_set_reading
+from commands.sorted_sets import removing as sorted_set_removing
+from commands.sorted_sets import walking as sorted_set_walking
 from commands.streams import (
     acknowledge,
     add,
@@ -71,7 +83,9 @@ MODULES = (
     databases, existence, expiry, objects, serialization, transfer, walking,
     counting, parts, reading, setting,
     blocking, changing, elements, moving, popping, pushing,
+    set_algebra, set_members, set_picking, set_walking,
+    sorted_set_adding, sorted_set_algebra, sorted_set_picking, sorted_set_popping,
+    sorted_set_ranges, sorted_set_reading, sorted_set_removing, sorted_set_walking,
     command_table, command_docs, command_keys, config, debug, function, information, latency,
-    lolwut, memory, module, monitor, persistence, shutdown, slowlog, state,
-    role, synchronisation, waiting,
+    lolwut, memory, module, monitor, persistence, shutdown, slowlog, state, waiting,
 )  # fmt: skip

@@ -32,6 +32,8 @@ GROUPS = {
     "generic": "Keys",
     "string": "Strings",
     "list": "Lists",
+    "set": "Sets",
+    "sorted-set": "Sorted sets",
     "transactions": "Transactions",
     "pubsub": "Publish and subscribe",
     "connection": "Connection",
@@ -43,13 +45,6 @@ GROUPS = {
 ABSENT_COMMANDS: dict[str, str] = {
     "Hashes": """hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield
         hscan hset hsetnx hstrlen hvals""",
-    "Sets": """sadd scard sdiff sdiffstore sinter sintercard sinterstore sismember smembers
-        smismember smove spop srandmember srem sscan sunion sunionstore""",
-    "Sorted sets": """bzmpop bzpopmax bzpopmin zadd zcard zcount zdiff zdiffstore zincrby zinter
-        zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember zrange
-        zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank
-        zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore zunion
-        zunionstore""",
     "Places on a map": """geoadd geodist geohash geopos georadius georadius_ro georadiusbymember
         georadiusbymember_ro geosearch geosearchstore""",
     "Bits of strings, common parts of strings": """bitcount bitfield bitfield_ro bitop bitpos getbit
@@ -59,7 +54,7 @@ ABSENT_COMMANDS: dict[str, str] = {
     "Scripts": """eval eval_ro evalsha evalsha_ro fcall fcall_ro script function|delete
         function|dump function|kill function|load function|restore""",
     "Keys that move between servers": "migrate restore-asking",
-    "Replication": "failover replicaof slaveof",
+    "Replication": "failover psync replconf replicaof slaveof sync",
     "Cluster": "asking cluster readonly readwrite",
     "Access control lists": "acl",
     "Modules": "module|load module|loadex module|unload",

@@ -53,40 +53,6 @@ MISCONF_SNAPSHOT = (
 )
 
 
-# -- replication -------------------------------------------------------------------------------
-
-READ_ONLY = b"READONLY You can't write against a read only replica."
-NO_REPLICAS = b"NOREPLICAS Not enough good replicas to write."
-MASTER_DOWN = b"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
-UNBLOCKED_ROLE_CHANGE = (
-    b"UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
-)
-NO_MASTER_LINK = b"NOMASTERLINK Can't SYNC while not connected with my master"
-SYNC_WHILE_FAILING_OVER = b"NOMASTERLINK Can't SYNC while failing over"
-SYNC_PENDING_OUTPUT = b"ERR SYNC and PSYNC are invalid with pending output"
-FILTERED_WITHOUT_EOF = b"ERR Filtered replica requires EOF capability"
-NO_SNAPSHOT_FOR_REPLICA = b"ERR BGSAVE failed, replication can't continue"
-RDB_ONLY_RANGE = b"ERR value is out of range, value must between 0 and 1"
-RDB_FILTER_VALUES = b"ERR Missing rdb-filter-only values"
-
-
-def replica_address_too_long(length: int) -> ReplyError:
-    """REPLCONF ip-address."""
-    return ReplyError(
-        b"ERR REPLCONF ip-address provided by replica instance is too long: %d bytes" % length
-    )
-
-
-def unrecognized_replconf_option(option: bytes) -> ReplyError:
-    """REPLCONF with something else."""
-    return ReplyError(b"ERR Unrecognized REPLCONF option: %b" % c_string(option))
-
-
-def unsupported_rdb_filter(word: bytes) -> ReplyError:
-    """REPLCONF rdb-filter-only."""
-    return ReplyError(b"ERR Unsupported rdb-filter-only option: %b" % c_string(word))
-
-
 def misconf_append_only_file(reason: bytes) -> ReplyError:
     """Writes are refused while the append-only file cannot be written."""
     return ReplyError(b"MISCONF Errors writing to the AOF file: %b" % reason)
@@ -297,6 +263,32 @@ LPOS_RANK_RANGE = (
 )
 LPOS_COUNT_NEGATIVE = b"ERR COUNT can't be negative"
 LPOS_MAXLEN_NEGATIVE = b"ERR MAXLEN can't be negative"
+
+# -- sets and sorted sets ----------------------------------------------------------------------
+
+RANDOM_COUNT_OUT_OF_RANGE = (
+    b"ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+)
+RANDOM_COUNT_TOO_LARGE = b"ERR value is out of range"
+NUMKEYS_TOO_LARGE = b"ERR Number of keys can't be greater than number of args"
+LIMIT_NEGATIVE = b"ERR LIMIT can't be negative"
+ZADD_NX_WITH_XX = b"ERR XX and NX options at the same time are not compatible"
+ZADD_GT_LT_NX = b"ERR GT, LT, and/or NX options at the same time are not compatible"
+ZADD_INCR_SEVERAL = b"ERR INCR option supports a single increment-element pair"
+SCORE_IS_NAN = b"ERR resulting score is not a number (NaN)"
+WEIGHT_NOT_A_FLOAT = b"ERR weight value is not a float"
+BOUNDS_NOT_FLOATS = b"ERR min or max is not a float"
+BOUNDS_NOT_STRINGS = b"ERR min or max not valid string range item"
+LIMIT_BY_RANK = (
+    b"ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
+)
+WITHSCORES_BY_LEX = b"ERR syntax error, WITHSCORES not supported in combination with BYLEX"
+
+
+def no_input_key(command: bytes) -> ReplyError:
+    """ZUNION and its kin with a number of keys below one; `command` in lower case."""
+    return ReplyError(b"ERR at least 1 input key is needed for '%b' command" % command)
+
 
 # -- streams -----------------------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ class ScanOptions:
 def scan(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of two: the next cursor, 0 at the end, and an array of keys. Source: Redis 7.2."""
     cursor = parse_cursor(argv[1])
-    options = _parse_scan_options(Arguments(argv, 2))
+    options = parse_scan_options(Arguments(argv, 2), takes_type=True)
     if min(options.count, len(client.db)) > MANY_KEYS:
         return LongReply(_scan_in_pieces(client, cursor, options))
     cursor, found = _scan_some(client, cursor, options, options.count)
@@ -144,14 +144,15 @@ def parse_cursor(word: bytes) -> int:
     return int(parts[1] + parts[2]) % _CURSOR_LIMIT
 
 
-def _parse_scan_options(arguments: Arguments) -> ScanOptions:
+def parse_scan_options(arguments: Arguments, *, takes_type: bool = False) -> ScanOptions:
+    """The options of SCAN, or of a walk over the members of one key. Raises ReplyError."""
     options = ScanOptions()
     while arguments:
         option = arguments.next_keyword()
         value = arguments.next()
         if option == b"MATCH":
             options.pattern = value
-        elif option == b"TYPE":
+        elif option == b"TYPE" and takes_type:
             options.type_name = value.lower()
         elif option == b"COUNT":
             options.count = parse_int(value)

@@ -37,7 +37,6 @@ from protocol import errors, replies
 )
 def publish(client: Client, argv: Argv) -> bytes:
     """How many received it. Source: Redis 7.2."""
-    client.instance.dispatcher.propagate_message(argv)
     return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
 
 
@@ -54,7 +53,6 @@ def publish(client: Client, argv: Argv) -> bytes:
 )
 def spublish(client: Client, argv: Argv) -> bytes:
     """How many received it. Source: Redis 7.2."""
-    client.instance.dispatcher.propagate_message(argv)
     return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
 
 

@@ -257,6 +257,18 @@ def _object_times(argv: Argv, reply: Exactly) -> Expected:
     return reply
 
 
+def _any_members(argv: Argv, reply: Exactly) -> Expected:
+    """As many members as Redis has chosen, whichever they are."""
+    if len(argv) == 2:
+        return AnyOf((b"$",)) if reply.head[:1] == b"$" and reply.head not in NULLS else reply
+    return changed_items(reply, lambda one: AnyOf((b"$", b"*", b",")))
+
+
+def _any_member(argv: Argv, reply: Exactly) -> Expected:
+    """SPOP without a count; with one it is drawn so that it takes all of them."""
+    return _any_members(argv, reply) if len(argv) == 2 else reply
+
+
 def _any_key(argv: Argv, reply: Exactly) -> Expected:
     return AnyOf((b"$",)) if reply.head[:1] == b"$" and reply.head not in NULLS else reply
 
@@ -270,6 +282,9 @@ TIME_RULES: dict[bytes, Callable[[Argv, Exactly], Expected]] = {
     b"PEXPIRETIME": lambda argv, reply: near(reply),
     b"OBJECT": _object_times,
     b"RANDOMKEY": _any_key,
+    b"SRANDMEMBER": _any_members,
+    b"ZRANDMEMBER": _any_members,
+    b"SPOP": _any_member,
 }
 
 
@@ -362,12 +377,15 @@ def _exchange(position: int, argv: Argv, ours: Reply, theirs: Reply) -> Exchange
     return Exchange(position, argv, _sorted(argv, ours), _sorted(argv, theirs))
 
 
+UNORDERED = frozenset((b"KEYS", b"SMEMBERS", b"SINTER", b"SUNION", b"SDIFF", b"SPOP"))
+
+
 def _sorted(argv: Argv, reply: Reply) -> Reply:
-    """KEYS and SCAN promise no order: their keys are compared sorted."""
+    """What comes in no promised order is compared sorted."""
     name = argv[0].upper()
-    if name == b"KEYS":
+    if name in UNORDERED:
         return replace(reply, items=_sorted_items(reply))
-    if name == b"SCAN" and len(reply.items) == 2:
+    if name in (b"SCAN", b"SSCAN") and len(reply.items) == 2:
         cursor, keys = reply.items
         return replace(reply, items=(cursor, replace(keys, items=_sorted_items(keys))))
     return reply

@@ -430,6 +430,39 @@ DIFFERENCES = [
             rillway="(error) ERR Bad data format",
         ),
     ),
+    Difference(
+        "scores",
+        since="7.2",
+        reason="Scores are printed with the fewest digits that read back as the same number, and "
+        "large whole ones without an exponent.",
+        shown=Shown(
+            ("ZADD zset 0.1 a 1e17 b 3.5e-7 c", "ZRANGE zset 0 -1 WITHSCORES"),
+            redis='1) "c"\n2) "3.4999999999999998e-07"\n3) "a"\n4) "0.10000000000000001"\n'
+            '5) "b"\n6) "1e+17"',
+            rillway='1) "c"\n2) "3.5e-7"\n3) "a"\n4) "0.1"\n5) "b"\n6) "100000000000000000"',
+        ),
+        rule=rules.score_text,
+    ),
+    Difference(
+        "small sets",
+        since="7.2",
+        reason="A small set that has not only integers is a listpack.",
+        shown=Shown(
+            ("SADD set a", "OBJECT ENCODING set"), redis='"hashtable"', rillway='"listpack"'
+        ),
+        rule=rules.small_sets,
+    ),
+    Difference(
+        "rank with score",
+        since="7.2",
+        reason="ZRANK and ZREVRANK have an option WITHSCORE.",
+        shown=Shown(
+            ("ZADD zset 1 a 2 b", "ZRANK zset b WITHSCORE"),
+            redis="(error) ERR wrong number of arguments for 'zrank' command",
+            rillway='1) (integer) 1\n2) "2"',
+        ),
+        rule=rules.rank_arity,
+    ),
 ]
 
 

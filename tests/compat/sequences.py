@@ -22,6 +22,7 @@ from tests.compat.commands import (
     transaction_command,
 )
 from tests.compat.drawing import Argument, Draft, Drafts, Rising, mostly, weighted
+from tests.compat.set_commands import SETS, set_command, sorted_set_command
 
 Argv: TypeAlias = list[bytes]
 
@@ -68,6 +69,9 @@ CLOSING: list[Argv] = [
     [b"KEYS", b"*"],
     *([b"PTTL", key] for key in (b"s", b"t", b"text", b"count")),
     *([b"OBJECT", b"ENCODING", key] for key in (b"text", b"count")),
+    *([b"OBJECT", b"ENCODING", key] for key in (b"set", b"set2", b"zset", b"zset2")),
+    *([b"SMEMBERS", key] for key in (b"set", b"set2")),
+    *([b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"] for key in (b"zset", b"zset2")),
     *([b"GET", key] for key in (b"text", b"count")),
     *([b"XRANGE", key, *ALL_ENTRIES] for key in (b"s", b"t")),
     *([b"XINFO", b"STREAM", key, b"FULL", b"COUNT", b"0"] for key in (b"s", b"t")),
@@ -84,12 +88,18 @@ def sequences() -> SearchStrategy[Sequence]:
     return st.builds(
         _sequence,
         st.sampled_from([100, 1, 2, 3, 10]),
-        st.sampled_from([NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES]),
-        st.one_of(_steps_of(_streams_mostly), _steps_of(_streams_mostly), _steps_of(_keys_mostly)),
+        st.sampled_from([NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES, SETS, SETS]),
+        st.one_of(
+            _steps_of(_streams_mostly),
+            _steps_of(_streams_mostly),
+            _steps_of(_keys_mostly),
+            _steps_of(_sets_mostly),
+        ),
     )
 
 
 _streams_mostly = weighted((16, stream_command), (2, key_command), (1, string_command))
+_sets_mostly = weighted((5, set_command), (7, sorted_set_command), (2, key_command))
 _keys_mostly = weighted((1, stream_command), (2, key_command), (3, string_command))
 
 
@@ -133,7 +143,7 @@ def resolved(drafts: list[Draft]) -> list[Argv]:
         argv = with_short_block(argv, may_wait=not in_transaction)
         if name == b"XINFO" and len(argv) == 3 and argv[1].upper() == b"GROUPS":
             commands.append([b"XINFO", b"STREAM", argv[2]])
-        commands += [argv, *consumers_created_by(argv)]
+        commands += [argv, *consumers_created_by(argv), *_undone(argv)]
     return commands
 
 
@@ -161,6 +171,12 @@ def _is_long(block_ms: bytes, may_wait: bool) -> bool:
         return (may_wait and int(block_ms) == 0) or int(block_ms) > LONGEST_BLOCK_MS
     except ValueError:
         return False
+
+
+def _undone(argv: Argv) -> list[Argv]:
+    """SPOP of a single member leaves another set on each server: the rest is removed, too."""
+    is_random = argv[0].upper() == b"SPOP" and len(argv) == 2
+    return [[b"DEL", argv[1]]] if is_random else []
 
 
 def consumers_created_by(argv: Argv) -> list[Argv]:

@@ -12,7 +12,6 @@ second looks again. Local folders only, or what is mounted as one.
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -41,7 +40,6 @@ MAX_READER_VERSION = 1
 UNKNOWN = -1
 INT64_RANGE = 1 << 64
 ARCHIVE_GROUP_PREFIX = "__archive:"
-URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 class ArchiveError(Exception):
@@ -50,13 +48,6 @@ class ArchiveError(Exception):
 
 class CommitConflict(Exception):
     """Somebody else has committed since the table was looked at: look again."""
-
-
-def folder(path: str | Path) -> Path:
-    """A local folder. Raises ArchiveError for a URI: a folder named `s3:` is nobody's wish."""
-    if URI.match(str(path)):
-        raise ArchiveError(f"{path}: an archive is a local folder, or one that is mounted, no URI")
-    return Path(path).absolute()
 
 
 class ArchiveTable:
@@ -74,7 +65,7 @@ class ArchiveTable:
     @classmethod
     def open(cls, path: str | Path) -> ArchiveTable:
         """Raises ArchiveError if there is none."""
-        root = folder(path)
+        root = Path(path).absolute()
         if not is_table(root):
             raise ArchiveError(f"{path}: there is no archive")
         try:
@@ -85,7 +76,7 @@ class ArchiveTable:
     @classmethod
     def open_or_create(cls, path: str | Path) -> ArchiveTable:
         """Raises ArchiveError for a path that holds something else, or cannot be written to."""
-        root = folder(path)
+        root = Path(path).absolute()
         if not is_table(root):
             try:
                 root.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -103,8 +102,7 @@ class Pipeline(RuleBasedStateMachine):
         needed = self.needed()
         hooks, rules = Hooks(reached=reached), TrimRules(keep_ms=keep_ms)
         try:
-            settings: dict[str, Any] = {"batch_entries": batch, "allows_missing": True}
-            archive(self.connection, self.table, rules, hooks, **settings)
+            archive(self.connection, self.table, rules, hooks, batch_entries=batch)
         except Crash:
             self.table = ArchiveTable.open(self.table.root)
         self.table.refresh()

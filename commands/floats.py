@@ -1,0 +1,67 @@
+"""Floating-point numbers as C's strtod reads them: scores, weights, bounds of ranges, coordinates.
+
+Decimal with an optional exponent, hexadecimal (0x1.8p3), inf and infinity in any case. Unlike
+Python's float() it takes no underscores and no blanks after the number.
+
+Leaves out: long doubles (commands/strings/long_double.py); how numbers are printed
+(protocol/replies.py).
+"""
+
+from __future__ import annotations
+
+import re
+from math import inf
+
+from protocol import errors
+from protocol.errors import ReplyError
+
+_DECIMAL = rb"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_HEXADECIMAL = rb"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?\d+)?"
+_NUMBER = re.compile(rb"([+-]?)(?:(%b)|(%b)|(?i:inf(?:inity)?))" % (_HEXADECIMAL, _DECIMAL))
+_BLANKS = b" \t\n\v\f\r"
+
+
+def parse_double(text: bytes, error: bytes = errors.NOT_A_FLOAT) -> float:
+    """A number that a double can hold; `ReplyError(error)` otherwise, for NaN too.
+
+    A number too large for a double, or too small to be told from 0, is refused.
+    """
+    parts = _NUMBER.fullmatch(text)
+    if parts is None:
+        raise ReplyError(error)
+    number = _value(parts)
+    is_infinite = number in (inf, -inf)
+    if is_infinite and (parts[2] or parts[3]):
+        raise ReplyError(error)
+    if number == 0 and _has_digits(parts):
+        raise ReplyError(error)
+    return number
+
+
+def parse_loose_double(text: bytes) -> float | None:
+    """A number as the bounds of a range of scores have it, None if it is none.
+
+    Blanks before it are allowed, nothing at all is 0, and it ends at a NUL.
+    """
+    text = text.partition(b"\0")[0].lstrip(_BLANKS)
+    if not text:
+        return 0.0
+    parts = _NUMBER.fullmatch(text)
+    return None if parts is None else _value(parts)
+
+
+def _value(parts: re.Match[bytes]) -> float:
+    sign = -1.0 if parts[1] == b"-" else 1.0
+    if parts[2]:
+        try:
+            return sign * float.fromhex(parts[2].decode())
+        except OverflowError:
+            return sign * inf
+    return sign * (float(parts[3]) if parts[3] else inf)
+
+
+def _has_digits(parts: re.Match[bytes]) -> bool:
+    """Whether a number that came out as 0 was written as another one."""
+    if parts[2]:
+        return bool(parts[2][2:].lower().partition(b"p")[0].strip(b"0."))
+    return bool(parts[3].lower().partition(b"e")[0].strip(b"0."))

@@ -1,1 +1,0 @@
-"""Replication as commands see it: REPLICAOF, PSYNC, REPLCONF, ROLE, FAILOVER, WAIT, WAITAOF."""

@@ -1,0 +1,286 @@
+"""SINTER, SUNION, SDIFF, with their STORE and CARD forms: several sets made into one.
+
+A key that is not there counts as an empty set, and every key is looked at before that: WRONGTYPE
+comes before an empty result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from commands import notifications
+from commands.arguments import Arguments, parse_int
+from commands.client import Client
+from commands.long_reply import LongReply
+from commands.registry import (
+    DENYOOM,
+    MOVABLE_KEYS,
+    READONLY,
+    WRITE,
+    Argv,
+    KeySpec,
+    command,
+    counted_keys,
+    keys_to_end,
+)
+from commands.sets.members import members_reply
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.encoding_limits import EncodingLimits
+from storage.sets import SetValue
+
+# The members that come out, in the order in which Redis has them.
+Operation = Callable[[Sequence[SetValue | None]], Iterator[bytes]]
+
+_SUMMED_SIZES = "O(N) with N the number of members of all sets together."
+_SMALLEST_FIRST = "O(N*M) with N the size of the smallest set and M the number of sets."
+_STORE_KEYS = (
+    KeySpec(begin=1, flags=(b"OW", b"UPDATE")),
+    *keys_to_end(b"RO", b"ACCESS", at=2),
+)
+_ANY_ORDER = (b"nondeterministic_output_order",)
+
+
+def intersection(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
+    """What all of the sets have."""
+    present = sorted([one for one in sets if one is not None], key=len)
+    if len(present) < len(sets):
+        return
+    smallest, *others = present
+    tables = [one.table() for one in others]
+    for member in smallest.members():
+        if all(member in table for table in tables):
+            yield member
+
+
+def union(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
+    """What any of the sets has."""
+    found: dict[bytes, None] = {}
+    for one in sets:
+        if one is not None:
+            found.update(dict.fromkeys(one.members()))
+    yield from found
+
+
+def difference(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
+    """What the first set has and none of the others."""
+    first, *others = sets
+    if first is None:
+        return
+    tables = [one.table() for one in others if one is not None]
+    for member in first.members():
+        if not any(member in table for table in tables):
+            yield member
+
+
+def _look_up(client: Client, keys: list[bytes]) -> list[SetValue | None]:
+    """The sets at the keys. Raises WRONGTYPE."""
+    return [client.lookup_typed(key, SetValue) for key in keys]
+
+
+# -- the members -------------------------------------------------------------------------------
+
+
+@command(
+    "SINTER",
+    arity=-2,
+    flags=READONLY,
+    keys=keys_to_end(b"RO", b"ACCESS"),
+    group="set",
+    since="1.0.0",
+    summary="Returns the members that all of several sets have.",
+    syntax="key [key ...]",
+    complexity=_SMALLEST_FIRST,
+    tips=_ANY_ORDER,
+)
+def sinter(client: Client, argv: Argv) -> bytes | LongReply:
+    """Set of bulk strings. Source: Redis 7.2."""
+    return _members(client, argv[1:], intersection)
+
+
+@command(
+    "SUNION",
+    arity=-2,
+    flags=READONLY,
+    keys=keys_to_end(b"RO", b"ACCESS"),
+    group="set",
+    since="1.0.0",
+    summary="Returns the members that any of several sets has.",
+    syntax="key [key ...]",
+    complexity=_SUMMED_SIZES,
+    tips=_ANY_ORDER,
+)
+def sunion(client: Client, argv: Argv) -> bytes | LongReply:
+    """Set of bulk strings. Source: Redis 7.2."""
+    return _members(client, argv[1:], union)
+
+
+@command(
+    "SDIFF",
+    arity=-2,
+    flags=READONLY,
+    keys=keys_to_end(b"RO", b"ACCESS"),
+    group="set",
+    since="1.0.0",
+    summary="Returns the members of a set that none of several others has.",
+    syntax="key [key ...]",
+    complexity=_SUMMED_SIZES,
+    tips=_ANY_ORDER,
+)
+def sdiff(client: Client, argv: Argv) -> bytes | LongReply:
+    """Set of bulk strings. Source: Redis 7.2."""
+    return _members(client, argv[1:], difference)
+
+
+def _members(client: Client, keys: list[bytes], operation: Operation) -> bytes | LongReply:
+    return members_reply(list(operation(_look_up(client, keys))), client.resp)
+
+
+# -- stored ------------------------------------------------------------------------------------
+
+
+@command(
+    "SINTERSTORE",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=_STORE_KEYS,
+    group="set",
+    since="1.0.0",
+    summary="Stores the members that all of several sets have.",
+    syntax="destination key [key ...]",
+    complexity=_SMALLEST_FIRST,
+)
+def sinterstore(client: Client, argv: Argv) -> bytes:
+    """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
+    return _store(client, argv, intersection, b"sinterstore")
+
+
+@command(
+    "SUNIONSTORE",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=_STORE_KEYS,
+    group="set",
+    since="1.0.0",
+    summary="Stores the members that any of several sets has.",
+    syntax="destination key [key ...]",
+    complexity=_SUMMED_SIZES,
+)
+def sunionstore(client: Client, argv: Argv) -> bytes:
+    """As `sinterstore`."""
+    return _store(client, argv, union, b"sunionstore")
+
+
+@command(
+    "SDIFFSTORE",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=_STORE_KEYS,
+    group="set",
+    since="1.0.0",
+    summary="Stores the members of a set that none of several others has.",
+    syntax="destination key [key ...]",
+    complexity=_SUMMED_SIZES,
+)
+def sdiffstore(client: Client, argv: Argv) -> bytes:
+    """As `sinterstore`."""
+    return _store(client, argv, difference, b"sdiffstore")
+
+
+def _store(client: Client, argv: Argv, operation: Operation, event: bytes) -> bytes:
+    target, limits = argv[1], client.instance.encoding_limits
+    result = _result(operation(_look_up(client, argv[2:])), limits)
+    if not len(result):
+        remove_target(client, target)
+        return replies.ZERO
+    client.store(target, result)
+    client.db.persist(target)
+    client.modified(target)
+    client.notify(notifications.SET, event, target)
+    return replies.integer(len(result))
+
+
+def _result(members: Iterator[bytes], limits: EncodingLimits) -> SetValue:
+    return SetValue.of(members, limits)
+
+
+def remove_target(client: Client, key: bytes) -> None:
+    """A result without members is not stored: what is at its key goes, if there is something."""
+    if client.lookup_for_write(key) is not None:
+        client.remove(key)
+        client.modified(key)
+        client.notify(notifications.GENERIC, b"del", key)
+
+
+# -- counted -----------------------------------------------------------------------------------
+
+
+@command(
+    "SINTERCARD",
+    arity=-3,
+    flags=READONLY | MOVABLE_KEYS,
+    keys=counted_keys(b"RO", b"ACCESS"),
+    group="set",
+    since="7.0.0",
+    summary="Counts the members that all of several sets have.",
+    syntax="numkeys key [key ...] [LIMIT limit]",
+    complexity=_SMALLEST_FIRST,
+)
+def sintercard(client: Client, argv: Argv) -> bytes:
+    """Integer, at most LIMIT unless that is 0. Source: Redis 7.2."""
+    return _count(client, argv, intersection)
+
+
+@command(
+    "SUNIONCARD",
+    arity=-3,
+    flags=READONLY | MOVABLE_KEYS,
+    keys=counted_keys(b"RO", b"ACCESS"),
+    group="set",
+    since="8.10.0",
+    summary="Counts the members that any of several sets has.",
+    syntax="numkeys key [key ...] [APPROX] [LIMIT limit]",
+    complexity=_SUMMED_SIZES,
+)
+def sunioncard(client: Client, argv: Argv) -> bytes:
+    """As `sintercard`. APPROX allows an estimate; what comes is exact. Source: Redis 8.10."""
+    return _count(client, argv, union, may_estimate=True)
+
+
+@command(
+    "SDIFFCARD",
+    arity=-3,
+    flags=READONLY | MOVABLE_KEYS,
+    keys=counted_keys(b"RO", b"ACCESS"),
+    group="set",
+    since="8.10.0",
+    summary="Counts the members of a set that none of several others has.",
+    syntax="numkeys key [key ...] [LIMIT limit]",
+    complexity=_SUMMED_SIZES,
+)
+def sdiffcard(client: Client, argv: Argv) -> bytes:
+    """As `sintercard`. Source: Redis 8.10."""
+    return _count(client, argv, difference)
+
+
+def _count(
+    client: Client, argv: Argv, operation: Operation, *, may_estimate: bool = False
+) -> bytes:
+    count = parse_int(argv[1], errors.NUMKEYS_NOT_POSITIVE, minimum=1)
+    if count > len(argv) - 2:
+        raise ReplyError(errors.NUMKEYS_TOO_LARGE)
+    limit = _parse_limit(Arguments(argv, 2 + count), may_estimate=may_estimate)
+    members = operation(_look_up(client, argv[2 : 2 + count]))
+    return replies.integer(sum(1 for _ in islice(members, limit or None)))
+
+
+def _parse_limit(arguments: Arguments, *, may_estimate: bool) -> int:
+    limit = 0
+    while arguments:
+        if may_estimate and arguments.take(b"APPROX"):
+            continue
+        if not arguments.take(b"LIMIT"):
+            raise ReplyError(errors.SYNTAX)
+        limit = arguments.next_int(errors.LIMIT_NEGATIVE, minimum=0)
+    return limit

@@ -1,0 +1,195 @@
+"""SADD, SREM, SMOVE, and what reads a single set: its members, one by one or all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commands import notifications
+from commands.client import Client
+from commands.long_reply import LongReply
+from commands.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key, two_keys
+from protocol import replies
+from storage.sets import SetValue
+
+# A reply of more members is sent in pieces of so many.
+MANY_MEMBERS = 20_000
+MEMBERS_PER_PIECE = 2000
+
+
+@command(
+    "SADD",
+    arity=-3,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"INSERT"),
+    group="set",
+    since="1.0.0",
+    summary="Adds members to a set, which is made if it is not there.",
+    syntax="key member [member ...]",
+    complexity="O(N) with N the number of members given.",
+    history=(("2.4.0", "Accepts several `member` arguments."),),
+)
+def sadd(client: Client, argv: Argv) -> bytes:
+    """Integer: how many were not in the set before. Source: Redis 7.2."""
+    key, members = argv[1], argv[2:]
+    limits = client.instance.encoding_limits
+    value = client.lookup_typed_for_write(key, SetValue)
+    if value is None:
+        value = SetValue.sized(members[0], len(members), limits)
+        client.store(key, value)
+    else:
+        value.expect(len(members), limits)
+    added = sum(value.add(member, limits) for member in members)
+    if added:
+        client.modified(key, added)
+        client.notify(notifications.SET, b"sadd", key)
+    return replies.integer(added)
+
+
+@command(
+    "SREM",
+    arity=-3,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE"),
+    group="set",
+    since="1.0.0",
+    summary="Removes members from a set; the key goes with the last of them.",
+    syntax="key member [member ...]",
+    complexity="O(N) with N the number of members given.",
+    history=(("2.4.0", "Accepts several `member` arguments."),),
+)
+def srem(client: Client, argv: Argv) -> bytes:
+    """Integer: how many were in the set. Source: Redis 7.2."""
+    key = argv[1]
+    value = client.lookup_typed_for_write(key, SetValue)
+    if value is None:
+        return replies.ZERO
+    removed = sum(value.remove(member) for member in argv[2:])
+    if removed:
+        client.modified(key, removed)
+        client.notify(notifications.SET, b"srem", key)
+        remove_if_empty(client, key, value)
+    return replies.integer(removed)
+
+
+def remove_if_empty(client: Client, key: bytes, value: SetValue) -> None:
+    """Remove the key of a set that has just lost its last member."""
+    if not len(value):
+        client.remove(key)
+        client.notify(notifications.GENERIC, b"del", key)
+
+
+@command(
+    "SMOVE",
+    arity=4,
+    flags=WRITE | FAST,
+    keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT")),
+    group="set",
+    since="1.0.0",
+    summary="Moves a member from one set to another.",
+    syntax="source destination member",
+)
+def smove(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if the member was in the source, else 0. Source: Redis 7.2."""
+    source_key, target_key, member = argv[1:]
+    # A target of another type only matters if there is a source.
+    source = client.lookup_typed_for_write(source_key, SetValue)
+    if source is None:
+        return replies.ZERO
+    target = client.lookup_typed_for_write(target_key, SetValue)
+    if source is target:
+        return replies.ONE if member in source else replies.ZERO
+    if not source.remove(member):
+        return replies.ZERO
+    client.notify(notifications.SET, b"srem", source_key)
+    remove_if_empty(client, source_key, source)
+    client.modified(source_key)
+    limits = client.instance.encoding_limits
+    if target is None:
+        target = SetValue.sized(member, 1, limits)
+        client.store(target_key, target)
+    if target.add(member, limits):
+        client.modified(target_key)
+        client.notify(notifications.SET, b"sadd", target_key)
+    return replies.ONE
+
+
+@command(
+    "SISMEMBER",
+    arity=3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO"),
+    group="set",
+    since="1.0.0",
+    summary="Whether a member is in a set.",
+    syntax="key member",
+)
+def sismember(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 or 0. Source: Redis 7.2."""
+    value = client.lookup_typed(argv[1], SetValue)
+    return replies.ONE if value is not None and argv[2] in value else replies.ZERO
+
+
+@command(
+    "SMISMEMBER",
+    arity=-3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO"),
+    group="set",
+    since="6.2.0",
+    summary="Whether each of several members is in a set.",
+    syntax="key member [member ...]",
+    complexity="O(N) with N the number of members given.",
+)
+def smismember(client: Client, argv: Argv) -> bytes:
+    """Array of integers, 1 or 0 for each. Source: Redis 7.2."""
+    value = client.lookup_typed(argv[1], SetValue)
+    found = () if value is None else value
+    return replies.array([replies.ONE if member in found else replies.ZERO for member in argv[2:]])
+
+
+@command(
+    "SCARD",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO"),
+    group="set",
+    since="1.0.0",
+    summary="Counts the members of a set.",
+    syntax="key",
+)
+def scard(client: Client, argv: Argv) -> bytes:
+    """Integer; 0 without the key. Source: Redis 7.2."""
+    value = client.lookup_typed(argv[1], SetValue)
+    return replies.integer(0 if value is None else len(value))
+
+
+@command(
+    "SMEMBERS",
+    arity=2,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="set",
+    since="1.0.0",
+    summary="Returns all members of a set.",
+    syntax="key",
+    complexity="O(N) with N the number of members.",
+    tips=(b"nondeterministic_output_order",),
+)
+def smembers(client: Client, argv: Argv) -> bytes | LongReply:
+    """Set of bulk strings. Source: Redis 7.2."""
+    value = client.lookup_typed(argv[1], SetValue)
+    return members_reply([] if value is None else value.members(), client.resp)
+
+
+def members_reply(members: list[bytes], resp: int) -> bytes | LongReply:
+    """A set of members; in pieces if there are many."""
+    header = replies.set_header(len(members), resp)
+    if len(members) > MANY_MEMBERS:
+        return LongReply(_pieces(header, members))
+    return header + b"".join(map(replies.bulk, members))
+
+
+def _pieces(header: bytes, members: list[bytes]) -> Iterator[bytes]:
+    yield header
+    for start in range(0, len(members), MEMBERS_PER_PIECE):
+        yield b"".join(map(replies.bulk, members[start : start + MEMBERS_PER_PIECE]))

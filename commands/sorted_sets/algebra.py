@@ -1,0 +1,322 @@
+"""ZUNION, ZINTER, ZDIFF, with their STORE forms, and ZINTERCARD: several keys made into one.
+
+The keys may hold sets, too: each member of a set has the score 1. A key that is not there counts as
+an empty one. Scores are multiplied with their key's weight, and those that a member has in several
+keys are put together as AGGREGATE says, in the order of the keys' sizes: the sum of floating-point
+numbers depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from commands.arguments import Arguments
+from commands.client import Client
+from commands.floats import parse_double
+from commands.long_reply import LongReply
+from commands.registry import (
+    DENYOOM,
+    MOVABLE_KEYS,
+    READONLY,
+    WRITE,
+    Argv,
+    KeySpec,
+    command,
+    counted_keys,
+)
+from commands.sorted_sets.pairs import members_reply
+from commands.sorted_sets.ranges import store_result
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.sets import SetValue
+from storage.sorted_sets import SortedSetValue
+
+Scores: TypeAlias = "dict[bytes, float]"
+Aggregate: TypeAlias = "Callable[[float, float], float]"
+
+_UNION_COMPLEXITY = "O(N)+O(M*log M) with N the sum of the sizes and M the size of the result."
+_INTER_COMPLEXITY = "O(N*K)+O(M*log M) with N the size of the smallest of K keys, M of the result."
+_DIFF_COMPLEXITY = "O(N)+O(M*log M) with N the sum of the sizes and M the size of the result."
+_READ_KEYS = counted_keys(b"RO", b"ACCESS")
+_STORE_KEYS = (
+    KeySpec(begin=1, flags=(b"OW", b"UPDATE")),
+    *counted_keys(b"RO", b"ACCESS", at=2),
+)
+_WEIGHTS = "[WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]"
+_HISTORY = (("8.8.0", "Added `AGGREGATE COUNT`."),)
+
+
+def _sum(total: float, score: float) -> float:
+    """The sum; that of both infinities, which is no number, is 0."""
+    total += score
+    return 0.0 if total != total else total
+
+
+def _count(total: float, score: float) -> float:
+    return total + score
+
+
+_AGGREGATES: dict[bytes, Aggregate] = {b"SUM": _sum, b"MIN": min, b"MAX": max, b"COUNT": _count}
+
+
+@dataclass(slots=True)
+class _Source:
+    """What a key holds, with its weight."""
+
+    table: Mapping[bytes, float | None]  # a set's members have no scores
+    weight: float = 1.0
+    is_counted: bool = False  # AGGREGATE COUNT: the score does not matter
+
+    def score(self, member: bytes) -> float:
+        """The weighted score of a member; one that would be no number is 0."""
+        score = self.table[member]
+        weighted = self.weight * (1.0 if score is None or self.is_counted else score)
+        return 0.0 if weighted != weighted else weighted
+
+
+@dataclass(slots=True)
+class _Request:
+    """What to do with the sources."""
+
+    sources: list[_Source]
+    aggregate: Aggregate = _sum
+    with_scores: bool = False
+    limit: int = 0
+
+    def by_size(self) -> list[_Source]:
+        """The sources from the smallest to the largest."""
+        return sorted(self.sources, key=lambda source: len(source.table))
+
+
+Operation: TypeAlias = "Callable[[_Request], Scores]"
+
+
+def union(request: _Request) -> Scores:
+    """What any of the sources has."""
+    found: Scores = {}
+    aggregate = request.aggregate
+    for source in request.by_size():
+        for member in source.table:
+            score = source.score(member)
+            found[member] = aggregate(found[member], score) if member in found else score
+    return found
+
+
+def intersection(request: _Request) -> Scores:
+    """What all of the sources have; no more than the request's limit, unless that is 0."""
+    found: Scores = {}
+    smallest, *others = request.by_size()
+    aggregate = request.aggregate
+    for member in smallest.table:
+        if all(member in other.table for other in others):
+            score = smallest.score(member)
+            for other in others:
+                score = aggregate(score, other.score(member))
+            found[member] = score
+            if len(found) == request.limit:
+                break
+    return found
+
+
+def difference(request: _Request) -> Scores:
+    """What the first source has and none of the others."""
+    first, *others = request.sources
+    return {
+        member: first.score(member)
+        for member in first.table
+        if not any(member in other.table for other in others)
+    }
+
+
+# -- parsing -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Options:
+    """Which options a command takes."""
+
+    weights: bool = False
+    scores: bool = False
+    limit: bool = False
+
+
+def _parse(client: Client, argv: Argv, at: int, takes: _Options) -> _Request:
+    """The request whose number of keys is at `at`. Raises ReplyError; the keys come before the
+    options, as in Redis."""
+    arguments = Arguments(argv, at)
+    count = arguments.next_int()
+    if count < 1:
+        raise errors.no_input_key(argv[0].lower())
+    if count > arguments.remaining:
+        raise ReplyError(errors.SYNTAX)
+    sources = [_Source(_table(client, arguments.next())) for _ in range(count)]
+    request = _Request(sources)
+    while arguments:
+        if takes.weights and arguments.remaining > count and arguments.take(b"WEIGHTS"):
+            for source in sources:
+                source.weight = parse_double(arguments.next(), errors.WEIGHT_NOT_A_FLOAT)
+        elif takes.weights and arguments.remaining > 1 and arguments.take(b"AGGREGATE"):
+            _parse_aggregate(arguments.next_keyword(), request)
+        elif takes.scores and arguments.take(b"WITHSCORES"):
+            request.with_scores = True
+        elif takes.limit and arguments.remaining > 1 and arguments.take(b"LIMIT"):
+            request.limit = arguments.next_int(errors.LIMIT_NEGATIVE, minimum=0)
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return request
+
+
+def _parse_aggregate(word: bytes, request: _Request) -> None:
+    if word not in _AGGREGATES:
+        raise ReplyError(errors.SYNTAX)
+    request.aggregate = _AGGREGATES[word]
+    for source in request.sources:
+        source.is_counted = word == b"COUNT"
+
+
+def _table(client: Client, key: bytes) -> Mapping[bytes, float | None]:
+    """The members at a key with their scores. Raises WRONGTYPE."""
+    value = client.lookup(key)
+    if value is None:
+        return {}
+    if isinstance(value, SortedSetValue):
+        return value.scores()
+    if isinstance(value, SetValue):
+        return value.table()
+    raise ReplyError(errors.WRONG_TYPE)
+
+
+# -- the members -------------------------------------------------------------------------------
+
+
+@command(
+    "ZUNION",
+    arity=-3,
+    flags=READONLY | MOVABLE_KEYS,
+    keys=_READ_KEYS,
+    group="sorted-set",
+    since="6.2.0",
+    summary="Returns the members that any of several sorted sets has.",
+    syntax=f"numkeys key [key ...] {_WEIGHTS} [WITHSCORES]",
+    complexity=_UNION_COMPLEXITY,
+    history=_HISTORY,
+)
+def zunion(client: Client, argv: Argv) -> bytes | LongReply:
+    """Array of members, with their scores if asked for. Source: Redis 8.8."""
+    return _members(client, argv, union, _Options(weights=True, scores=True))
+
+
+@command(
+    "ZINTER",
+    arity=-3,
+    flags=READONLY | MOVABLE_KEYS,
+    keys=_READ_KEYS,
+    group="sorted-set",
+    since="6.2.0",
+    summary="Returns the members that all of several sorted sets have.",
+    syntax=f"numkeys key [key ...] {_WEIGHTS} [WITHSCORES]",
+    complexity=_INTER_COMPLEXITY,
+    history=_HISTORY,
+)
+def zinter(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `zunion`."""
+    return _members(client, argv, intersection, _Options(weights=True, scores=True))
+
+
+@command(
+    "ZDIFF",
+    arity=-3,
+    flags=READONLY | MOVABLE_KEYS,
+    keys=_READ_KEYS,
+    group="sorted-set",
+    since="6.2.0",
+    summary="Returns the members of a sorted set that none of several others has.",
+    syntax="numkeys key [key ...] [WITHSCORES]",
+    complexity=_DIFF_COMPLEXITY,
+)
+def zdiff(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `zunion`."""
+    return _members(client, argv, difference, _Options(scores=True))
+
+
+def _members(
+    client: Client, argv: Argv, operation: Operation, takes: _Options
+) -> bytes | LongReply:
+    request = _parse(client, argv, 1, takes)
+    found = operation(request)
+    pairs = sorted(zip(found.values(), found, strict=True))
+    return members_reply(pairs, len(pairs), client.resp, with_scores=request.with_scores)
+
+
+@command(
+    "ZINTERCARD",
+    arity=-3,
+    flags=READONLY | MOVABLE_KEYS,
+    keys=_READ_KEYS,
+    group="sorted-set",
+    since="7.0.0",
+    summary="Counts the members that all of several sorted sets have.",
+    syntax="numkeys key [key ...] [LIMIT limit]",
+    complexity="O(N*K) with N the size of the smallest of K keys.",
+)
+def zintercard(client: Client, argv: Argv) -> bytes:
+    """Integer, at most LIMIT unless that is 0. Source: Redis 7.2."""
+    return replies.integer(len(intersection(_parse(client, argv, 1, _Options(limit=True)))))
+
+
+# -- stored ------------------------------------------------------------------------------------
+
+
+@command(
+    "ZUNIONSTORE",
+    arity=-4,
+    flags=WRITE | DENYOOM | MOVABLE_KEYS,
+    keys=_STORE_KEYS,
+    group="sorted-set",
+    since="2.0.0",
+    summary="Stores the members that any of several sorted sets has.",
+    syntax=f"destination numkeys key [key ...] {_WEIGHTS}",
+    complexity=_UNION_COMPLEXITY,
+    history=_HISTORY,
+)
+def zunionstore(client: Client, argv: Argv) -> bytes:
+    """Integer: how many were stored; with none, the destination is removed. Source: Redis 8.8."""
+    found = union(_parse(client, argv, 2, _Options(weights=True)))
+    return store_result(client, argv[1], found, b"zunionstore")
+
+
+@command(
+    "ZINTERSTORE",
+    arity=-4,
+    flags=WRITE | DENYOOM | MOVABLE_KEYS,
+    keys=_STORE_KEYS,
+    group="sorted-set",
+    since="2.0.0",
+    summary="Stores the members that all of several sorted sets have.",
+    syntax=f"destination numkeys key [key ...] {_WEIGHTS}",
+    complexity=_INTER_COMPLEXITY,
+    history=_HISTORY,
+)
+def zinterstore(client: Client, argv: Argv) -> bytes:
+    """As `zunionstore`."""
+    found = intersection(_parse(client, argv, 2, _Options(weights=True)))
+    return store_result(client, argv[1], found, b"zinterstore")
+
+
+@command(
+    "ZDIFFSTORE",
+    arity=-4,
+    flags=WRITE | DENYOOM | MOVABLE_KEYS,
+    keys=_STORE_KEYS,
+    group="sorted-set",
+    since="6.2.0",
+    summary="Stores the members of a sorted set that none of several others has.",
+    syntax="destination numkeys key [key ...]",
+    complexity=_DIFF_COMPLEXITY,
+)
+def zdiffstore(client: Client, argv: Argv) -> bytes:
+    """As `zunionstore`."""
+    found = difference(_parse(client, argv, 2, _Options()))
+    return store_result(client, argv[1], found, b"zdiffstore")

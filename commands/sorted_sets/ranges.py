@@ -1,0 +1,270 @@
+"""ZRANGE in all its forms, the older commands that are each one of them, and ZRANGESTORE.
+
+A range is by rank, by score or by member. Each comes down to a span of ranks, which is read from
+its start or from its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from commands import notifications
+from commands.arguments import Arguments, parse_int
+from commands.client import Client
+from commands.long_reply import LongReply
+from commands.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key, two_keys
+from commands.sorted_sets.bounds import (
+    limited,
+    parse_lex_bounds,
+    parse_score_bounds,
+    rank_span,
+)
+from commands.sorted_sets.pairs import members_reply
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.sorted_sets import SortedSetValue, Span
+
+RANK = b"RANK"
+SCORE = b"BYSCORE"
+LEX = b"BYLEX"
+
+NO_LIMIT = -1
+
+_COMPLEXITY = "O(log N + M) with N the size of the sorted set and M the number of members returned."
+_READS = one_key(b"RO", b"ACCESS")
+
+
+@dataclass(slots=True)
+class _Form:
+    """What a range is by, and how it is read. None: an option of the request decides."""
+
+    by: bytes | None = None
+    reverse: bool | None = None
+    offset: int = 0
+    count: int = NO_LIMIT
+    with_scores: bool = False
+
+
+@dataclass(slots=True)
+class _Range:
+    """A range, with its ends parsed."""
+
+    span_in: Callable[[SortedSetValue], Span]
+    reverse: bool
+    with_scores: bool
+
+
+def _parse(argv: Argv, at: int, form: _Form, *, is_stored: bool = False) -> _Range:
+    """The range whose ends are at `at`, with the options after them. Raises ReplyError."""
+    _parse_options(Arguments(argv, at + 2), form, is_stored=is_stored)
+    by, reverse = form.by or RANK, bool(form.reverse)
+    if form.count != NO_LIMIT and by == RANK:
+        raise ReplyError(errors.LIMIT_BY_RANK)
+    if form.with_scores and by == LEX:
+        raise ReplyError(errors.WITHSCORES_BY_LEX)
+    first, second = argv[at : at + 2]
+    if by == RANK:
+        return _Range(
+            _by_rank(parse_int(first), parse_int(second), reverse), reverse, form.with_scores
+        )
+    low, high = (second, first) if reverse else (first, second)
+    span_in = _by_score(low, high) if by == SCORE else _by_member(low, high)
+
+    def limited_span(value: SortedSetValue) -> Span:
+        return limited(span_in(value), form.offset, form.count, reverse=reverse)
+
+    return _Range(limited_span, reverse, form.with_scores)
+
+
+def _parse_options(arguments: Arguments, form: _Form, *, is_stored: bool) -> None:
+    has_given_order, has_given_kind = form.reverse is not None, form.by is not None
+    while arguments:
+        if not is_stored and arguments.take(b"WITHSCORES"):
+            form.with_scores = True
+        elif arguments.remaining > 2 and arguments.take(b"LIMIT"):
+            form.offset, form.count = arguments.next_int(), arguments.next_int()
+        elif not has_given_order and form.reverse is None and arguments.take(b"REV"):
+            form.reverse = True
+        elif not has_given_kind and form.by is None and arguments.peek() in (SCORE, LEX):
+            form.by = arguments.next_keyword()
+        else:
+            raise ReplyError(errors.SYNTAX)
+
+
+def _by_rank(start: int, end: int, reverse: bool) -> Callable[[SortedSetValue], Span]:
+    def span_in(value: SortedSetValue) -> Span:
+        count = len(value)
+        low, high = rank_span(start, end, count)
+        return (count - high, count - low) if reverse else (low, high)
+
+    return span_in
+
+
+def _by_score(low: bytes, high: bytes) -> Callable[[SortedSetValue], Span]:
+    bounds = parse_score_bounds(low, high)
+    return lambda value: value.span_of_scores(bounds)
+
+
+def _by_member(low: bytes, high: bytes) -> Callable[[SortedSetValue], Span]:
+    bounds = parse_lex_bounds(low, high)
+    return lambda value: value.span_of_members(bounds)
+
+
+def _answer(client: Client, argv: Argv, form: _Form) -> bytes | LongReply:
+    wanted = _parse(argv, 2, form)
+    value = client.lookup_typed(argv[1], SortedSetValue)
+    if value is None:
+        return replies.EMPTY_ARRAY
+    start, end = wanted.span_in(value)
+    pairs = value.slice(start, end, reverse=wanted.reverse)
+    return members_reply(pairs, end - start, client.resp, with_scores=wanted.with_scores)
+
+
+# -- ZRANGE ------------------------------------------------------------------------------------
+
+
+@command(
+    "ZRANGE",
+    arity=-4,
+    flags=READONLY,
+    keys=_READS,
+    group="sorted-set",
+    since="1.2.0",
+    summary="Returns the members within a range of ranks, scores or members.",
+    syntax="key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
+    complexity=_COMPLEXITY,
+    history=(("6.2.0", "Added the options `REV`, `BYSCORE`, `BYLEX` and `LIMIT`."),),
+)
+def zrange(client: Client, argv: Argv) -> bytes | LongReply:
+    """Array of members, with their scores if asked for. Source: Redis 7.2."""
+    return _answer(client, argv, _Form())
+
+
+@command(
+    "ZRANGESTORE",
+    arity=-5,
+    flags=WRITE | DENYOOM,
+    keys=two_keys((b"OW", b"UPDATE"), (b"RO", b"ACCESS")),
+    group="sorted-set",
+    since="6.2.0",
+    summary="Stores the members within a range at another key.",
+    syntax="dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]",
+    complexity=_COMPLEXITY,
+)
+def zrangestore(client: Client, argv: Argv) -> bytes:
+    """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
+    wanted = _parse(argv, 3, _Form(), is_stored=True)
+    value = client.lookup_typed(argv[2], SortedSetValue)
+    start, end = (0, 0) if value is None else wanted.span_in(value)
+    scores: dict[bytes, float] = {}
+    if value is not None:
+        scores = {member: score for score, member in value.slice(start, end)}
+    return store_result(client, argv[1], scores, b"zrangestore")
+
+
+def store_result(client: Client, key: bytes, scores: dict[bytes, float], event: bytes) -> bytes:
+    """Store a result, which takes the place of what is at `key`; the number of its members.
+
+    Without members the key is removed.
+    """
+    if scores:
+        client.store(key, SortedSetValue.of(scores, client.instance.encoding_limits))
+        client.db.persist(key)
+        client.modified(key)
+        client.notify(notifications.SORTED_SET, event, key)
+    elif client.lookup_for_write(key) is not None:
+        client.remove(key)
+        client.modified(key)
+        client.notify(notifications.GENERIC, b"del", key)
+    return replies.integer(len(scores))
+
+
+# -- the older forms ---------------------------------------------------------------------------
+
+
+@command(
+    "ZREVRANGE",
+    arity=-4,
+    flags=READONLY,
+    keys=_READS,
+    group="sorted-set",
+    since="1.2.0",
+    summary="Returns the members within a range of ranks, from the highest score down.",
+    syntax="key start stop [WITHSCORES]",
+    complexity=_COMPLEXITY,
+    deprecated=("6.2.0", "`ZRANGE` with the `REV` argument"),
+)
+def zrevrange(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `zrange`."""
+    return _answer(client, argv, _Form(RANK, reverse=True))
+
+
+@command(
+    "ZRANGEBYSCORE",
+    arity=-4,
+    flags=READONLY,
+    keys=_READS,
+    group="sorted-set",
+    since="1.0.5",
+    summary="Returns the members within a range of scores.",
+    syntax="key min max [WITHSCORES] [LIMIT offset count]",
+    complexity=_COMPLEXITY,
+    history=(("2.0.0", "Added the option `WITHSCORES`."),),
+    deprecated=("6.2.0", "`ZRANGE` with the `BYSCORE` argument"),
+)
+def zrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `zrange`."""
+    return _answer(client, argv, _Form(SCORE, reverse=False))
+
+
+@command(
+    "ZREVRANGEBYSCORE",
+    arity=-4,
+    flags=READONLY,
+    keys=_READS,
+    group="sorted-set",
+    since="2.2.0",
+    summary="Returns the members within a range of scores, from the highest down.",
+    syntax="key max min [WITHSCORES] [LIMIT offset count]",
+    complexity=_COMPLEXITY,
+    history=(("2.1.6", "`min` and `max` may be exclusive."),),
+    deprecated=("6.2.0", "`ZRANGE` with the `REV` and `BYSCORE` arguments"),
+)
+def zrevrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `zrange`."""
+    return _answer(client, argv, _Form(SCORE, reverse=True))
+
+
+@command(
+    "ZRANGEBYLEX",
+    arity=-4,
+    flags=READONLY,
+    keys=_READS,
+    group="sorted-set",
+    since="2.8.9",
+    summary="Returns the members within a range of members, where all have the same score.",
+    syntax="key min max [LIMIT offset count]",
+    complexity=_COMPLEXITY,
+    deprecated=("6.2.0", "`ZRANGE` with the `BYLEX` argument"),
+)
+def zrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `zrange`."""
+    return _answer(client, argv, _Form(LEX, reverse=False))
+
+
+@command(
+    "ZREVRANGEBYLEX",
+    arity=-4,
+    flags=READONLY,
+    keys=_READS,
+    group="sorted-set",
+    since="2.8.9",
+    summary="Returns the members within a range of members, from the greatest down.",
+    syntax="key max min [LIMIT offset count]",
+    complexity=_COMPLEXITY,
+    deprecated=("6.2.0", "`ZRANGE` with the `REV` and `BYLEX` arguments"),
+)
+def zrevrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `zrange`."""
+    return _answer(client, argv, _Form(LEX, reverse=True))
