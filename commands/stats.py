@@ -78,6 +78,7 @@ class Stats:
         self.keyspace_hits = 0
         self.keyspace_misses = 0
         self.expired_keys = 0
+        self.expired_subkeys = 0  # fields of hashes
         self.expire_cycle_us = 0  # spent in active expiry
         self.expire_cycles_cut_short = 0  # passes of it that left expired keys behind
         self.cycles = 0  # of the event loop, those that had something to do

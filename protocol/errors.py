@@ -124,6 +124,8 @@ OFFSET_OUT_OF_RANGE = b"ERR offset is out of range"
 INCREMENT_OVERFLOW = b"ERR increment or decrement would overflow"
 DECREMENT_OVERFLOW = b"ERR decrement would overflow"
 INCREMENT_NOT_FINITE = b"ERR increment would produce NaN or Infinity"
+OUT_OF_RANGE = b"ERR value is out of range"
+NOT_FINITE = b"ERR value is NaN or Infinity"
 BUSY_KEY = b"BUSYKEY Target key name already exists."
 BAD_PAYLOAD = b"ERR DUMP payload version or checksum are wrong"
 BAD_DATA_FORMAT = b"ERR Bad data format"
@@ -135,6 +137,41 @@ INVALID_FREQ = b"ERR Invalid FREQ value, must be >= 0 and <= 255"
 def unsupported_expire_option(option: bytes) -> ReplyError:
     """A word of EXPIRE that is none of NX, XX, GT, LT."""
     return ReplyError(b"ERR Unsupported option %b" % option)
+
+
+# -- hashes --------------------------------------------------------------------------------------
+
+HASH_VALUE_NOT_AN_INTEGER = b"ERR hash value is not an integer"
+HASH_VALUE_NOT_A_FLOAT = b"ERR hash value is not a float"
+NEGATIVE_EXPIRE_TIME = b"ERR invalid expire time, must be >= 0"
+FIELDS_MISSING = b"ERR Mandatory argument FIELDS is missing or not at the right position"
+FIELDS_TWICE = b"ERR FIELDS keyword specified multiple times"
+NUMFIELDS_NOT_POSITIVE = b"ERR Parameter `numFields` should be greater than 0"
+FIELD_COUNT_NOT_POSITIVE = b"ERR Number of fields must be a positive integer"
+FIELD_COUNT_INVALID = b"ERR invalid number of fields"
+FIELD_COUNT_MISMATCH = b"ERR The `numfields` parameter must match the number of arguments"
+MISSING_EXPIRE_TIME = b"ERR missing expire time"
+FNX_WITH_FXX = b"ERR Only one of FXX or FNX arguments can be specified"
+NOVALUES_NOT_HSCAN = b"ERR NOVALUES option can only be used in HSCAN"
+
+
+def two_lifetimes(bare_option: bytes) -> ReplyError:
+    """HGETEX and HSETEX with two options about times; `bare_option` is the one without a time."""
+    return ReplyError(
+        b"ERR Only one of EX, PX, EXAT, PXAT or %b arguments can be specified" % bare_option
+    )
+
+
+def unknown_argument(word: bytes) -> ReplyError:
+    """A word of HGETEX or HSETEX that is no option."""
+    return ReplyError(b"ERR unknown argument: %b" % c_string(word))
+
+
+def out_of_range_between(minimum: int, maximum: int) -> ReplyError:
+    """A count that is an integer, but not one of these."""
+    return ReplyError(
+        b"ERR value is out of range, value must between %d and %d" % (minimum, maximum)
+    )
 
 
 # -- connections -------------------------------------------------------------------------------

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from time import perf_counter_ns
 
+from commands.hashes.lookup import remove_expired
 from commands.instance import Instance
 from commands.pubsub.registry import is_subscribed
+from storage.hashes import HashValue
+from storage.keyspace import Database
 
 
 def expire_keys(instance: Instance, limit: int) -> int:
@@ -25,6 +28,24 @@ def expire_keys(instance: Instance, limit: int) -> int:
             removed += len(keys)
             stats.expire_cycles_cut_short += len(keys) == limit
     stats.expire_cycle_us += (perf_counter_ns() - start_ns) // 1000
+    return removed
+
+
+def expire_fields(instance: Instance, limit: int) -> int:
+    """Remove up to `limit` fields of hashes per database whose time is past; how many were."""
+    if not instance.active_expiry:
+        return 0
+    return sum(_expire_fields(instance, db, limit) for db in instance.databases if db.field_expires)
+
+
+def _expire_fields(instance: Instance, db: Database, limit: int) -> int:
+    removed = 0
+    while removed < limit and (key := db.due_fields(instance.now_ms)) is not None:
+        value = db.values[key]
+        assert isinstance(value, HashValue)
+        due = value.due(instance.now_ms, limit - removed)
+        removed += len(due)
+        remove_expired(instance, db, key, value, due)
     return removed
 
 

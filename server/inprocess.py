@@ -29,7 +29,7 @@ from commands.instance import Instance
 from commands.registry import Argv
 from commands.sinks import Sink
 from protocol import replies
-from server.cron import expire_keys, forget_idempotent_ids
+from server.cron import expire_fields, expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import NEVER_NS, Dispatcher
 from server.persistence.inprocess_children import InProcessChildren
@@ -130,6 +130,7 @@ class InProcessServer:
         self.dispatcher.waiters.wake_due(self.now_ms)
         self.dispatcher.waiters.expire(self.now_ms)
         self.dispatcher.admission.end_pause_when_over()
+        expire_fields(self.instance, limit=1000)
         expire_keys(self.instance, limit=1000)
         forget_idempotent_ids(self.instance, limit=1000)
         if not self.syncs_are_held:

@@ -31,7 +31,7 @@ from server import allocator, clock
 from server.caretaker import Caretaker
 from server.config_file import rewrite_configuration
 from server.connection import Connection, write_output
-from server.cron import close_idle_clients, expire_keys, forget_idempotent_ids
+from server.cron import close_idle_clients, expire_fields, expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
 from server.long_replies import LongReplies
@@ -309,6 +309,7 @@ class Service:
         instance = self.instance
         instance.stats.sample(instance.now_ms)
         if not instance.persistence.loading:
+            expire_fields(instance, EXPIRE_LIMIT)
             expire_keys(instance, EXPIRE_LIMIT)
             forget_idempotent_ids(instance, FORGET_LIMIT)
             self.caretaker.tick()

@@ -24,6 +24,7 @@ from typing import Any
 from protocol.replies import format_double
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
 from storage.group import Group
+from storage.hashes import HashValue
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.keyspace import Database
 from storage.lists import ListValue
@@ -91,6 +92,15 @@ def _sorted_set_parts(value: SortedSetValue, now_ms: int) -> Iterator[bytes]:
     yield _joined(b"zset")
     for score, member in value.slice(0, len(value)):
         yield _joined(member, format_double(score + 0.0))  # -0 is 0
+
+
+def _hash_parts(value: HashValue, now_ms: int) -> Iterator[bytes]:
+    """Fields that have expired count until they are removed, as keys of a file do."""
+    yield _joined(b"hash") + _numbers(len(value.fields))
+    for name in sorted(value.fields):
+        yield _joined(name, value.fields[name])
+    for name in sorted(value.expires):
+        yield _joined(b"expires", name) + _numbers(value.expires[name])
 
 
 def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:
@@ -168,4 +178,5 @@ PARTS: dict[type[Value], Callable[[Any, int], Iterator[bytes]]] = {
     SetValue: _set_parts,
     SortedSetValue: _sorted_set_parts,
     Stream: _stream_parts,
+    HashValue: _hash_parts,
 }

@@ -47,11 +47,13 @@ class Database:
 
     __slots__ = (
         "_deadlines",
+        "_field_deadlines",
         "_free",
         "_next_serial",
         "_order",
         "_walks",
         "expires",
+        "field_expires",
         "index",
         "values",
     )
@@ -64,6 +66,9 @@ class Database:
         self._order: OrderedIndex[bytes] = OrderedIndex()  # serial -> key
         self._next_serial = 1
         self._deadlines: OrderedIndex[bytes] = OrderedIndex()  # Unix ms << 64 | serial -> key
+        # Keys of values some of whose items expire by themselves -> when the first one does.
+        self.field_expires: dict[bytes, int] = {}
+        self._field_deadlines: OrderedIndex[bytes] = OrderedIndex()  # as _deadlines
         self._walks: list[KeyWalk] = []  # that are under way
 
     def __len__(self) -> int:
@@ -91,6 +96,8 @@ class Database:
             if old is not value:
                 self._release(old)
         self.values[key] = value
+        if self.field_expires or value.deadline_ms is not None:
+            self.watch_fields(key)
 
     def add_all(self, keys: list[bytes], values: Sequence[Value]) -> bool:
         """Put new keys in, all or none: False if one is there already or comes twice.
@@ -132,6 +139,8 @@ class Database:
         if key in self.expires:
             self.persist(key)
         del self.values[key]
+        if key in self.field_expires:
+            self._unwatch_fields(key, value.serial)
         self._order.pop(value.serial)
         return value
 
@@ -149,6 +158,8 @@ class Database:
         self.expires = {}
         self._order = OrderedIndex()
         self._deadlines = OrderedIndex()
+        self.field_expires = {}
+        self._field_deadlines = OrderedIndex()
         self._walks = []  # they have hold of what they need
         return count
 
@@ -157,12 +168,16 @@ class Database:
         waste = Waste()
         waste.add(self._order.take_blocks(), BLOCK_ITEMS)
         waste.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
+        waste.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
+        waste.add(self.field_expires, SMALL_ITEMS)
         # A walk that is under way still has to know what had expired.
         return _free_content(self.values, {} if self._walks else self.expires, waste)
 
     def swap_content(self, other: Database) -> None:
         """SWAPDB: the two databases exchange everything but their index."""
-        for name in ("values", "expires", "_order", "_next_serial", "_deadlines", "_walks"):
+        for name in self.__slots__:
+            if name in ("index", "_free"):
+                continue
             mine, theirs = getattr(self, name), getattr(other, name)
             setattr(self, name, theirs)
             setattr(other, name, mine)
@@ -196,6 +211,27 @@ class Database:
                 break
             keys.append(key)
         return keys
+
+    def watch_fields(self, key: bytes) -> None:
+        """The times at which items of the value at `key` expire have changed."""
+        value = self.values[key]
+        when_ms, old_ms = value.deadline_ms, self.field_expires.get(key)
+        if when_ms == old_ms:
+            return
+        if old_ms is not None:
+            self._unwatch_fields(key, value.serial)
+        if when_ms is not None:
+            self.field_expires[key] = when_ms
+            self._field_deadlines[when_ms << 64 | value.serial] = key
+
+    def _unwatch_fields(self, key: bytes, serial: int) -> None:
+        self._field_deadlines.pop(self.field_expires.pop(key) << 64 | serial)
+
+    def due_fields(self, now_ms: int) -> bytes | None:
+        """The key of the value with the item whose time has been past for longest, if any."""
+        for deadline, key in self._field_deadlines.items():
+            return key if deadline >> 64 < now_ms else None
+        return None
 
     # -- walking -------------------------------------------------------------------------------
 

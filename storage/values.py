@@ -42,6 +42,11 @@ class Value(ABC):
         """How many steps of about 0.1 ms it takes to copy the value or to write it."""
         return 1
 
+    @property
+    def deadline_ms(self) -> int | None:
+        """When the first of its items expires by itself (Unix ms); None if none does."""
+        return None
+
     @abstractmethod
     def copy(self) -> Value:
         """An independent value with the same content and access time."""

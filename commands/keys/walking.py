@@ -163,6 +163,37 @@ def parse_scan_options(arguments: Arguments, *, takes_type: bool = False) -> Sca
     return options
 
 
+@dataclass(slots=True)
+class MemberScanOptions:
+    """What HSCAN, SSCAN and ZSCAN return, and how far they go in one call."""
+
+    pattern: bytes = b"*"
+    count: int = SCAN_COUNT
+    novalues: bool = False
+
+
+def parse_member_scan_options(
+    arguments: Arguments, *, takes_novalues: bool = False
+) -> MemberScanOptions:
+    """The words after the cursor. `takes_novalues`: HSCAN. Raises ReplyError."""
+    options = MemberScanOptions()
+    while arguments:
+        option = arguments.next_keyword()
+        if option == b"MATCH" and arguments:
+            options.pattern = arguments.next()
+        elif option == b"COUNT" and arguments:
+            options.count = arguments.next_int()
+            if options.count < 1:
+                raise ReplyError(errors.SYNTAX)
+        elif option == b"NOVALUES":
+            if not takes_novalues:
+                raise ReplyError(errors.NOVALUES_NOT_HSCAN)
+            options.novalues = True
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return options
+
+
 def _has_type(client: Client, key: bytes, wanted: bytes | None) -> bool:
     """Whether a key that SCAN came across is there and of the type asked for, if any."""
     value = find(client, client.db, key)

@@ -299,6 +299,7 @@ def _replication_traffic() -> Iterator[Field]:
 def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     stats, tracking, pubsub = instance.stats, instance.tracking, instance.pubsub
     yield "expired_keys", stats.expired_keys
+    yield "expired_subkeys", stats.expired_subkeys
     yield "expired_stale_perc", "0.00"  # deadlines are kept in order: none is found by chance
     yield "expired_time_cap_reached_count", stats.expire_cycles_cut_short
     yield "expire_cycle_cpu_milliseconds", stats.expire_cycle_us // 1000
@@ -430,7 +431,8 @@ def keyspace(instance: Instance) -> Iterator[Field]:
     for db in instance.databases:
         if len(db):
             average_ms = _average_ttl_ms(db, instance.now_ms)
-            yield f"db{db.index}", f"keys={len(db)},expires={len(db.expires)},avg_ttl={average_ms}"
+            keys = f"keys={len(db)},expires={len(db.expires)},avg_ttl={average_ms}"
+            yield f"db{db.index}", f"{keys},subexpiry={len(db.field_expires)}"
 
 
 def _average_ttl_ms(db: Database, now_ms: int) -> int:

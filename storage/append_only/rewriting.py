@@ -14,9 +14,11 @@ from itertools import groupby
 from typing import Any
 
 from protocol.replies import format_double
+from storage.append_only.hash_requests import rebuild_hash
 from storage.entry import decode_payload
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.group import Group, PendingEntry
+from storage.hashes import HashValue
 from storage.idempotence import Idempotence
 from storage.keyspace import Database
 from storage.lists import ListValue
@@ -155,4 +157,5 @@ REBUILDERS: dict[type[Value], Callable[[bytes, Any, int], Iterator[Argv]]] = {
     SetValue: _rebuild_set,
     SortedSetValue: _rebuild_sorted_set,
     Stream: _rebuild_stream,
+    HashValue: rebuild_hash,
 }

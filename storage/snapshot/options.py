@@ -38,3 +38,5 @@ class Reading:
     access_ms: int  # of the values that are made
     trusted: bool = False  # a checksum has shown that the bytes are as they were written
     limits: EncodingLimits = field(default_factory=EncodingLimits)
+    # Fields of hashes by the template that the file names them by; payloads have none.
+    templates: dict[int, list[bytes]] = field(default_factory=dict)

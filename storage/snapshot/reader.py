@@ -8,7 +8,7 @@ are left packed until they are looked at; of one that cannot be checked, they ar
 they are read. A snapshot in front of the requests of an append-only file ends where its records
 say, so its checksum is compared last, and its values are validated, too.
 
-Guarantees: every RDB file of Redis 5.0 to 8.10 (versions 9 to 14, and older ones) that holds
+Guarantees: every RDB file of Redis 5.0 to 8.10 (versions 9 to 15, and older ones) that holds
 streams and strings is read. Damaged input raises CorruptSnapshot and nothing else, whatever its
 bytes are; no length in it makes anything larger be allocated than what there is can amount to.
 
@@ -42,8 +42,8 @@ from storage.stream import Stream
 from storage.strings import StringValue
 from storage.values import Value
 
-# The newest version that is read: that of Redis 8.8 and 8.10.
-NEWEST_VERSION = 14
+# The newest version that is read: that of Redis 8.10.
+NEWEST_VERSION = 15
 
 # Files had no checksum before this version (Redis 2.6).
 _FIRST_VERSION_WITH_CHECKSUM = 5
@@ -103,6 +103,7 @@ class SnapshotReader:
         self._verify_checksum = verify_checksum
         self._trusted = False
         self._limits = EncodingLimits() if limits is None else limits
+        self._templates: dict[int, list[bytes]] = {}  # fields of hashes that follow
         self._now_ms = now_ms
         self._db_index = 0
         self._expires_ms: int | None = None
@@ -268,7 +269,7 @@ class SnapshotReader:
         if decode is None:
             self._skip(code, start, key)
             return None
-        reading = Reading(self._now_ms, access_ms, self._trusted, self._limits)
+        reading = Reading(self._now_ms, access_ms, self._trusted, self._limits, self._templates)
         try:
             value = decode(cursor, reading)
         except EmptyCollection:
@@ -308,6 +309,11 @@ class SnapshotReader:
             self._idle_s = cursor.length()
         elif code == opcodes.FREQUENCY:
             cursor.byte()
+        elif code == opcodes.HASH_TEMPLATE:
+            template_id = cursor.length()
+            names = [cursor.string() for _ in range(cursor.count(smallest=1))]
+            # The values come in this order, whichever order the fields are written in.
+            self._templates[template_id] = sorted(names, key=lambda name: (len(name), name))
         else:
             self._read_foreign_opcode(code, start)
 

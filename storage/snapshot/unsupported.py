@@ -87,29 +87,6 @@ def skip_module_parts(cursor: Cursor) -> None:
 # -- one layout each ---------------------------------------------------------------------------
 
 
-def _pairs_of_strings(cursor: Cursor) -> None:
-    for _ in range(cursor.count(smallest=2)):
-        cursor.skip_string()
-        cursor.skip_string()
-
-
-def _fields_with_deadlines(cursor: Cursor) -> None:
-    for _ in range(cursor.count(smallest=3)):
-        cursor.length()
-        cursor.skip_string()
-        cursor.skip_string()
-
-
-def _deadline_and_fields(cursor: Cursor) -> None:
-    cursor.skip(8)
-    _fields_with_deadlines(cursor)
-
-
-def _deadline_and_string(cursor: Cursor) -> None:
-    cursor.skip(8)
-    cursor.skip_string()
-
-
 def _module(cursor: Cursor) -> None:
     cursor.length()
     skip_module_parts(cursor)
@@ -118,26 +95,12 @@ def _module(cursor: Cursor) -> None:
 MODULE = 7
 
 _NAMES = {
-    4: "hash",
     6: "module value of a release candidate of Redis 4",
-    9: "hash",
-    13: "hash",
-    16: "hash",
-    22: "hash with field deadlines",
-    23: "hash with field deadlines",
-    24: "hash with field deadlines",
-    25: "hash with field deadlines",
     28: "array",
+    29: "hash with a template",
+    31: "hash with a template",
 }  # fmt: skip
 
 _SKIPS: dict[int, Callable[[Cursor], None]] = {
-    4: _pairs_of_strings,
     MODULE: _module,
-    9: Cursor.skip_string,  # zipmap
-    13: Cursor.skip_string,  # ziplist
-    16: Cursor.skip_string,  # listpack
-    22: _fields_with_deadlines,
-    23: Cursor.skip_string,  # listpack
-    24: _deadline_and_fields,
-    25: _deadline_and_string,  # listpack
 }

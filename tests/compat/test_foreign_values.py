@@ -60,17 +60,18 @@ def test_values_that_are_not_held_are_passed_over_and_counted(file: bytes) -> No
         b"string:hll",
         b"string:number",
         b"string:long",
+        b"hash:small",
+        b"hash:large",
     }
     number, stream = items[0, b"string:number"], items[3, b"stream"]
     assert isinstance(number.value, StringValue) and number.value.data == b"12345"
     assert number.expires_ms == LATER_MS
     assert isinstance(stream.value, Stream) and stream.value.length == 1
-    assert len(items) == 5
+    assert len(items) == 7
     assert reader.skipped == {
         "function library": 1,
         "list": 3,
         "set": 4,
-        "hash": 2,
         "sorted set": 3,
     }
     assert reader.end == len(file)

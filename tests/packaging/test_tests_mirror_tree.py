@@ -17,6 +17,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/persistence.py": "plain attributes; whoever sets them has tests",
     "commands/output_limits.py": "transactions/test_transaction.py, and test_connections.py",
     "commands/streams/long_ranges.py": "tests/commands/test_long_replies.py",
+    "commands/hashes/lookup.py": "test_times.py and test_reading.py beside it",
     "commands/host.py": "an interface, without behaviour; its implementations are in server/",
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and spark/test_commands.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from storage.hashes import HashValue
 from storage.lists import ListValue
 from storage.sets import SetValue
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values import (
+    hash_format,
     list_format,
     set_format,
     sorted_set_format,
@@ -21,6 +23,7 @@ from storage.strings import StringValue
 from storage.values import Value
 
 CODECS: dict[type[Value], Codec] = {
+    HashValue: hash_format.CODEC,
     StringValue: string_format.CODEC,
     ListValue: list_format.CODEC,
     SetValue: set_format.CODEC,
@@ -29,6 +32,7 @@ CODECS: dict[type[Value], Codec] = {
 }
 
 DECODERS: dict[int, Decoder] = {
+    **hash_format.DECODERS,
     **string_format.DECODERS,
     **list_format.DECODERS,
     **set_format.DECODERS,

@@ -247,7 +247,7 @@ REFUSALS = [
     ("0", b"x" * 10, "", BAD_PAYLOAD),
     ("0", REDIS_PAYLOAD[:-1], "", BAD_PAYLOAD),
     ("0", REDIS_PAYLOAD + b"x", "", BAD_PAYLOAD),
-    ("0", sealed(b"\x00\xc0\x01\x0f\x00"), "", BAD_PAYLOAD),  # a version that is not known
+    ("0", sealed(b"\x00\xc0\x01\x10\x00"), "", BAD_PAYLOAD),  # a version that is not known
     ("0", sealed(b"\x0a\x00"), "", BAD_FORMAT),
     ("0", sealed(b"\x00\xc3\x03\x04abc\x0a\x00"), "", BAD_FORMAT),
     ("0", sealed(b"\x01\x00\x0a\x00"), "", BAD_FORMAT),  # a list without elements

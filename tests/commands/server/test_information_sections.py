@@ -181,8 +181,8 @@ def test_keyspace_tells_databases_that_hold_keys(
     client.execute("SELECT", "3")
     client.execute("SET", "a", "1")
     assert fields(client, "keyspace") == {
-        "db0": "keys=3,expires=2,avg_ttl=2000",
-        "db3": "keys=1,expires=0,avg_ttl=0",
+        "db0": "keys=3,expires=2,avg_ttl=2000,subexpiry=0",
+        "db3": "keys=1,expires=0,avg_ttl=0,subexpiry=0",
     }
 
 

@@ -277,8 +277,8 @@ def test_what_does_not_begin_like_a_snapshot_is_none(header: bytes) -> None:
 
 
 def test_a_version_that_is_too_new_is_refused() -> None:
-    with pytest.raises(CorruptSnapshot, match="version 15 of the format is newer than 14"):
-        SnapshotReader(sealed(b"", 15), now_ms=NOW_MS)
+    with pytest.raises(CorruptSnapshot, match="version 16 of the format is newer than 15"):
+        SnapshotReader(sealed(b"", 16), now_ms=NOW_MS)
 
 
 @pytest.mark.parametrize("whole_file", [True, False])

@@ -1,4 +1,4 @@
-"""Values that are passed over: every type of Redis 5 to 8.8 by its outermost layout."""
+"""Values that are passed over: types of Redis 5 to 8.8 by its outermost layout."""
 
 from __future__ import annotations
 
@@ -23,14 +23,8 @@ def text(data: bytes) -> bytes:
     return encode_string(data, compress=True)
 
 
-def sequence(*items: bytes) -> bytes:
-    return encode_length(len(items)) + b"".join(items)
-
-
-SMALL, NUMBER, LONG = text(b"abc"), text(b"1234"), text(b"long " * 100)
+LONG = text(b"long " * 100)
 SCORE = struct.pack("<d", 1.5)
-DEADLINE = (1_700_000_000_000).to_bytes(8, "little")
-TTL = encode_length(1_700_000_000_000)
 
 # The name "ReJSON-RL" in version 3.
 MODULE_ID = 0
@@ -48,15 +42,7 @@ MODULE_PARTS = (
 )  # fmt: skip
 
 VALUES = [
-    (4, "hash", sequence(SMALL + NUMBER, LONG + LONG)),
     (7, "module type ReJSON-RL", encode_length(MODULE_ID) + MODULE_PARTS),
-    (9, "hash", LONG),
-    (13, "hash", LONG),
-    (16, "hash", LONG),
-    (22, "hash with field deadlines", sequence(TTL + SMALL + LONG, b"\x00" + NUMBER + SMALL)),
-    (23, "hash with field deadlines", LONG),
-    (24, "hash with field deadlines", DEADLINE + sequence(b"\x01" + SMALL + LONG)),
-    (25, "hash with field deadlines", DEADLINE + LONG),
 ]
 
 
@@ -98,12 +84,6 @@ def test_types_without_a_layout_have_a_name_all_the_same() -> None:
     assert type_name(cursor, 28) == "array"
     assert type_name(cursor, 6).startswith("module value")
     assert type_name(cursor, 99) == "type 99"
-
-
-def test_a_count_that_cannot_be_is_refused_at_once() -> None:
-    for code in (4, 22):
-        with pytest.raises(CorruptSnapshot, match="do not fit"):
-            skip_value(Cursor(encode_length((1 << 64) - 1) + bytes(100)), code)
 
 
 def test_an_unknown_part_of_a_module_is_refused_where_it_is() -> None:

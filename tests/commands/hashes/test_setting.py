@@ -1,0 +1,108 @@
+"""HSET, HMSET, HSETNX, HDEL."""
+
+from __future__ import annotations
+
+import pytest
+
+from storage.digest import value_digest
+from tests.commands.keys.conversation import NOW_MS, OK, WRONG_TYPE, Conversation
+
+
+def test_hset_counts_new_fields(talk: Conversation) -> None:
+    assert talk.do("HSET h a 1 b 2") == b":2\r\n"
+    assert talk.events() == ["new h", "hset h"]
+    assert talk.propagated() == ["HSET h a 1 b 2"]
+    assert talk.do("HSET h a 3 c 4 c 5") == b":1\r\n"
+    assert talk.do("HGETALL h") == (
+        b"*6\r\n$1\r\na\r\n$1\r\n3\r\n$1\r\nb\r\n$1\r\n2\r\n$1\r\nc\r\n$1\r\n5\r\n"
+    )
+
+
+def test_hmset_answers_ok(talk: Conversation) -> None:
+    assert talk.do("HMSET h a 1") == OK
+    assert (talk.events(), talk.propagated()) == (["new h", "hset h"], ["HMSET h a 1"])
+
+
+@pytest.mark.parametrize("name", ["hset", "hmset"])
+def test_pairs_must_be_whole(talk: Conversation, name: str) -> None:
+    error = f"-ERR wrong number of arguments for '{name}' command\r\n".encode()
+    assert talk.do(f"{name} h a 1 b") == error
+    assert talk.do("EXISTS h") == b":0\r\n"
+
+
+def test_hsetnx_leaves_what_is_there(talk: Conversation) -> None:
+    assert talk.do("HSETNX h a 1") == b":1\r\n"
+    assert talk.do("HSETNX h b 1") == b":1\r\n"
+    assert talk.events() == ["new h", "hset h", "hset h"]
+    talk.propagated()
+    assert talk.do("HSETNX h a 2") == b":0\r\n"
+    assert (talk.events(), talk.propagated()) == ([], [])
+    assert talk.do("HGET h a") == b"$1\r\n1\r\n"
+
+
+def test_the_key_goes_with_the_last_field(talk: Conversation) -> None:
+    talk.all("HSET h a 1 b 2 c 3")
+    assert talk.do("HDEL h a nothing a") == b":1\r\n"
+    assert (talk.events(), talk.propagated()) == (["hdel h"], ["HDEL h a nothing a"])
+    assert talk.do("HDEL h x") == b":0\r\n"
+    assert (talk.events(), talk.propagated()) == ([], [])
+    assert talk.do("HDEL h b c") == b":2\r\n"
+    assert talk.events() == ["hdel h", "del h"]
+    assert talk.do("EXISTS h") == b":0\r\n"
+    assert talk.do("HDEL h b") == b":0\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "HSET k a 1", "HMSET k a 1", "HSETNX k a 1", "HDEL k a", "HGET k a", "HMGET k a",
+        "HGETALL k", "HKEYS k", "HVALS k", "HLEN k", "HEXISTS k a", "HSTRLEN k a",
+        "HINCRBY k a 1", "HINCRBYFLOAT k a 1", "HRANDFIELD k", "HRANDFIELD k 1", "HSCAN k 0",
+        "HEXPIRE k 1 FIELDS 1 a", "HTTL k FIELDS 1 a", "HPERSIST k FIELDS 1 a",
+        "HGETDEL k FIELDS 1 a", "HGETEX k FIELDS 1 a", "HSETEX k FIELDS 1 a 1",
+        "HEXPIRE k x y z 1 a", "HTTL k x y z",
+    ],
+)  # fmt: skip
+def test_another_type_is_refused(talk: Conversation, request_: str) -> None:
+    talk.all("SET k v")
+    assert talk.do(request_) == WRONG_TYPE
+    assert talk.do("GET k") == b"$1\r\nv\r\n"
+    talk.all("HSET h a 1")
+    assert talk.do("XADD h * f v") == talk.do("GET h") == WRONG_TYPE
+
+
+def test_encodings_follow_the_directives(talk: Conversation) -> None:
+    talk.all("CONFIG SET hash-max-listpack-entries 2 hash-max-ziplist-value 3")
+    talk.all("HSET h a 1 b 2")
+    assert talk.do("OBJECT ENCODING h") == b"$8\r\nlistpack\r\n"
+    talk.all("HSET h c 3")
+    assert talk.do("OBJECT ENCODING h") == b"$9\r\nhashtable\r\n"
+    talk.all("HSET g a long")
+    assert talk.do("OBJECT ENCODING g") == b"$9\r\nhashtable\r\n"
+    assert talk.do("TYPE g") == b"+hash\r\n"
+
+
+def test_a_transaction_that_watches_fails(talk: Conversation) -> None:
+    other = talk.other()
+    for request in ("HSET h a 2", "HSETNX h b 1", "HDEL h b", "HINCRBY h n 1"):
+        other.do("HSET h a 1")
+        other.do("WATCH h")
+        other.do("MULTI")
+        talk.do(request)
+        assert other.do("EXEC") == b"*-1\r\n"
+
+
+def test_copy_dump_and_restore_take_times_along(talk: Conversation) -> None:
+    talk.all("HSET h a 1 b 2", "HPEXPIRE h 5000 FIELDS 1 a", "COPY h c", "RENAME h r")
+    for key in ("c", "r"):
+        assert talk.do(f"HPTTL {key} FIELDS 2 a b") == b"*2\r\n:5000\r\n:-1\r\n"
+    payload = talk.client.execute("DUMP", "c").partition(b"\r\n")[2][:-2]
+    assert talk.client.execute("RESTORE", "d", "0", payload) == OK
+    assert talk.do("HPTTL d FIELDS 2 a b") == b"*2\r\n:5000\r\n:-1\r\n"
+    values = talk.server.instance.databases[0].values
+    assert len({value_digest(values[key], None, NOW_MS) for key in (b"c", b"d", b"r")}) == 1
+    talk.all("MOVE d 1")
+    talk.server.advance(5001)
+    assert talk.do("HGETALL c") == talk.do("HGETALL r") == b"*2\r\n$1\r\nb\r\n$1\r\n2\r\n"
+    talk.do("SELECT 1")
+    assert talk.do("HLEN d") == b":1\r\n"
