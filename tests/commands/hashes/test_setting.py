@@ -101,7 +101,7 @@ def test_copy_dump_and_restore_take_times_along(talk: Conversation) -> None:
     assert talk.do("HPTTL d FIELDS 2 a b") == b"*2\r\n:5000\r\n:-1\r\n"
     values = talk.server.instance.databases[0].values
     assert len({value_digest(values[key], None, NOW_MS) for key in (b"c", b"d", b"r")}) == 1
-    talk.all("MOVE d 1")
+    assert talk.do("MOVE d 1") == b":1\r\n"
     talk.server.advance(5001)
     assert talk.do("HGETALL c") == talk.do("HGETALL r") == b"*2\r\n$1\r\nb\r\n$1\r\n2\r\n"
     talk.do("SELECT 1")

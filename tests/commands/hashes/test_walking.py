@@ -34,7 +34,8 @@ def test_a_small_hash_is_scanned_at_once(talk: Conversation) -> None:
 
 def test_a_large_hash_is_scanned_step_by_step(talk: Conversation) -> None:
     fill(talk, 1000)
-    cursor, seen, calls = "0", {}, 0
+    seen: dict[str, str] = {}
+    cursor, calls = "0", 0
     while True:
         reply = read(talk, f"HSCAN h {cursor} COUNT 100")
         assert isinstance(reply, list)
