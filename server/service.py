@@ -41,6 +41,7 @@ from server.persistence.loading import LoadFailed
 from server.persistence.persistence import Persistence
 from server.persistence.syncing import ThreadSyncer
 from server.session import request_limits
+from server.unix_socket import SocketFile, make_way
 from storage.append_only.manifest import ManifestError
 
 LEVELS = {
@@ -84,6 +85,7 @@ class Service:
         self.listeners: list[tuple[str, str, int]] = []
         self._servers: dict[tuple[str, int], asyncio.Server] = {}  # by (address, port)
         self._unix_server: asyncio.Server | None = None
+        self._socket_file: SocketFile | None = None
         self._stopped = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
@@ -111,10 +113,10 @@ class Service:
                 self._picked_port = sockets[0][1].getsockname()[1]
             config.port = sockets[0][1].getsockname()[1]
         await self._listen(sockets)
-        if config.pidfile:
-            self._write_pid_file(config.pidfile)
         if config.unixsocket:
             await self._listen_unix(config.unixsocket, config.unixsocketperm)
+        if config.pidfile:  # last, as another server's must not be overwritten in vain
+            self._write_pid_file(config.pidfile)
         self._watch_signals()
         self.loop.call_later(1 / config.hz, self._tick)
         gc.set_threshold(*GC_THRESHOLDS)
@@ -175,7 +177,8 @@ class Service:
         if self._unix_server is not None:
             self._unix_server.close()
             await self._unix_server.wait_closed()
-            _remove(self.instance.config.unixsocket)
+            if self._socket_file is not None:
+                self._socket_file.remove()
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)
         self._files.release()
@@ -287,14 +290,14 @@ class Service:
         self.listeners.remove(("tcp", *place))
 
     async def _listen_unix(self, path: str, permissions: str) -> None:
-        if os.path.exists(path):
-            os.unlink(path)  # left behind by a server that was killed
         try:
+            make_way(path)
             self._unix_server = await self.loop.create_unix_server(
                 lambda: Connection(self, unix_socket=True), path
             )
         except OSError as error:
             raise OSError(error.errno, f"{path}: {error.strerror or error}") from None
+        self._socket_file = SocketFile(path)
         if permissions != "0":
             os.chmod(path, int(permissions, 8))
         self.listeners.append(("unix", path, 0))

@@ -15,7 +15,7 @@ import pytest
 
 from server import connection
 from tests.support.resp import BrokenReply, RespClient
-from tests.support.servers import RunningServer
+from tests.support.servers import RunningServer, ServerFailed
 
 pytestmark = pytest.mark.integration
 
@@ -213,6 +213,33 @@ def test_a_unix_socket_serves_as_well(
     assert not path.exists()
 
 
+def test_a_file_in_the_place_of_the_unix_socket_stops_the_start_and_stays(
+    run_rillway: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    path, pid_file = tmp_path / "precious", tmp_path / "rillway.pid"
+    path.write_text("text")
+    with pytest.raises(ServerFailed, match=f"{path}: there is a file of that name"):
+        run_rillway("--unixsocket", str(path), "--pidfile", str(pid_file))
+    assert path.read_text() == "text"
+    assert not pid_file.exists()
+
+
+def test_a_unix_socket_that_is_in_use_is_left_to_its_server(
+    run_rillway: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    path = tmp_path / "rillway.sock"
+    first = run_rillway("--unixsocket", str(path))
+    with pytest.raises(ServerFailed, match="another server listens there"):
+        run_rillway("--unixsocket", str(path))
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(path))
+    first.process.kill()
+    first.process.wait()
+    run_rillway("--unixsocket", str(path))
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(path))
+
+
 def test_a_pid_file_is_there_while_the_server_runs(
     run_rillway: Callable[..., RunningServer], tmp_path: Path
 ) -> None:
@@ -298,7 +325,6 @@ def test_the_port_can_be_changed_while_it_runs(run_rillway: Callable[..., Runnin
 def test_a_port_that_is_taken_stops_the_start(
     rillway_server: RunningServer, run_rillway: Callable[..., RunningServer]
 ) -> None:
-    from tests.support.servers import ServerFailed
 
     with pytest.raises(ServerFailed, match="Could not start"):
         run_rillway("--port", str(rillway_server.port))
