@@ -16,6 +16,7 @@ from typing import TypeAlias
 from storage.digest import value_digest
 from storage.entry import decode_fields
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
+from storage.lists import ListValue
 from storage.snapshot.encoding import CorruptSnapshot
 from storage.snapshot.payload import BadChecksum, restore
 from storage.stream import Stream
@@ -117,6 +118,8 @@ def restored(payload: bytes) -> object:
     value = restore(payload, 0)
     if isinstance(value, StringValue):
         return value.to_bytes()
+    if isinstance(value, ListValue):
+        return list(value)
     if not isinstance(value, Stream):
         return value_digest(value, None, 0)
     entries = [(_comparable(one), value.get(one)) for one in value.ids(MIN_ID, MAX_ID)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from protocol.replies import format_double
 from tests.compat.comparing import (
@@ -47,6 +48,10 @@ UNBALANCED_NEWER = {
     b"XREADGROUP": b"-ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID "
     b"or '>' must be specified.\r\n",
 }
+RANK_RANGE = (
+    b"-ERR value is out of range, value must between -9223372036854775807 and "
+    b"9223372036854775807\r\n"
+)
 NO_CONSUMER_CREATED = Exactly(b":0\r\n")
 
 
@@ -179,6 +184,20 @@ def small_sets(history: History, exchange: Exchange, wanted: Expected) -> Expect
     if name_of(exchange) != b"OBJECT" or exchange.theirs.text != b"hashtable":
         return wanted
     return Either((wanted, Exactly(b"$8\r\nlistpack\r\n")))
+
+
+def small_lists(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    if name_of(exchange) != b"OBJECT" or exchange.theirs.text != b"quicklist":
+        return wanted
+    return Either((wanted, Exactly(b"$8\r\nlistpack\r\n")))
+
+
+def rank_range(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+    words = [word.upper() for word in exchange.argv]
+    is_least = (b"RANK", b"-9223372036854775808") in pairwise(words)
+    if name_of(exchange) != b"LPOS" or not is_least or exchange.theirs.kind == b"-":
+        return wanted
+    return Exactly(RANK_RANGE)
 
 
 def unbalanced(history: History, exchange: Exchange, wanted: Expected) -> Expected:

@@ -463,6 +463,37 @@ DIFFERENCES = [
         ),
         rule=rules.rank_arity,
     ),
+    Difference(
+        "small lists",
+        since="7.2",
+        reason="A list that is no larger than a node is a listpack.",
+        shown=Shown(
+            ("RPUSH list a", "OBJECT ENCODING list"), redis='"quicklist"', rillway='"listpack"'
+        ),
+        rule=rules.small_lists,
+    ),
+    Difference(
+        "the least rank",
+        since="7.2",
+        reason="A rank that has no positive counterpart is refused.",
+        shown=Shown(
+            ("RPUSH list a", "LPOS list a RANK -9223372036854775808"),
+            redis="(integer) 0",
+            rillway="(error) ERR value is out of range, value must between -9223372036854775807"
+            " and 9223372036854775807",
+        ),
+        rule=rules.rank_range,
+    ),
+    Difference(
+        "a timeout in seconds that is too long",
+        since="7.2",
+        reason="It is out of range, not negative.",
+        shown=Shown(
+            ("BLPOP list 9223372036854776",),
+            redis="(error) ERR timeout is negative",
+            rillway="(error) ERR timeout is out of range",
+        ),
+    ),
 ]
 
 
@@ -541,7 +572,7 @@ _TRIMMED = [
     ("c: XADD s MAXLEN 0 1-1 f 1", "a", NO_ENTRIES, NOTHING),
     ("c: XADD s 2-1 f 1", "a", NOTHING, _S2),
 ]
-_ENTRIES = [
+_ENTRIES: list[tuple[str, str, list[tuple[str, str, tuple[bytes, ...], tuple[bytes, ...]]]]] = [
     (
         "all that one transaction added",
         RUN_AGAIN,
@@ -551,6 +582,18 @@ _ENTRIES = [
         "the same stream twice, both with news",
         RUN_AGAIN,
         [("c: XADD s 3-1 f 1", "a", news(("s", "3-1")), news(("s", "3-1"), ("s", "3-1")))],
+    ),
+    (
+        "the first key that has something",
+        RUN_AGAIN,
+        [
+            (
+                "c: EXEC",
+                "a",
+                (b"*2\r\n$5\r\nlist3\r\n$1\r\n3\r\n",),
+                (b"*2\r\n$5\r\nlist2\r\n$1\r\n2\r\n",),
+            )
+        ],
     ),
     ("an entry trimmed as it is added", BLOCKS_ANEW, _TRIMMED),
     ("an entry trimmed as it is added, for a group", BLOCKS_ANEW, _TRIMMED),

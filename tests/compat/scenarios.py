@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.compat.list_scenarios import LIST_SCENARIOS
+
 READERS = {
     "a reader gets the entry that is added": """
         a: XREAD BLOCK 0 STREAMS s $
@@ -596,4 +598,4 @@ VANISHED = {
     """,
 }
 
-SCENARIOS = {**READERS, **UNBLOCKED, **GROUPS, **VANISHED}
+SCENARIOS = {**READERS, **UNBLOCKED, **GROUPS, **VANISHED, **LIST_SCENARIOS}

@@ -22,11 +22,13 @@ from tests.compat.commands import (
     transaction_command,
 )
 from tests.compat.drawing import Argument, Draft, Drafts, Rising, mostly, weighted
+from tests.compat.list_commands import LISTS, LISTS_CLOSING, list_command
 from tests.compat.set_commands import SETS, set_command, sorted_set_command
 
 Argv: TypeAlias = list[bytes]
 
 LONGEST_BLOCK_MS = 2
+TIMED_LAST = (b"BLPOP", b"BRPOP", b"BZPOPMIN", b"BZPOPMAX")  # whose timeout is the last word
 READING_COMMANDS = (b"XREAD", b"XREADGROUP")
 CLAIMING_COMMANDS = (b"XCLAIM", b"XAUTOCLAIM")
 ALL_ENTRIES = (b"-", b"+")
@@ -80,6 +82,7 @@ CLOSING: list[Argv] = [
         for key in (b"s", b"t")
         for group in (b"g", b"h")
     ),
+    *LISTS_CLOSING,
 ]
 
 
@@ -88,18 +91,20 @@ def sequences() -> SearchStrategy[Sequence]:
     return st.builds(
         _sequence,
         st.sampled_from([100, 1, 2, 3, 10]),
-        st.sampled_from([NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES, SETS, SETS]),
+        st.sampled_from([NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES, SETS, SETS, LISTS]),
         st.one_of(
             _steps_of(_streams_mostly),
             _steps_of(_streams_mostly),
             _steps_of(_keys_mostly),
             _steps_of(_sets_mostly),
+            _steps_of(_lists_mostly),
         ),
     )
 
 
 _streams_mostly = weighted((16, stream_command), (2, key_command), (1, string_command))
 _sets_mostly = weighted((5, set_command), (7, sorted_set_command), (2, key_command))
+_lists_mostly = weighted((12, list_command), (2, key_command), (1, stream_command))
 _keys_mostly = weighted((1, stream_command), (2, key_command), (3, string_command))
 
 
@@ -152,11 +157,13 @@ def _filled_in(argument: Argument, number: int) -> bytes:
 
 
 def with_short_block(argv: Argv, *, may_wait: bool) -> Argv:
-    """A reading command that waits for ever, or long, waits LONGEST_BLOCK_MS instead.
+    """A command that waits for ever, or long, waits LONGEST_BLOCK_MS instead.
 
     Where it cannot wait, 0 may stay; what is too long for Redis 7.4 never does ("timeout" in
     differences.py), because the command's effects would differ from there on.
     """
+    if argv[0].upper() in TIMED_LAST and argv[-1].isdigit():
+        return [*argv[:-1], b"0.00%d" % LONGEST_BLOCK_MS]
     if argv[0].upper() not in READING_COMMANDS:
         return argv
     short = list(argv)

@@ -107,8 +107,22 @@ def strings() -> Requests:
     ]
 
 
+def lists() -> Requests:
+    """Of one node and of many, with elements that are numbers, compressible, and too large."""
+    numbers = [0, 12, -129, 40000, -70000, 2**31, -(2**63), 2**63, "012", "+1", "", "x" * 64]
+    return [
+        (0, ("RPUSH", "list:small", *numbers)),
+        *((0, ("RPUSH", "list:long", *range(start, start + 500))) for start in range(0, 5000, 500)),
+        (0, ("LSET", "list:long", 2500, "lamp")),
+        (0, ("RPUSH", "list:mixed", "a", "b" * 20_000, BINARY, "c" * 5000, "d" * 9000, "e")),
+        (0, ("LINSERT", "list:mixed", "BEFORE", "a", "f" * 9000)),
+        (0, ("PEXPIREAT", "list:mixed", FAR_MS)),
+        (5, ("LPUSH", "list", 1, 2, 3)),
+    ]
+
+
 def everything() -> Requests:
-    return [*shapes(), *nodes(), *groups(), *strings()]
+    return [*shapes(), *nodes(), *groups(), *strings(), *lists()]
 
 
 def more() -> Requests:
@@ -129,6 +143,10 @@ def more() -> Requests:
         (5, ("INCRBY", "elsewhere", 41)),
         (5, ("APPEND", "elsewhere", "x")),
         (15, ("XADD", "elsewhere", "*", "a", "b")),
+        (0, ("LPOP", "list:long", 7)),
+        (0, ("RPOPLPUSH", "list:long", "list:small")),
+        (0, ("LMPOP", 2, "nothing here", "list:mixed", "RIGHT", "COUNT", 2)),
+        (5, ("BLMOVE", "list", "list", "LEFT", "RIGHT", 1)),
         (0, ("DEL", "text")),
         (0, ("PERSIST", "later")),
     ]

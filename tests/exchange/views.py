@@ -12,9 +12,16 @@ Left out, because no file carries it or because it is the server's own reckoning
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tests.crash.observation import Ask, as_map
+
+# What shows all of a value, by type; streams take several questions.
+SHOWN_BY: dict[bytes, Callable[[Ask, bytes], Any]] = {
+    b"string": lambda ask, key: ask("GET", key),
+    b"list": lambda ask, key: ask("LRANGE", key, 0, -1),
+}
 
 View: TypeAlias = dict[Any, Any]
 
@@ -43,8 +50,9 @@ def view(ask: Ask, *, modern: bool = False, seen_times: bool = True, lag: bool =
 
 
 def value(ask: Ask, key: bytes, modern: bool, seen_times: bool, lag: bool) -> Any:
-    if ask("TYPE", key) != b"stream":
-        return ask("GET", key)
+    kind = ask("TYPE", key)
+    if kind in SHOWN_BY:
+        return SHOWN_BY[kind](ask, key)
     full = as_map(ask("XINFO", "STREAM", key, "FULL", "COUNT", 0))
     del full[b"radix-tree-nodes"], full[b"radix-tree-keys"]
     for name in MODERN_FIELDS:
