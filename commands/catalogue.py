@@ -27,6 +27,7 @@ from commands.keys import (
 )
 from commands.lists import blocking, changing, elements, moving, popping, pushing
 from commands.pubsub import publish, subscribe
+from commands.replication import role, synchronisation, waiting
 from commands.server import (
     command_docs,
     command_keys,
@@ -44,7 +45,6 @@ from commands.server import (
     shutdown,
     slowlog,
     state,
-    waiting,
 )
 from commands.sets import algebra as set_algebra
 from commands.sets import members as set_members
@@ -93,5 +93,6 @@ MODULES = (
     sorted_set_ranges, sorted_set_reading, sorted_set_removing, sorted_set_walking,
     combined, hash_counting, hash_reading, hash_setting, hash_walking, times,
     command_table, command_docs, command_keys, config, debug, function, information, latency,
-    lolwut, memory, module, monitor, persistence, shutdown, slowlog, state, waiting,
+    lolwut, memory, module, monitor, persistence, shutdown, slowlog, state,
+    role, synchronisation, waiting,
 )  # fmt: skip

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from commands.instance import Instance
     from commands.long_reply import LongReply
     from commands.registry import Argv, Command
+    from commands.replication.state import Replica
     from commands.tracking import TrackingState
     from storage.keyspace import Database
 
@@ -32,6 +33,8 @@ GATE_SUBSCRIBED = 1 << 2  # RESP2 and subscribed: few commands are allowed
 GATE_SILENT = 1 << 3  # CLIENT REPLY OFF or SKIP
 GATE_TRACKING = 1 << 4  # keys it reads are remembered
 GATE_MONITOR = 1 << 5  # is in MONITOR mode: may not use the keyspace
+GATE_REPLICA = 1 << 6  # is a replica's link: a reply would be taken for part of the stream
+GATE_PRIMARY = 1 << 7  # is the link to the primary: what it sends was accepted there
 
 
 class Client:
@@ -44,7 +47,8 @@ class Client:
         "library_version", "local_address", "long_reply", "monitoring", "name", "no_evict",
         "no_touch",
         "output", "patterns", "propagated", "queue", "query_buffer_bytes", "queued_bytes",
-        "replays", "reply_mode", "resp", "shard_channels", "tracking", "transport",
+        "replays", "replica", "replicated_offset", "reply_mode", "resp", "shard_channels",
+        "tracking", "transport",
         "unix_socket", "user", "waiting", "watched", "write_offset",
     )  # fmt: skip
 
@@ -97,6 +101,8 @@ class Client:
         # propagation of the command that runs: None until the handler says something itself
         self.propagated: list[Argv] | None = None
         self.write_offset = 0  # Instance.propagated_units after its last write
+        self.replicated_offset = 0  # ReplicationState.offset then
+        self.replica: Replica | None = None  # what it said of itself as one (REPLCONF)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -223,6 +229,12 @@ class Client:
         """Keep the request as it was sent from being propagated."""
         if self.instance.sinks and self.propagated is None:
             self.propagated = []
+
+    def note_write(self) -> None:
+        """What WAIT and WAITAOF wait for is now what was propagated up to here."""
+        instance = self.instance
+        self.write_offset = instance.propagated_units
+        self.replicated_offset = instance.replication.offset
 
     # -- output --------------------------------------------------------------------------------
 

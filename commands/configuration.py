@@ -33,6 +33,7 @@ from commands.directive_kinds import (
     OutputLimits,
     OutputLimitTable,
     Percentiles,
+    PrimaryAddress,
     SavePoint,
     SavePoints,
     ShutdownOptions,
@@ -135,6 +136,38 @@ class Configuration(EncodingLimits):
     # ending
     shutdown_on_sigint: frozenset[str] = directive(ShutdownOptions(), "default")
     shutdown_on_sigterm: frozenset[str] = directive(ShutdownOptions(), "default")
+    shutdown_timeout: int = directive(Integer(0, INT32_MAX), "10")
+    # replication: a primary
+    repl_backlog_size: int = directive(Memory(1, INT64_MAX), "1mb")
+    repl_backlog_ttl: int = directive(Integer(0, INT64_MAX), "3600")
+    repl_diskless_sync: bool = directive(Boolean(), "yes")
+    repl_diskless_sync_delay: int = directive(Integer(0, INT32_MAX), "5")
+    repl_diskless_sync_max_replicas: int = directive(Integer(0, INT32_MAX), "0")
+    repl_disable_tcp_nodelay: bool = directive(Boolean(), "no")
+    repl_ping_replica_period: int = directive(
+        Integer(1, INT32_MAX), "10", alias="repl-ping-slave-period"
+    )
+    repl_timeout: int = directive(Integer(1, INT32_MAX), "60")
+    min_replicas_to_write: int = directive(Integer(0, INT32_MAX), "0", alias="min-slaves-to-write")
+    min_replicas_max_lag: int = directive(Integer(0, INT32_MAX), "10", alias="min-slaves-max-lag")
+    # Rillway's own: which Redis the snapshots for replicas that are no Rillway are written for
+    repl_snapshot_version: str = directive(Choice("7.0", "7.2", "auto"), "7.0")
+    # replication: a replica
+    replicaof: tuple[str, int] | None = directive(
+        PrimaryAddress(), "", immutable=True, alias="slaveof"
+    )
+    masterauth: str = directive(Text(), "", sensitive=True)
+    masteruser: str = directive(Text(), "", sensitive=True)
+    rdb_del_sync_files: bool = directive(Boolean(), "no")
+    repl_diskless_load: str = directive(Choice("disabled", "on-empty-db", "swapdb"), "disabled")
+    replica_announce_ip: str = directive(Text(), "", alias="slave-announce-ip")
+    replica_announce_port: int = directive(Integer(0, 65535), "0", alias="slave-announce-port")
+    replica_announced: bool = directive(Boolean(), "yes")
+    replica_priority: int = directive(Integer(0, INT32_MAX), "100", alias="slave-priority")
+    replica_read_only: bool = directive(Boolean(), "yes", alias="slave-read-only")
+    replica_serve_stale_data: bool = directive(Boolean(), "yes", alias="slave-serve-stale-data")
+    replica_ignore_maxmemory: bool = directive(Boolean(), "yes", alias="slave-ignore-maxmemory")
+    replica_lazy_flush: bool = directive(Boolean(), "no", alias="slave-lazy-flush")
     # streams
     stream_node_max_bytes: int = directive(Memory(0, INT64_MAX), "4096")
     stream_node_max_entries: int = directive(Integer(0, INT64_MAX), "100")

@@ -167,6 +167,30 @@ class Words(Kind):
         return " ".join(value)
 
 
+class PrimaryAddress(Kind):
+    """The host and port of the primary; None for a server that follows nobody."""
+
+    expected = "a host and a port, or 'no one'"
+    takes_several_words = True
+
+    def parse(self, words: list[str]) -> tuple[str, int] | None:
+        given = [word for text in words for word in text.split()]
+        if not given or [word.lower() for word in given] == ["no", "one"]:
+            return None
+        if len(given) != 2:
+            raise ValueError("wrong number of arguments")
+        port = as_int64(given[1].encode("utf-8", "surrogateescape"))
+        if port is None or not 0 <= port <= 65535:
+            raise ValueError("Invalid master port")
+        return given[0], port
+
+    def format(self, value: tuple[str, int] | None) -> str:
+        return f"{value[0]} {value[1]}" if value else ""
+
+    def words(self, value: tuple[str, int] | None) -> list[str]:
+        return self.format(value).split()  # none at all: a file has no line for it
+
+
 class Choice(Kind):
     """One of a few words."""
 

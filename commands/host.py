@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from commands.blocking import Block
     from commands.client import Client
     from commands.registry import Argv, Command, Reply
+    from commands.replication.state import Replica
 
 
 @dataclass(slots=True)
@@ -76,10 +77,33 @@ class Persistence(Protocol):
         """
 
 
+class Replication(Protocol):
+    """What commands may ask of replication (server/replication/replication.py).
+
+    What is known of it is in `Instance.replication`.
+    """
+
+    def send(self, replica: Replica, data: bytes) -> None:
+        """Bytes for a replica, in the order in which they are given."""
+
+    def check_can_serve(self, client: Client) -> None:
+        """Raise ReplyError if the client cannot become a replica now."""
+
+    def synchronise(self, client: Client, replication_id: bytes, offset: int) -> None:
+        """PSYNC: from now on the client is a replica that has all before `offset`."""
+
+    def synchronise_blindly(self, client: Client) -> None:
+        """SYNC: from now on the client is a replica that knows no offsets."""
+
+    def acknowledged(self, replica: Replica) -> None:
+        """A replica has said how far it is."""
+
+
 class Host(Protocol):
     """Services of the surrounding process."""
 
     persistence: Persistence
+    replication: Replication
 
     def clock_us(self) -> int:
         """Unix time in microseconds, fresh (TIME, MONITOR, slow log)."""
@@ -146,6 +170,12 @@ class Dispatcher(Protocol):
 
     def propagate(self, db_index: int, request: Argv) -> None:
         """Propagate what no client asked for, at its place among what commands propagate."""
+
+    def propagate_message(self, request: Argv) -> None:
+        """Send to replicas what changes no data (PUBLISH), at its place among the rest."""
+
+    def settle_propagation(self) -> None:
+        """Hand on what was collected so far: the role is about to change."""
 
     def serve_ready_keys(self) -> None:
         """Run the retries of the clients that wait for keys on the ready list."""

@@ -21,7 +21,8 @@ from commands.idempotence import IdempotenceWatch
 from commands.latency import LatencyMonitor
 from commands.persistence import PersistenceState
 from commands.pubsub.registry import PubSub
-from commands.sinks import Sink
+from commands.replication.state import ReplicationState
+from commands.sinks import Sink, hand_to
 from commands.slowlog import SlowLog
 from commands.stats import Stats
 from commands.tracking import TrackingTable
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
 GATE_PAUSED = 1 << 0  # CLIENT PAUSE
 GATE_LOADING = 1 << 1  # the data is being read from disk
 GATE_WRITES_REFUSED = 1 << 2  # what cannot be made durable is not accepted
-
-# A sink of propagated requests: (database index, requests of one action, in order).
+GATE_FEW_REPLICAS = 1 << 3  # min-replicas-to-write
+GATE_READ_ONLY = 1 << 4  # a replica that takes writes from its primary only
+GATE_STALE = 1 << 5  # a replica without a link that must not serve what may be old
 
 
 class Instance:
@@ -53,7 +55,7 @@ class Instance:
         self.now_ms = now_ms  # set by the server once per batch of input
         self.started_ms = now_ms
         self.run_id = host.random_hex(40)
-        self.replication_id = host.random_hex(40)
+        self.replication = ReplicationState(host.random_hex(40))
         self.chores = Chores(self._report_chore)
         free = self.chores.free
         self.databases = [Database(index, free) for index in range(config.databases)]
@@ -106,23 +108,24 @@ class Instance:
 
     # -- gates ---------------------------------------------------------------------------------
 
-    def _set_gate(self, gate: int, *, is_shut: bool) -> None:
+    def set_gate(self, gate: int, *, is_shut: bool) -> None:
+        """Let requests be looked at twice for this reason, or no more."""
         self.gates = self.gates | gate if is_shut else self.gates & ~gate
 
     def pause_until(self, until_ms: int) -> None:
         """CLIENT PAUSE; 0 ends it."""
         self.paused_until_ms = until_ms
-        self._set_gate(GATE_PAUSED, is_shut=bool(until_ms))
+        self.set_gate(GATE_PAUSED, is_shut=bool(until_ms))
 
     def set_loading(self, is_loading: bool) -> None:
         """While data is read from disk, most commands are answered with -LOADING."""
         self.persistence.loading = is_loading
-        self._set_gate(GATE_LOADING, is_shut=is_loading)
+        self.set_gate(GATE_LOADING, is_shut=is_loading)
 
     def refuse_writes(self, refusal: ReplyError | None) -> None:
         """Answer `refusal` to what would change data; None lets it run again."""
         self.write_refusal = refusal
-        self._set_gate(GATE_WRITES_REFUSED, is_shut=refusal is not None)
+        self.set_gate(GATE_WRITES_REFUSED, is_shut=refusal is not None)
 
     # -- clients -------------------------------------------------------------------------------
 
@@ -142,6 +145,7 @@ class Instance:
             client.long_reply = None
         self.clients.pop(client.id, None)
         self.monitors.pop(client, None)
+        self.replication.replicas.pop(client, None)
         self.blocked.unblock(client)
         self.pubsub.forget(client)
         self.tracking.forget(client)
@@ -228,14 +232,17 @@ class Instance:
         if type(old) is not type(new):
             self.notify(notifications.TYPE_CHANGED, b"type_changed", key, db.index)
 
-    def emit(self, db_index: int, requests: list[Argv]) -> None:
-        """Hand propagated requests of one action to every sink."""
+    def emit(self, db_index: int, unit: list[Argv], *, messages: bool = False) -> None:
+        """Hand the propagated requests of one action to every sink.
+
+        `messages`: there are such among them, and it is for those who take messages.
+        """
         self.propagated_units += 1
-        for sink in self.sinks:
-            sink.append(db_index, requests)
+        sinks = [sink for sink in self.sinks if sink.takes_messages] if messages else self.sinks
+        hand_to(sinks, db_index, unit)
 
     def emit_encoded(self, db_index: int, wire: bytes, units: int) -> None:
         """Hand on `units` actions of one request each, one behind the other in RESP."""
         self.propagated_units += units
         for sink in self.sinks:
-            sink.take(db_index, wire)
+            sink.take_units(db_index, wire)

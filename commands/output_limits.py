@@ -7,9 +7,10 @@ much. As in Redis, what an EXEC has begun it does to the end; only its replies a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from commands.client import GATE_AUTH
+from commands.client import GATE_AUTH, GATE_REPLICA
 from commands.directive_kinds import OutputLimit
 
 if TYPE_CHECKING:
@@ -24,8 +25,17 @@ def output_limit(client: Client) -> OutputLimit:
     if client.gates & GATE_AUTH:
         return _BEFORE_LOGIN
     limits = client.instance.config.client_output_buffer_limit
+    if client.gates & GATE_REPLICA:
+        return _of_replica(limits["replica"], client.instance.config.repl_backlog_size)
     subscribed = client.channels or client.patterns or client.shard_channels
     return limits["pubsub" if subscribed else "normal"]
+
+
+def _of_replica(limit: OutputLimit, backlog_bytes: int) -> OutputLimit:
+    """What the backlog may hold for it, it may leave waiting as well."""
+    if not limit.hard_bytes or limit.hard_bytes >= backlog_bytes:
+        return limit
+    return replace(limit, hard_bytes=backlog_bytes)
 
 
 def output_room_bytes(client: Client) -> int | None:

@@ -53,6 +53,40 @@ MISCONF_SNAPSHOT = (
 )
 
 
+# -- replication -------------------------------------------------------------------------------
+
+READ_ONLY = b"READONLY You can't write against a read only replica."
+NO_REPLICAS = b"NOREPLICAS Not enough good replicas to write."
+MASTER_DOWN = b"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
+UNBLOCKED_ROLE_CHANGE = (
+    b"UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
+)
+NO_MASTER_LINK = b"NOMASTERLINK Can't SYNC while not connected with my master"
+SYNC_WHILE_FAILING_OVER = b"NOMASTERLINK Can't SYNC while failing over"
+SYNC_PENDING_OUTPUT = b"ERR SYNC and PSYNC are invalid with pending output"
+FILTERED_WITHOUT_EOF = b"ERR Filtered replica requires EOF capability"
+NO_SNAPSHOT_FOR_REPLICA = b"ERR BGSAVE failed, replication can't continue"
+RDB_ONLY_RANGE = b"ERR value is out of range, value must between 0 and 1"
+RDB_FILTER_VALUES = b"ERR Missing rdb-filter-only values"
+
+
+def replica_address_too_long(length: int) -> ReplyError:
+    """REPLCONF ip-address."""
+    return ReplyError(
+        b"ERR REPLCONF ip-address provided by replica instance is too long: %d bytes" % length
+    )
+
+
+def unrecognized_replconf_option(option: bytes) -> ReplyError:
+    """REPLCONF with something else."""
+    return ReplyError(b"ERR Unrecognized REPLCONF option: %b" % c_string(option))
+
+
+def unsupported_rdb_filter(word: bytes) -> ReplyError:
+    """REPLCONF rdb-filter-only."""
+    return ReplyError(b"ERR Unsupported rdb-filter-only option: %b" % c_string(word))
+
+
 def misconf_append_only_file(reason: bytes) -> ReplyError:
     """Writes are refused while the append-only file cannot be written."""
     return ReplyError(b"MISCONF Errors writing to the AOF file: %b" % reason)

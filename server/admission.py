@@ -13,14 +13,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commands.client import GATE_AUTH, GATE_MONITOR, GATE_MULTI, GATE_SUBSCRIBED, Client
-from commands.instance import GATE_LOADING, GATE_PAUSED, GATE_WRITES_REFUSED
+from commands.client import (
+    GATE_AUTH,
+    GATE_MONITOR,
+    GATE_MULTI,
+    GATE_PRIMARY,
+    GATE_REPLICA,
+    GATE_SUBSCRIBED,
+    Client,
+)
+from commands.instance import (
+    GATE_FEW_REPLICAS,
+    GATE_LOADING,
+    GATE_PAUSED,
+    GATE_READ_ONLY,
+    GATE_STALE,
+    GATE_WRITES_REFUSED,
+)
 from commands.registry import (
     LOADING,
     MAY_REPLICATE,
     NO_AUTH,
     NO_MULTI,
     READONLY,
+    STALE,
     WRITE,
     Argv,
     Command,
@@ -31,6 +47,7 @@ from protocol.errors import ReplyError
 if TYPE_CHECKING:
     from server.dispatch import Dispatcher
 
+_ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
 _WHILE_SUBSCRIBED = {
     b"ping", b"subscribe", b"psubscribe", b"ssubscribe",
@@ -63,14 +80,30 @@ class Admission:
         gates, instance = client.gates, self._instance
         if gates & GATE_AUTH and not command.flags & NO_AUTH:
             return ReplyError(errors.NOAUTH)
+        if gates & GATE_PRIMARY:
+            return None  # accepted where it comes from
         if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command):
             return instance.write_refusal
+        if instance.gates & _ROLE_GATES and (refusal := self._role_refusal(client, command)):
+            return refusal
         if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
             return errors.not_while_subscribed(command.fullname)
         if gates & GATE_MONITOR and command.flags & (READONLY | WRITE | MAY_REPLICATE):
             return ReplyError(errors.MONITOR_KEYSPACE)
-        if instance.gates & GATE_LOADING and not _runs_while_loading(client, command):
+        if instance.gates & GATE_STALE and not _has_flag(client, command, STALE):
+            return ReplyError(errors.MASTER_DOWN)
+        if instance.gates & GATE_LOADING and not _has_flag(client, command, LOADING):
             return ReplyError(errors.LOADING)
+        return None
+
+    def _role_refusal(self, client: Client, command: Command) -> ReplyError | None:
+        """Why a write must not run here: it would not be replicated."""
+        if not _is_write(client, command):
+            return None
+        if self._instance.gates & GATE_FEW_REPLICAS:
+            return ReplyError(errors.NO_REPLICAS)
+        if self._instance.gates & GATE_READ_ONLY:
+            return ReplyError(errors.READ_ONLY)
         return None
 
     def _enqueue(self, client: Client, command: Command, argv: Argv) -> None:
@@ -89,7 +122,7 @@ class Admission:
     def _hold_back(self, client: Client, command: Command, argv: Argv) -> bool:
         """Hold the request back if the pause covers it."""
         instance = self._instance
-        if self.end_pause_when_over():
+        if self.end_pause_when_over() or client.gates & (GATE_PRIMARY | GATE_REPLICA):
             return False
         if instance.pause_writes_only and not _may_write(client, command):
             return False
@@ -113,20 +146,25 @@ class Admission:
             self._dispatcher.unblocked[client] = None
 
 
+def _flags(client: Client, command: Command) -> list[int]:
+    """Those of the command, or of all that EXEC would run."""
+    if command.fullname == b"exec" and client.queue is not None:
+        return [queued.flags for queued, _ in client.queue]
+    return [command.flags]
+
+
 def _needs_disk(client: Client, command: Command) -> bool:
     """Whether a disk that cannot be written stands in the way; PING tells of it, too."""
-    if command.fullname == b"exec" and client.queue is not None:
-        return any(queued.flags & WRITE for queued, _ in client.queue)
-    return bool(command.flags & WRITE) or command.fullname == b"ping"
+    return _is_write(client, command) or command.fullname == b"ping"
 
 
-def _runs_while_loading(client: Client, command: Command) -> bool:
-    if command.fullname == b"exec" and client.queue is not None:
-        return all(queued.flags & LOADING for queued, _ in client.queue)
-    return bool(command.flags & LOADING)
+def _is_write(client: Client, command: Command) -> bool:
+    return any(flags & WRITE for flags in _flags(client, command))
+
+
+def _has_flag(client: Client, command: Command, flag: int) -> bool:
+    return all(flags & flag for flags in _flags(client, command))
 
 
 def _may_write(client: Client, command: Command) -> bool:
-    if command.fullname == b"exec" and client.queue is not None:
-        return any(queued.flags & (WRITE | MAY_REPLICATE) for queued, _ in client.queue)
-    return bool(command.flags & (WRITE | MAY_REPLICATE))
+    return any(flags & (WRITE | MAY_REPLICATE) for flags in _flags(client, command))

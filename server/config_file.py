@@ -258,9 +258,12 @@ def rewritten(lines: list[str], config: Configuration) -> list[str]:
         value = getattr(config, found.attribute)
         if _value_of([lines[i] for i in at], name) == value:
             continue
-        text = " ".join([name, *map(quote, found.kind.words(value))])
+        words = found.kind.words(value)
+        text = " ".join([name, *map(quote, words)])
         for i in at:
             result[i] = None
+        if not words:
+            continue
         if at:
             result[at[-1]] = text
         else:

@@ -102,6 +102,8 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The peer has taken nearly all that was sent: a long reply may go on."""
         self.service.long_replies.look()
+        self.service.replication.look()
+        self._cycle.wake()
 
     def eof_received(self) -> bool:
         """The peer has closed: whatever it waited for, it gets nothing any more.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from time import perf_counter_ns
 
+from commands.client import GATE_PRIMARY, GATE_REPLICA
 from commands.hashes.lookup import remove_expired
 from commands.instance import Instance
 from commands.pubsub.registry import is_subscribed
@@ -57,13 +58,18 @@ def forget_idempotent_ids(instance: Instance, limit: int) -> None:
 def close_idle_clients(instance: Instance) -> None:
     """The `timeout` directive: close clients that sent nothing for so many seconds.
 
-    As in Redis, clients that wait, subscribe or monitor are spared. Nobody is closed during CLIENT
-    PAUSE: it is not the clients' fault.
+    As in Redis, clients that wait, subscribe, monitor or replicate are spared. Nobody is closed
+    during CLIENT PAUSE: it is not the clients' fault.
     """
     timeout_ms = instance.config.timeout * 1000
     if not timeout_ms or instance.paused_until_ms:
         return
     for client in list(instance.clients.values()):
-        spared = client.waiting or is_subscribed(client) or client.monitoring
+        spared = (
+            client.waiting
+            or is_subscribed(client)
+            or client.monitoring
+            or client.gates & (GATE_REPLICA | GATE_PRIMARY)
+        )
         if not spared and instance.now_ms - client.last_interaction_ms > timeout_ms:
             instance.host.close(client)

@@ -7,8 +7,8 @@ Once per cycle, in this order:
      It must come before what follows: it makes output and changes for the steps below.
   3. clients that cache by prefix (CLIENT TRACKING ... BCAST) are told what changed, once. It must
      come before output, since it makes some.
-  4. propagated changes reach the append-only file (`before_output`). It must come before output:
-     no answer leaves before what it promises is as durable as the policy says.
+  4. propagated changes reach the append-only file, then the replicas (`before_output`). It must
+     come before output: no answer leaves before what it promises is as durable as the policy says.
   5. every client's output leaves in one write.
   6. if requests of a client were cut short because its turn was over, it goes on after the next
      poll, behind others of which that is true.
@@ -56,6 +56,10 @@ class Cycle:
         self._with_output[client] = None
         if not self._scheduled:
             self.wake()
+
+    def add_output(self, client: Client) -> None:
+        """As `touch`, also from a step of the cycle's end; it ends in any case."""
+        self._with_output[client] = None
 
     def touch_all(self, clients: list[Client]) -> None:
         """As `touch` for each of them."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.blocking import Block
-from commands.client import GATE_SILENT, GATE_TRACKING, Client
+from commands.client import GATE_REPLICA, GATE_SILENT, GATE_TRACKING, Client
 from commands.instance import Instance
 from commands.long_reply import LongReply
 from commands.registry import (
@@ -185,6 +185,7 @@ class Dispatcher:
             client.last_command = last.last_command
             client.last_interaction_ms = last.last_interaction_ms
             client.write_offset = last.write_offset
+            client.replicated_offset = last.replicated_offset
         return True
 
     def _run_as_whole(self, client: Client, run: Run) -> bytes | None:
@@ -275,9 +276,13 @@ class Dispatcher:
     def answer(client: Client, reply: bytes, position: int) -> None:
         """Put a reply in front of the messages that its own command sent to the client.
 
-        CLIENT REPLY OFF drops replies; SKIP drops the one after its own.
+        CLIENT REPLY OFF drops replies; SKIP drops the one after its own. A replica is answered
+        nothing: it would take that for a part of the stream, so its connection is closed.
         """
-        if not client.gates & GATE_SILENT:
+        if client.gates & GATE_REPLICA:
+            if reply:
+                client.instance.host.close(client)
+        elif not client.gates & GATE_SILENT:
             client.output.insert(position, reply)
         elif client.reply_mode == b"SKIP_NEXT":
             client.reply_mode = b"SKIP"
@@ -353,7 +358,7 @@ class Dispatcher:
         propagation.collect(client, argv, changed=is_dirty and bool(command.flags & WRITE))
         if propagation.unit and not self._depth:
             propagation.hand_on()
-            client.write_offset = instance.propagated_units
+            client.note_write()
 
     def _note_slow(self, client: Client, command: Command, argv: Argv, elapsed_us: int) -> None:
         """The slow log and the latency monitor, each by its own threshold."""
@@ -377,6 +382,17 @@ class Dispatcher:
             self.propagation.add(db_index, [request])
             if not self._depth:
                 self.propagation.hand_on()
+
+    def propagate_message(self, request: Argv) -> None:
+        """Send to replicas what changes no data (PUBLISH), at its place among the rest."""
+        if self.instance.replication.is_feeding:
+            self.propagation.add_message(request)
+            if not self._depth:
+                self.propagation.hand_on()
+
+    def settle_propagation(self) -> None:
+        """What ran so far goes to the sinks as they are: the role is about to change."""
+        self.propagation.hand_on()
 
     # -- long replies --------------------------------------------------------------------------
 

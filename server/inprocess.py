@@ -36,6 +36,8 @@ from server.persistence.inprocess_children import InProcessChildren
 from server.persistence.memory_files import MemoryFiles
 from server.persistence.persistence import Persistence
 from server.persistence.syncing import ManualSyncer
+from server.replication.memory_network import Network
+from server.replication.replication import Replication
 from server.session import Session
 
 Word = str | bytes | int
@@ -54,7 +56,17 @@ class InProcessServer:
     """An instance with a manual clock and seeded chance."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000, seed: int = 0, **directives: str) -> None:
-        self._begin(MemoryFiles(), now_ms, seed, directives)
+        self._begin(MemoryFiles(), now_ms, seed, directives, Network())
+
+    @classmethod
+    def in_network(
+        cls, network: Network, files: MemoryFiles | None = None, **directives: str
+    ) -> Self:
+        """A server that others in the network find under its port."""
+        server = cls.__new__(cls)
+        seed = len(network.peers)
+        server._begin(files or MemoryFiles(), network.now_ms, seed, directives, network)
+        return server
 
     @classmethod
     def on_files(
@@ -66,12 +78,18 @@ class InProcessServer:
     ) -> Self:
         """A server that finds files. Raises LoadFailed."""
         server = cls.__new__(cls)
-        server._begin(files, now_ms, seed, directives)
+        server._begin(files, now_ms, seed, directives, Network())
         return server
 
     def _begin(
-        self, files: MemoryFiles, now_ms: int, seed: int, directives: dict[str, str]
+        self,
+        files: MemoryFiles,
+        now_ms: int,
+        seed: int,
+        directives: dict[str, str],
+        network: Network,
     ) -> None:
+        self.network = network
         self.now_ms = now_ms
         self._seed, self._directives = seed, directives
         self.random = random.Random(seed)
@@ -89,7 +107,8 @@ class InProcessServer:
         self.cycle = Cycle(self.dispatcher, lambda _: None, self._write, lambda: self.now_ms)
         self.propagated: list[tuple[int, list[Argv]]] = []
         self._make_durable(files)
-        self.instance.sinks.append(Sink(lambda db, unit: self.propagated.append((db, unit))))
+        self._make_replicated()
+        self.instance.sinks.append(Sink(append=lambda db, unit: self.propagated.append((db, unit))))
 
     def _make_durable(self, files: MemoryFiles) -> None:
         self.files = files
@@ -101,6 +120,21 @@ class InProcessServer:
         for _ in self.persistence.load():
             pass
         self.persistence.open()
+
+    def _make_replicated(self) -> None:
+        self.snapshot_children = InProcessChildren(self.files)
+        self.replication = Replication(
+            self.instance,
+            self.network.outside_of(self),
+            self.snapshot_children,
+            self.files,
+            self._send,
+        )
+        self.cycle.before_output.append(self.replication.flush)
+
+    def _send(self, client: Client, data: bytes) -> None:
+        client.output.append(data)
+        self.cycle.add_output(client)
 
     def _die(self, message: str) -> NoReturn:
         raise ServerDied(message)
@@ -136,6 +170,7 @@ class InProcessServer:
         if not self.syncs_are_held:
             self.syncer.wait()
         self.persistence.tick()
+        self.replication.tick()
         self.instance.chores.finish()
         self.finish_cycle()
 
@@ -212,9 +247,10 @@ class InProcessServer:
         """Nothing to give back."""
 
     def apply_config(self, names: list[str]) -> None:
-        """Only the files depend on the configuration."""
+        """Only the files and replication depend on the configuration."""
         for name in names:
             self.persistence.apply_config(name)
+            self.replication.apply_config(name)
 
     def rewrite_config(self) -> None:
         """There is no file."""

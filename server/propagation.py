@@ -1,8 +1,8 @@
 """What commands propagate, collected until the outermost one of them is done.
 
 EXEC runs other commands, and any command may find a key that has expired: what they change belongs
-together. So all of it goes to the sinks (the append-only file) as one unit, in MULTI and EXEC where
-it is more than one request, with the databases that the requests are for.
+together. So all of it goes to the sinks (the append-only file, replicas) as one unit, in MULTI and
+EXEC where it is more than one request, with the databases that the requests are for.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 from commands.client import Client
 from commands.instance import Instance
 from commands.registry import Argv
+from commands.sinks import ANY_DATABASE, Message, hand_to
 
 
 class Propagation:
     """The unit of one dispatcher that is being collected."""
 
-    __slots__ = ("_db", "_first_db", "_instance", "unit")
+    __slots__ = ("_db", "_first_db", "_has_messages", "_instance", "unit")
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self.unit: list[Argv] = []
         # The databases that the last and the first request of the unit are for.
-        self._db = self._first_db = 0
+        self._db = self._first_db = ANY_DATABASE
+        self._has_messages = False
 
     def collect(self, client: Client, argv: Argv, *, changed: bool) -> None:
         """What a client's command propagates: what it said itself, or itself if it changed data."""
@@ -35,22 +37,42 @@ class Propagation:
         """Requests that come behind those collected so far."""
         if not requests:
             return
-        if not self.unit:
+        if self._db == ANY_DATABASE:
             self._first_db = db_index
         elif self._db != db_index:
             self.unit.append([b"SELECT", b"%d" % db_index])
         self._db = db_index
         self.unit += requests
 
+    def add_message(self, request: Argv) -> None:
+        """A request for replicas only."""
+        self.unit.append(Message(request))
+        self._has_messages = True
+
     def hand_on(self) -> None:
         """The outermost command is done: give the unit to the sinks, if there is any."""
         if not self.unit:
             return
-        unit, self.unit = self.unit, []
-        if len(unit) > 1:
-            unit = [[b"MULTI"], *unit, [b"EXEC"]]
-        self._instance.emit(self._first_db, unit)
+        unit, db_index, has_messages = self.unit, self._first_db, self._has_messages
+        self.drop()
+        self._instance.emit(db_index, _framed(unit), messages=has_messages)
+        if has_messages:
+            self._keep(db_index, [request for request in unit if type(request) is not Message])
+
+    def _keep(self, db_index: int, unit: list[Argv]) -> None:
+        """Give what is no message to those who take none."""
+        instance = self._instance
+        sinks = [sink for sink in instance.sinks if not sink.takes_messages]
+        if unit and sinks:
+            hand_to(sinks, db_index, _framed(unit))
 
     def drop(self) -> None:
-        """Nobody wants it any more: the file was switched off meanwhile."""
+        """Nothing is collected any more."""
         self.unit = []
+        self._db = self._first_db = ANY_DATABASE
+        self._has_messages = False
+
+
+def _framed(unit: list[Argv]) -> list[Argv]:
+    """As a transaction, if it is more than one request."""
+    return [[b"MULTI"], *unit, [b"EXEC"]] if len(unit) > 1 else unit

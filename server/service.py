@@ -40,6 +40,8 @@ from server.persistence.files import OsFiles
 from server.persistence.loading import LoadFailed
 from server.persistence.persistence import Persistence
 from server.persistence.syncing import ThreadSyncer
+from server.replication.replication import Replication
+from server.replication.sockets import Sockets
 from server.session import request_limits
 from server.unix_socket import SocketFile, make_way
 from storage.append_only.manifest import ManifestError
@@ -95,6 +97,14 @@ class Service:
             self.instance, files, ForkedChildren(files), ThreadSyncer(self._wake), self._fatal
         )
         self.cycle.before_output.append(self.persistence.flush)
+        self.replication = Replication(
+            self.instance,
+            Sockets(loop, no_delay=lambda: not config.repl_disable_tcp_nodelay),
+            ForkedChildren(files),
+            files,
+            self._send,
+        )
+        self.cycle.before_output.append(self.replication.flush)
         self._startup_resident_bytes = 0
         self._picked_port: int | None = None  # by the system, where the configuration says 0
 
@@ -236,6 +246,7 @@ class Service:
         self.cycle.stop()
         self.caretaker.stop()
         self.long_replies.stop()
+        self.replication.stop()
         self._stopped.set()
         return True
 
@@ -317,6 +328,8 @@ class Service:
             forget_idempotent_ids(instance, FORGET_LIMIT)
             self.caretaker.tick()
         self.persistence.tick()
+        if not instance.persistence.loading:
+            self.replication.tick()
         close_idle_clients(instance)
         self.dispatcher.admission.end_pause_when_over()
         self.cycle.wake()
@@ -367,6 +380,11 @@ class Service:
     def wake(self, client: Client) -> None:
         """Write the client's output at the end of this cycle."""
         self.cycle.touch(client)
+
+    def _send(self, client: Client, data: bytes) -> None:
+        """To a replica; the end of the cycle may be under way."""
+        client.output.append(data)
+        self.cycle.add_output(client)
 
     def close(self, client: Client) -> None:
         """Drop the connection now."""
@@ -444,6 +462,7 @@ class Service:
             self.logger.setLevel(LEVELS[config.loglevel])
         for name in names:
             self.persistence.apply_config(name)
+            self.replication.apply_config(name)
 
     def rewrite_config(self) -> None:
         """CONFIG REWRITE."""

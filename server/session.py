@@ -46,6 +46,9 @@ class Session:
     def receive(self, data: bytes) -> None:
         """Bytes from the client; the batch was started with the dispatcher before."""
         self.may_gather = False
+        if self.client.replica is not None:
+            # A newline, which is no request, is a sign of life, too.
+            self.client.replica.heard_ms = self.client.instance.now_ms
         if self.unread or self.backlog or self.is_halted:
             self.unread += data
         elif (argv := self.reader.take_single(data)) is not None:

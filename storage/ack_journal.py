@@ -51,6 +51,14 @@ class AckJournal:
         return AckJournal(self.key, self.max_length)
 
 
+def journal_request(key: bytes, journal: AckJournal | None) -> list[bytes]:
+    """What gives the stream at `key` this journal. No Redis knows it: it travels in a carrier."""
+    if journal is None:
+        return [b"XCFGSET", key, b"ACK-JOURNAL", b""]
+    limit = b"%d" % journal.max_length
+    return [b"XCFGSET", key, b"ACK-JOURNAL", journal.key, b"ACK-JOURNAL-MAXLEN", limit]
+
+
 def acknowledgement_fields(
     stream_key: bytes, group: Group, pending: PendingEntry, acked_ms: int
 ) -> list[bytes]:

@@ -56,6 +56,23 @@ def rillway_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
 
 
 @pytest.fixture
+def run_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRillway]:
+    """Starts further redis-servers with directives of their own; they end with the test."""
+    started: list[RunningServer] = []
+
+    def run(*directives: str) -> RunningServer:
+        server = start_redis(tmp_path_factory.mktemp("redis"), *directives)
+        started.append(server)
+        RUNNING.append(server)
+        return server
+
+    yield run
+    for server in started:
+        server.stop()
+        RUNNING.remove(server)
+
+
+@pytest.fixture
 def run_rillway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRillway]:
     """Starts further Rillways with directives of their own; they end with the test."""
     started: list[RunningServer] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from commands.arguments import parse_int
-from commands.client import Client
+from commands.client import GATE_PRIMARY, GATE_REPLICA, Client
 from commands.pubsub.registry import is_subscribed
 from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import errors, replies
@@ -33,6 +33,10 @@ def parse_client_type(word: bytes) -> bytes:
 
 def client_type(client: Client) -> bytes:
     """What TYPE of CLIENT LIST and CLIENT KILL selects by."""
+    if client.gates & GATE_PRIMARY:
+        return b"master"
+    if client.gates & GATE_REPLICA:
+        return b"replica"
     return b"pubsub" if is_subscribed(client) else b"normal"
 
 
@@ -116,7 +120,7 @@ def _describe(client: Client, caller: Client, argv: Argv) -> bytes:
         ("tot-mem", _own_bytes(client) + request_bytes + queue_bytes + output_bytes),
         ("events", b"rw" if output_bytes else b"r"),
         ("cmd", client.last_command.fullname if client.last_command else b"NULL"),
-        ("user", client.user),
+        ("user", b"(superuser)" if client.gates & GATE_PRIMARY else client.user),
         ("redir", -1 if state is None else state.redirect),
         ("resp", client.resp),
         ("lib-name", client.library_name),
@@ -134,7 +138,9 @@ def _flags(client: Client) -> bytes:
     """A letter for every mode, N for none."""
     state = client.tracking
     letters = [
+        (b"S", client.gates & GATE_REPLICA),
         (b"O", client.monitoring),
+        (b"M", client.gates & GATE_PRIMARY),
         (b"P", is_subscribed(client)),
         (b"x", client.queue is not None),
         (b"b", client.waiting is not None),

@@ -6,6 +6,7 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.arguments import parse_int
+from commands.carried import carried
 from commands.client import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED, Client
 from commands.connection.authentication import require_authentication
 from commands.registry import (
@@ -59,7 +60,11 @@ def ping(client: Client, argv: Argv) -> bytes:
     syntax="message",
 )
 def echo(client: Client, argv: Argv) -> bytes:
-    """Source: Redis 7.2."""
+    """From a primary or a file it may carry a request of Rillway's own. Source: Redis 7.2."""
+    if client.replays and (found := carried(argv)) is not None:
+        command, request = found
+        assert command.handler is not None
+        command.handler(client, request)
     return replies.bulk(argv[1])
 
 

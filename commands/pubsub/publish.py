@@ -37,6 +37,7 @@ from protocol import errors, replies
 )
 def publish(client: Client, argv: Argv) -> bytes:
     """How many received it. Source: Redis 7.2."""
+    client.instance.dispatcher.propagate_message(argv)
     return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
 
 
@@ -53,6 +54,7 @@ def publish(client: Client, argv: Argv) -> bytes:
 )
 def spublish(client: Client, argv: Argv) -> bytes:
     """How many received it. Source: Redis 7.2."""
+    client.instance.dispatcher.propagate_message(argv)
     return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
 
 

@@ -146,6 +146,7 @@ def config_resetstat(client: Client, argv: Argv) -> bytes:
     """Statistics of commands and errors too, as Redis does."""
     client.instance.stats.reset()
     client.instance.persistence.reset_counts()
+    client.instance.replication.reset_counts()
     return replies.OK
 
 

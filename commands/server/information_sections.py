@@ -16,6 +16,7 @@ from commands import registry, version
 from commands.client import Client
 from commands.instance import Instance
 from commands.persistence import NEVER
+from commands.replication.information import buffers, replication
 from commands.server.memory_figures import human, memory_figures
 from storage.keyspace import Database
 
@@ -135,9 +136,7 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "mem_fragmentation_ratio", "1.00"
     yield "mem_fragmentation_bytes", 0
     yield "mem_not_counted_for_evict", 0
-    yield "mem_replication_backlog", 0
-    yield "mem_total_replication_buffers", 0
-    yield "mem_clients_slaves", 0
+    yield from buffers(instance)
     yield "mem_clients_normal", figures.clients
     yield "mem_cluster_links", 0
     yield "mem_aof_buffer", instance.persistence.buffer_bytes
@@ -269,7 +268,7 @@ def _seconds_since(when_ms: int, instance: Instance) -> int:
 def stats(instance: Instance) -> Iterator[Field]:
     """What has been done since the start, or since CONFIG RESETSTAT."""
     yield from _traffic(instance)
-    yield from _replication_traffic()
+    yield from _synchronisations(instance)
     yield from _keyspace_activity(instance)
     yield from _processing(instance)
 
@@ -281,8 +280,8 @@ def _traffic(instance: Instance) -> Iterator[Field]:
     yield "instantaneous_ops_per_sec", round(stats.operations.per_second())
     yield "total_net_input_bytes", stats.net_input_bytes
     yield "total_net_output_bytes", stats.net_output_bytes
-    yield "total_net_repl_input_bytes", 0
-    yield "total_net_repl_output_bytes", 0
+    yield "total_net_repl_input_bytes", instance.replication.input_bytes
+    yield "total_net_repl_output_bytes", instance.replication.output_bytes
     yield "instantaneous_input_kbps", f"{stats.input_bytes.per_second() / 1024:.2f}"
     yield "instantaneous_output_kbps", f"{stats.output_bytes.per_second() / 1024:.2f}"
     yield "instantaneous_input_repl_kbps", "0.00"
@@ -290,10 +289,11 @@ def _traffic(instance: Instance) -> Iterator[Field]:
     yield "rejected_connections", stats.rejected_connections
 
 
-def _replication_traffic() -> Iterator[Field]:
-    yield "sync_full", 0
-    yield "sync_partial_ok", 0
-    yield "sync_partial_err", 0
+def _synchronisations(instance: Instance) -> Iterator[Field]:
+    state = instance.replication
+    yield "sync_full", state.full_syncs
+    yield "sync_partial_ok", state.partial_syncs
+    yield "sync_partial_err", state.refused_partial_syncs
 
 
 def _keyspace_activity(instance: Instance) -> Iterator[Field]:
@@ -360,21 +360,6 @@ def _processing(instance: Instance) -> Iterator[Field]:
     yield "acl_access_denied_cmd", 0
     yield "acl_access_denied_key", 0
     yield "acl_access_denied_channel", 0
-
-
-def replication(instance: Instance) -> Iterator[Field]:
-    """A primary without replicas and without a history that one could ask for."""
-    yield "role", "master"
-    yield "connected_slaves", 0
-    yield "master_failover_state", "no-failover"
-    yield "master_replid", "0" * 40
-    yield "master_replid2", "0" * 40
-    yield "master_repl_offset", 0
-    yield "second_repl_offset", -1
-    yield "repl_backlog_active", 0
-    yield "repl_backlog_size", 1048576
-    yield "repl_backlog_first_byte_offset", 0
-    yield "repl_backlog_histlen", 0
 
 
 def cpu(instance: Instance) -> Iterator[Field]:

@@ -1,9 +1,9 @@
-"""TIME, ROLE: what the server says of its clock and its place."""
+"""TIME: what the server says of its clock."""
 
 from __future__ import annotations
 
 from commands.client import Client
-from commands.registry import FAST, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.registry import FAST, LOADING, STALE, Argv, command
 from protocol import replies
 
 
@@ -20,17 +20,3 @@ def time(client: Client, argv: Argv) -> bytes:
     """Unix seconds and the microseconds of the second, as two strings."""
     seconds, microseconds = divmod(client.instance.host.clock_us(), 1_000_000)
     return replies.bulk_array([b"%d" % seconds, b"%d" % microseconds])
-
-
-@command(
-    "ROLE",
-    arity=1,
-    flags=NOSCRIPT | LOADING | STALE | FAST,
-    group="server",
-    since="2.8.12",
-    summary="Returns the server's role in replication.",
-    categories=("admin", "dangerous"),
-)
-def role(client: Client, argv: Argv) -> bytes:
-    """A primary at offset 0 without replicas."""
-    return replies.array([replies.bulk(b"master"), replies.ZERO, replies.EMPTY_ARRAY])

@@ -79,7 +79,7 @@ def _propagate(client: Client, requests: Sequence[Argv], id_bulks: list[bytes]) 
         head = replies.array_header(len(argv)) + _XADD_BULK + replies.bulk(argv[1])
         parts += (head, id_bulk, *map(replies.bulk, argv[3:]))
     client.instance.emit_encoded(client.db.index, b"".join(parts), len(requests))
-    client.write_offset = client.instance.propagated_units
+    client.note_write()
 
 
 _XADD_BULK = replies.bulk(b"XADD")

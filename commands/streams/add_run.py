@@ -207,7 +207,7 @@ def _propagate_last(
     request = run[-1]
     request[options.id_position] = format_id(stream.last_id)
     client.instance.emit(client.db.index, [trim.exact_form(request, stream)])
-    client.write_offset = client.instance.propagated_units
+    client.note_write()
 
 
 def _add_columns(client: Client, requests: Sequence[Argv]) -> bytes | None:
@@ -270,4 +270,4 @@ def _propagate(client: Client, key: bytes, id_bulks: list[bytes], entries: list[
     """Each request is a unit of its own, as it would be alone."""
     wire = encode_additions(key, id_bulks, entries)
     client.instance.emit_encoded(client.db.index, wire, len(entries))
-    client.write_offset = client.instance.propagated_units
+    client.note_write()

@@ -118,7 +118,6 @@ def xinfo_stream(client: Client, argv: Argv) -> bytes | LongReply:
             groups=replies.integer(len(stream.groups)),
             first_entry=stream.first_entry() or replies.NIL[resp],
             last_entry=stream.last_entry() or replies.NIL[resp],
-            **_journal_fields(stream),
         )
     return _full(stream, summary, count, resp)
 
@@ -133,7 +132,6 @@ def _full(stream: Stream, summary: dict[str, bytes], count: int, resp: int) -> b
         **summary,
         "entries": entries_part(stream, count),
         "groups": groups,
-        **_journal_fields(stream),
     }
     return reply_of(map_parts(resp, values), in_pieces=in_pieces)
 
@@ -147,18 +145,6 @@ def _idempotence_fields(idempotence: Idempotence) -> dict[str, bytes]:
         "iids_tracked": replies.integer(idempotence.iids_tracked),
         "iids_added": replies.integer(idempotence.added),
         "iids_duplicates": replies.integer(idempotence.duplicates),
-    }
-
-
-def _journal_fields(stream: Stream) -> dict[str, bytes]:
-    """Where acknowledgements go. Behind all that Redis has, and only if there is a journal."""
-    journal = stream.ack_journal
-    if journal is None:
-        return {}
-    return {
-        "ack_journal": replies.bulk(journal.key),
-        "ack_journal_maxlen": replies.integer(journal.max_length),
-        "ack_journal_skipped": replies.integer(journal.skipped),
     }
 
 
@@ -211,6 +197,33 @@ def _full_consumer(consumer: Consumer, listing: Listing, count: int, resp: int) 
             "pel_count": replies.integer(length),
             "pending": [header, listing.of_consumer(consumer)],
         },
+    )
+
+
+# -- XINFO POLICY ------------------------------------------------------------------------------
+
+
+@command(
+    "XINFO POLICY",
+    arity=3,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS", at=2),
+    group="stream",
+    since="8.10.0",
+    summary="Describes what a stream does that no Redis does (Rillway's own).",
+    syntax="key",
+)
+def xinfo_policy(client: Client, argv: Argv) -> bytes:
+    """Map; empty without a policy. The other sub-commands keep to Redis's fields: there are typed
+    clients that fail on any other."""
+    journal = _stream_at(client, argv[2]).ack_journal
+    if journal is None:
+        return _fields(client.resp)
+    return _fields(
+        client.resp,
+        ack_journal=replies.bulk(journal.key),
+        ack_journal_maxlen=replies.integer(journal.max_length),
+        ack_journal_skipped=replies.integer(journal.skipped),
     )
 
 

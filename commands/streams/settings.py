@@ -5,6 +5,7 @@
                                         own; commands/streams/ack_journal.py)
 
 `ACK-JOURNAL ""` turns the journal off. Its limit has a default and stays when another key is named.
+What is set of the journal is propagated in a carrier (commands/carried.py): no Redis knows it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from commands.arguments import INT64_MAX, Arguments, parse_int
+from commands.carried import propagate_carried
 from commands.client import Client
 from commands.registry import FAST, WRITE, Argv, command, one_key
 from commands.streams.delivery import group_changed
 from commands.streams.idempotence import idempotence_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal
+from storage.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal, journal_request
 from storage.entry import decode_fields
 from storage.stream import Stream
 
@@ -72,14 +74,26 @@ def xcfgset(client: Client, argv: Argv) -> bytes:
     if stream is None:
         raise ReplyError(errors.NO_SUCH_KEY)
     journal = _journal(client, key, stream, settings)
-    is_changed = journal != stream.ack_journal
-    stream.ack_journal = journal
     if settings.names_idempotence:
         idempotence = idempotence_of(stream)
-        is_changed |= idempotence.configure(settings.idmp_duration_s, settings.idmp_maxsize)
-    if is_changed:
+        if idempotence.configure(settings.idmp_duration_s, settings.idmp_maxsize):
+            group_changed(client, key)
+            _propagate_idempotence(client, key, settings)
+    if journal != stream.ack_journal:
+        stream.ack_journal = journal
         group_changed(client, key)
+        propagate_carried(client, *journal_request(key, journal))
     return replies.OK
+
+
+def _propagate_idempotence(client: Client, key: bytes, settings: Settings) -> None:
+    """Redis 8.6 knows these parameters, and no others."""
+    request = [b"XCFGSET", key]
+    if settings.idmp_duration_s is not None:
+        request += (b"IDMP-DURATION", b"%d" % settings.idmp_duration_s)
+    if settings.idmp_maxsize is not None:
+        request += (b"IDMP-MAXSIZE", b"%d" % settings.idmp_maxsize)
+    client.propagate(*request)
 
 
 def _journal(client: Client, key: bytes, stream: Stream, settings: Settings) -> AckJournal | None:

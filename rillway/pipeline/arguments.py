@@ -19,6 +19,14 @@ def add_url(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_allow_missing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="a stream that is not there is no error: it may come later",
+    )
+
+
 def add_range(parser: argparse.ArgumentParser) -> None:
     """`first` and `last`: IDs, both included."""
     parser.add_argument(

@@ -4,7 +4,9 @@ What is written of a row:
 
 - its column `fields`, if there is one: an array of (name, value) or a map, of text or bytes; beside
   it, only the columns that the source gives may stand;
-- else each column but `stream` and `id`, named as the column is, as text. Null is left out.
+- else each column, named as the column is, as text. Null is left out, and so are the columns that
+  have another purpose: `stream` where it says where to write to, `id` where IDs are kept, and the
+  columns of the option originColumns.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rillway.pipeline.origins import Origins
 from rillway.pipeline.schema import ORIGIN
 
 # Arrow counts the bytes of an array with 31 bits.
@@ -36,7 +39,14 @@ class UnwritableRow(ValueError):
 class Encoder:
     """Requests for the rows of batches that all have one schema."""
 
-    def __init__(self, schema: pa.Schema, *, stream: str | None, keeps_ids: bool) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        *,
+        stream: str | None,
+        keeps_ids: bool,
+        origin_columns: tuple[str, str] | None = None,
+    ) -> None:
         """`stream`: for all rows; None: the column says it. Raises UnwritableRow."""
         self._stream = stream
         self._keeps_ids = keeps_ids
@@ -45,18 +55,44 @@ class Encoder:
             raise UnwritableRow("there is neither an option nor a column that names the stream")
         if keeps_ids and ID not in names:
             raise UnwritableRow("ids=keep needs a column id")
-        if FIELDS in names:
-            unknown = sorted(names - {*ORIGIN, FIELDS})
+        missing = sorted({*(origin_columns or ())} - names)
+        if missing:
+            raise UnwritableRow(
+                f"originColumns names {', '.join(missing)}: there is no such column"
+            )
+        self._has_fields = FIELDS in names
+        self._origin_columns = origin_columns
+        if self._has_fields:
+            unknown = sorted(names - {*ORIGIN, FIELDS, *(origin_columns or ())})
             if unknown:
                 raise UnwritableRow(
                     f"beside fields, the column {', '.join(unknown)} would not be written: put it "
                     "into fields, or drop it"
                 )
             _check_fields(schema.field(FIELDS).type)
-        self._columns = [name for name in schema.names if name not in (STREAM, ID)]
-        self._has_fields = FIELDS in names
+            # Where the option names the stream, these are the source's own.
+            if origin_columns is None and stream is not None and {STREAM, ID} <= names:
+                self._origin_columns = STREAM, ID
+        used = {*(origin_columns or ())} | ({STREAM} if stream is None else set())
+        used |= {ID} if keeps_ids else set()
+        self._columns = [name for name in schema.names if name not in used]
         if not self._columns:
             raise UnwritableRow("there is no column to write")
+
+    def origins(self, batch: pa.RecordBatch) -> Origins | None:
+        """The entries that rows come from; None where they do not say it.
+
+        Raises UnwritableRow if the option says that they do.
+        """
+        if self._origin_columns is None:
+            return None
+        streams, ids = (batch.column(name).cast(pa.string()) for name in self._origin_columns)
+        try:
+            return Origins.read(streams, ids)
+        except ValueError as error:  # an ArrowInvalid is one as well
+            if self._origin_columns == (STREAM, ID) and self._has_fields:
+                return None
+            raise UnwritableRow(f"originColumns: {error}") from None
 
     def requests(self, batch: pa.RecordBatch) -> Iterator[pa.BinaryArray]:
         """A request for each row, in arrays of no more bytes than Arrow can count.

@@ -26,6 +26,7 @@ from rillway.pipeline.archive.pins import Pin
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.collector import paused_collector
 from rillway.pipeline.connection import DEFAULT_URL, Connection
+from rillway.pipeline.discovery import check_there
 from rillway.pipeline.facts import StreamFacts, read_facts
 from rillway.pipeline.ids import MAX_ID, MAX_SEQ, MIN_ID, format_id, ms_of
 from rillway.pipeline.loss import LossPolicy, check_start
@@ -141,16 +142,25 @@ def sql_between(first: int, last: int) -> str:
 
 @contextmanager
 def open_history(
-    url: str, stream: str, archive: str | Path | None, first: int = MIN_ID, last: int = MAX_ID
+    url: str,
+    stream: str,
+    archive: str | Path | None,
+    first: int = MIN_ID,
+    last: int = MAX_ID,
+    *,
+    fails_if_missing: bool = False,
 ) -> Iterator[History]:
     """Fix and hold a range; `archive` None reads the stream alone.
 
-    Raises ArchiveError, ServerError, ConnectionLost; DataLost if entries are in neither; on
-    leaving, PinLost if the range was not held all the time.
+    Raises ArchiveError, ServerError, ConnectionLost; StreamMissing, if that is wanted, for a stream
+    that is neither in memory nor in the archive; DataLost if entries are in neither; on leaving,
+    PinLost if the range was not held all the time.
     """
     table = ArchiveTable.open(archive) if archive is not None else None
     end = _end(table, stream)
     with Connection(url) as connection:
+        if fails_if_missing and end == BEGINNING:
+            check_there(connection, stream)
         pin = Pin(url, stream, end.id)
         try:
             if table is not None:
@@ -212,6 +222,7 @@ def read_history(
     url: str = DEFAULT_URL,
     first: int = MIN_ID,
     last: int = MAX_ID,
+    fail_if_missing: bool = True,
 ) -> Iterator[DataFrame]:
     """A DataFrame over archive and stream, for use within the `with` block: it is held so long.
 
@@ -219,5 +230,7 @@ def read_history(
     time. Columns: stream, id, ms, seq, ts, fields. Raises as open_history does; Spark's own errors
     carry what went wrong in a task.
     """
-    with open_history(url, stream, archive, first, last) as history:
+    with open_history(
+        url, stream, archive, first, last, fails_if_missing=fail_if_missing
+    ) as history:
         yield history.data_frame(spark)

@@ -47,14 +47,14 @@ class PendingReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         from rillway.pipeline.connection import Connection
-        from rillway.pipeline.discovery import find_streams
+        from rillway.pipeline.discovery import streams_to_read
         from rillway.pipeline.pending import group_names, plan_pending
 
         options = self.options
         with Connection(options.url) as connection:
             return [
                 InputPartition(part)
-                for stream in find_streams(connection, options.streams, options.pattern)
+                for stream in streams_to_read(connection, options)
                 for group in group_names(connection, stream)
                 if not options.groups or group in options.groups
                 for part in plan_pending(
@@ -120,13 +120,13 @@ class GroupsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from rillway.pipeline.connection import Connection
-        from rillway.pipeline.discovery import find_streams
+        from rillway.pipeline.discovery import streams_to_read
         from rillway.pipeline.group_samples import sample_groups
         from rillway.pipeline.monitoring_tables import groups_batch
 
         options = self.options
         with Connection(options.url) as connection:
-            streams = find_streams(connection, options.streams, options.pattern)
+            streams = streams_to_read(connection, options)
             samples = sample_groups(connection, streams)
         chosen = [one for one in samples if not options.groups or one.group in options.groups]
         yield groups_batch(chosen)

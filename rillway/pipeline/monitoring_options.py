@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from rillway.pipeline.options import (
     CONNECTION_OPTIONS,
-    OptionError,
     Taker,
+    check_streams,
     parse_duration,
+    parse_flag,
     parse_from_one,
     parse_names,
     take_url,
 )
 from rillway.pipeline.pending import PAGE_SIZE
 
-GROUPS_OPTIONS = (*CONNECTION_OPTIONS, "stream", "streamPattern", "group")
+GROUPS_OPTIONS = (*CONNECTION_OPTIONS, "stream", "streamPattern", "failIfMissing", "group")
 PENDING_OPTIONS = (
     *GROUPS_OPTIONS,
     "consumer",
@@ -35,6 +36,7 @@ class MonitoringOptions:
     url: str
     streams: tuple[str, ...]  # empty if there is a pattern
     pattern: str | None
+    fail_if_missing: bool = True
     groups: tuple[str, ...] = ()
     consumer: str | None = None
     min_idle_ms: int = 0
@@ -55,12 +57,12 @@ def pending_options(raw: Mapping[str, str]) -> MonitoringOptions:
 
 def _common(take: Taker) -> MonitoringOptions:
     streams, pattern = take("stream", parse_names), take("streamPattern", str)
-    if (streams is None) == (pattern is None):
-        raise OptionError("one of the options stream and streamPattern is needed, and only one")
+    check_streams(streams, pattern)
     return MonitoringOptions(
         url=take_url(take),
         streams=streams or (),
         pattern=pattern,
+        fail_if_missing=take("failIfMissing", parse_flag) is not False,
         groups=take("group", parse_names) or (),
         consumer=take("consumer", str),
         min_idle_ms=round((take("minIdle", parse_duration) or 0) * 1000),

@@ -8,8 +8,9 @@ without regard to case, as Spark hands them over.
 from __future__ import annotations
 
 import difflib
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -26,8 +27,16 @@ AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 AUTO, KEEP = "auto", "keep"
 ERROR, SKIP = "error", "skip"
 
-# What Spark adds by itself to the options of a stream's writer, or of any source.
-SPARK_OWN = ("checkpointlocation", "path")
+# What Spark adds by itself to the options of a stream's writer.
+SPARK_OWN = ("checkpointlocation", "queryname")
+# load("orders"), save("orders") and start("orders") give a path; load(["a", "b"]) gives paths.
+PATH, PATHS = "path", "paths"
+# CREATE TABLE gives its OPTIONS with a prefix, among the table's properties and Spark's own.
+PROVIDER, TABLE_OPTION_PREFIX = "provider", "option."
+CATALOG_HINT = (
+    "(Spark keeps the OPTIONS of a table in its catalog to itself: use CREATE TEMPORARY VIEW, or "
+    "give them again, as in SELECT ... FROM t WITH (...))"
+)
 
 CONNECTION_OPTIONS = ("url", "host", "port", "db", "username", "password", "ssl")
 SOURCE_OPTIONS = (
@@ -46,7 +55,8 @@ SOURCE_OPTIONS = (
     "entriesPerPartition",
     "pageSize",
     "failOnDataLoss",
-    "queryName",
+    "failIfMissing",
+    "groupName",
     "schemaMode",
     "columnParse",
 )
@@ -60,6 +70,7 @@ SINK_OPTIONS = (
     "delivery",
     "writeId",
     "onIdConflict",
+    "originColumns",
 )
 
 # A task, its connection and its file cost as much as some 20,000 entries.
@@ -96,7 +107,8 @@ class SourceOptions:
     entries_per_partition: int
     page_size: int
     fail_on_data_loss: bool
-    query_name: str | None
+    fail_if_missing: bool
+    group_name: str | None
     mode: str
     strict_columns: bool
 
@@ -113,6 +125,7 @@ class SinkOptions:
     exactly_once: bool = False
     write_id: str | None = None
     skips_known_ids: bool = False
+    origin_columns: tuple[str, str] | None = None  # the stream and the ID that a row comes from
 
 
 def source_options(raw: Mapping[str, str]) -> SourceOptions:
@@ -120,15 +133,14 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
     take = Taker(raw, SOURCE_OPTIONS)
     streams = take("stream", parse_names)
     pattern = take("streamPattern", str)
-    if (streams is None) == (pattern is None):
-        raise OptionError("one of the options stream and streamPattern is needed, and only one")
+    check_streams(streams, pattern)
     start, end = take("startingOffsets", _start), take("endingOffsets", _end)
     start_ms, end_ms = take("startingTimestamp", parse_time), take("endingTimestamp", parse_time)
     take.refuse_both("startingOffsets", "startingTimestamp")
     take.refuse_both("endingOffsets", "endingTimestamp")
-    query_name = take("queryName", _name)
-    if start == GROUP and query_name is None:
-        raise OptionError("startingOffsets=group needs queryName; of another group: group:NAME")
+    group_name = take("groupName", _name)
+    if start == GROUP and group_name is None:
+        raise OptionError("startingOffsets=group needs groupName; of another group: group:NAME")
     options = SourceOptions(
         url=take_url(take),
         streams=streams or (),
@@ -148,8 +160,9 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
             "entriesPerPartition", parse_from_one, DEFAULT_ENTRIES_PER_PARTITION
         ),
         page_size=take.otherwise("pageSize", parse_from_one, DEFAULT_PAGE_SIZE),
-        fail_on_data_loss=take("failOnDataLoss", _flag) is not False,
-        query_name=query_name,
+        fail_on_data_loss=take("failOnDataLoss", parse_flag) is not False,
+        fail_if_missing=take("failIfMissing", parse_flag) is not False,
+        group_name=group_name,
         mode=take.otherwise("schemaMode", _one_of(*MODES), FIELDS_MODE),
         strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,
     )
@@ -158,9 +171,20 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
     return options
 
 
+def check_streams(streams: tuple[str, ...] | None, pattern: str | None) -> None:
+    """Raises OptionError."""
+    if streams is None and pattern is None:
+        raise OptionError(f"one of the options stream and streamPattern is needed {CATALOG_HINT}")
+    if streams is not None and pattern is not None:
+        raise OptionError("the options stream and streamPattern do not go together")
+
+
 def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     """Raises OptionError."""
-    take = Taker(raw, SINK_OPTIONS)
+    if not raw:
+        # Without this, INSERT INTO a table would write to whatever is on this machine.
+        raise OptionError(f"one of the options url and stream is needed {CATALOG_HINT}")
+    take = Taker(raw, SINK_OPTIONS, SPARK_OWN if streaming else ())
     take.refuse_both("maxlen", "minid")
     ids = take.otherwise("ids", _one_of(AUTO, KEEP), AUTO)
     delivery = take.otherwise("delivery", _one_of(AT_LEAST_ONCE, EXACTLY_ONCE), AT_LEAST_ONCE)
@@ -181,19 +205,22 @@ def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         exactly_once=delivery == EXACTLY_ONCE,
         write_id=write_id,
         skips_known_ids=conflict == SKIP,
+        origin_columns=take("originColumns", _two_names),
     )
 
 
 class Taker:
     """Options by their names, each through a function that may refuse its text."""
 
-    def __init__(self, raw: Mapping[str, str], known: Iterable[str]) -> None:
+    def __init__(
+        self, raw: Mapping[str, str], known: Iterable[str], ignored: Collection[str] = ()
+    ) -> None:
         by_lower = {name.lower(): name for name in known}
         self._values: dict[str, str] = {}
-        for name, value in raw.items():
+        for name, value in _given(raw).items():
             if name.lower() in by_lower:
                 self._values[by_lower[name.lower()]] = value
-            elif name.lower() not in SPARK_OWN:
+            elif name.lower() not in ignored:
                 raise OptionError(_unknown(name, by_lower))
 
     def __call__(self, name: str, read: Callable[[str], T]) -> T | None:
@@ -219,6 +246,22 @@ class Taker:
             raise OptionError(f"the options {one} and {other} do not go together")
 
 
+def _given(raw: Mapping[str, str]) -> dict[str, str]:
+    """What the user has given. A path is the stream's name."""
+    given = dict(raw)
+    if PROVIDER in given:
+        given = {
+            name[len(TABLE_OPTION_PREFIX) :]: value
+            for name, value in given.items()
+            if name.lower().startswith(TABLE_OPTION_PREFIX)
+        }
+    path, paths = given.pop(PATH, None), given.pop(PATHS, None)
+    stream = ",".join(json.loads(paths)) if paths is not None else path
+    if stream is not None and given.setdefault("stream", stream) != stream:
+        raise OptionError(f"the option stream and the path {stream!r} do not go together")
+    return given
+
+
 def _unknown(name: str, by_lower: Mapping[str, str]) -> str:
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     hint = f": did you mean {by_lower[near[0]]}?" if near else ""
@@ -237,7 +280,7 @@ def take_url(take: Taker) -> str:
         return take.otherwise("url", _checked_url, DEFAULT_URL)
     if not parts:
         return DEFAULT_URL
-    scheme = "rediss" if take("ssl", _flag) else "redis"
+    scheme = "rediss" if take("ssl", parse_flag) else "redis"
     user, password = take.otherwise("username", quote, ""), take("password", _quoted)
     login = f"{user}:{password}@" if password is not None else ""
     host, port = (
@@ -271,6 +314,13 @@ def parse_names(text: str) -> tuple[str, ...]:
     if not all(names):
         raise ValueError("expected names with commas between them")
     return names
+
+
+def _two_names(text: str) -> tuple[str, str]:
+    names = parse_names(text)
+    if len(names) != 2:
+        raise ValueError("expected two columns with a comma between them: the stream and the ID")
+    return names[0], names[1]
 
 
 def _start(text: str) -> str | Offset:
@@ -362,7 +412,7 @@ def _batch_size(text: str) -> int:
     return int(text)
 
 
-def _flag(text: str) -> bool:
+def parse_flag(text: str) -> bool:
     values = {"true": True, "false": False}
     if text.strip().lower() not in values:
         raise ValueError(f"expected true or false, not {text!r}")

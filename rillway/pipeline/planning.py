@@ -1,25 +1,50 @@
 """Which IDs to read: the end of a batch under a limit, and slices of a range for several tasks.
 
-A plan is a function of the range and of what the stream holds, so that a batch which is run again
-is cut in the same way. The server is never asked for more than a page at once. Where it has XSPLIT
-(Rillway), slices hold equally many entries; else they are cut by ID, which is by time.
+A range is cut once, and the cuts are kept (offsets.py): to cut it again later could give others,
+as entries are deleted and trimmed meanwhile. The server is never asked for more than a page at
+once. Where it has XSPLIT (Rillway), slices hold equally many entries; else they are cut by ID,
+which is by time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from rillway.pipeline.capabilities import Capabilities
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.connection import Connection, Reply, ServerError, Word
 from rillway.pipeline.facts import StreamFacts
 from rillway.pipeline.ids import format_id, parse_id
 
 XSPLIT = "XSPLIT"
 PAGE_SIZE = 1000
+# Spark writes the cuts of a batch down, so there must not be too many.
+MAX_SLICES = 1000
+EVERYTHING = 2**63 - 1
 # What an entry costs on the wire besides its own bytes: headers and line ends of its parts.
 ENTRY_OVERHEAD_BYTES, WORD_OVERHEAD_BYTES = 30, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The IDs of a stream after `after`, up to and including `end`."""
+
+    stream: str
+    after: int
+    end: int
+
+    def split(self, cuts: Sequence[int]) -> list[Range]:
+        """The ranges between cuts; a cut is the first ID after it."""
+        ends = [*(cut - 1 for cut in cuts), self.end]
+        return [
+            Range(self.stream, after, end)
+            for after, end in zip([self.after, *ends[:-1]], ends, strict=True)
+        ]
+
+    def bounds(self) -> tuple[str, str]:
+        """As a server takes them, both included."""
+        return format_id(self.after + 1), format_id(self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,59 +74,71 @@ class Planner:
 
     # -- slices -----------------------------------------------------------------------------------
 
-    def slices(
-        self, stream: str, after: int, end: int, *, estimate: int, every: int, minimum: int = 1
-    ) -> list[Slice]:
-        """The entries after `after` up to `end`, in order; none if there are none.
+    def slices(self, wanted: Range, *, estimate: int, every: int) -> list[Slice]:
+        """The entries of a range, in order; none if there are none. See `cuts`."""
+        cuts = self.cuts(wanted, estimate=estimate, every=every)
+        return [found for found in self.found(wanted.split(cuts)) if found is not None]
 
-        `estimate`: about how many there are; `every`: how many a slice is to hold; `minimum`: how
-        many slices there are to be at least, if there are so many entries.
+    def cuts(
+        self, wanted: Range, *, estimate: int, every: int, minimum: int = 1
+    ) -> tuple[int, ...]:
+        """Where to cut a range: the first IDs of all slices but the first one.
+
+        `estimate`: about how many entries it has; `every`: how many a slice is to hold; `minimum`:
+        how many slices there are to be at least, if there are so many entries.
         """
-        every = max(min(every, ceil(estimate / minimum)), 1)
+        every = max(min(every, ceil(estimate / minimum)), ceil(estimate / MAX_SLICES), 1)
+        if estimate <= every:
+            return ()
         if self.counts:
-            return [Slice(stream, *run) for run in self._split(stream, after, end, every)]
-        wanted = max(ceil(estimate / every), 1)
-        first = self._first(stream, after + 1, end)
-        if first is None:
-            return []
-        return self._cut_by_id(stream, first, end, wanted)
+            return tuple(first for first, _, _ in self._split(wanted, every)[1:])
+        return self._cuts_by_id(wanted, ceil(estimate / every))
+
+    def found(self, ranges: Sequence[Range]) -> list[Slice | None]:
+        """What is there now of each range, in one go; None where there is nothing."""
+        if self.counts:
+            requests = [_split_request(wanted, EVERYTHING) for wanted in ranges]
+        else:
+            requests = [("XRANGE", each.stream, *each.bounds(), "COUNT", 1) for each in ranges]
+        replies = self._replies(requests)
+        return [_found(*pair) for pair in zip(ranges, replies, strict=True)]
+
+    def _replies(self, requests: Sequence[Sequence[Word]]) -> list[Reply]:
+        replies = self._connection.call_all(requests)
+        for reply in replies:
+            if isinstance(reply, ServerError):
+                raise reply
+        return replies
 
     def _split(
-        self, stream: str, after: int, end: int, every: int, count: int | None = None
+        self, wanted: Range, every: int, count: int | None = None
     ) -> list[tuple[int, int, int]]:
-        bounds = format_id(after + 1), format_id(end)
-        limit: list[str | int] = [] if count is None else ["COUNT", count]
-        reply = self._connection.call(XSPLIT, stream, *bounds, "EVERY", every, *limit)
+        reply = self._connection.call(*_split_request(wanted, every, count))
         return [(parse_id(first), parse_id(last), length) for first, last, length in reply]
 
-    def _cut_by_id(self, stream: str, first: int, end: int, wanted: int) -> list[Slice]:
+    def _cuts_by_id(self, wanted: Range, number: int) -> tuple[int, ...]:
         """IDs at equal distances, and the entries that come next to them."""
-        step = (end - first) // wanted
-        guesses = [first + step * number for number in range(1, wanted)]
-        bound = format_id(end)
-        replies = self._connection.call_all(
-            [("XRANGE", stream, format_id(guess), bound, "COUNT", 1) for guess in guesses]
+        found = self._connection.call("XRANGE", wanted.stream, *wanted.bounds(), "COUNT", 1)
+        if not found:
+            return ()
+        first = parse_id(found[0][0])
+        step = (wanted.end - first) // number
+        bound = format_id(wanted.end)
+        replies = self._replies(
+            [
+                ("XRANGE", wanted.stream, format_id(first + step * place), bound, "COUNT", 1)
+                for place in range(1, number)
+            ]
         )
-        found = {parse_id(reply[0][0]) for reply in replies if reply}
-        cuts = sorted(found | {first})
-        return [
-            Slice(stream, cut, (following - 1) if following else end)
-            for cut, following in zip(cuts, [*cuts[1:], 0], strict=True)
-        ]
-
-    def _first(self, stream: str, start: int, end: int) -> int | None:
-        bounds = format_id(start), format_id(end)
-        found = self._connection.call("XRANGE", stream, *bounds, "COUNT", 1)
-        return parse_id(found[0][0]) if found else None
+        return tuple(sorted({parse_id(reply[0][0]) for reply in replies if reply} - {first}))
 
     # -- ends -------------------------------------------------------------------------------------
 
-    def count(self, stream: str, after: int, end: int) -> int | None:
+    def count(self, ranges: Sequence[Range]) -> list[int] | None:
         """How many entries there are; None if the server cannot say without sending them."""
         if not self.counts:
             return None
-        runs = self._split(stream, after, end, every=2**63 - 1)
-        return sum(length for _, _, length in runs)
+        return [found.entries or 0 if found else 0 for found in self.found(ranges)]
 
     def end_within(
         self, stream: str, after: int, end: int, max_entries: int | None, max_bytes: int | None
@@ -114,7 +151,7 @@ class Planner:
         if max_entries == 0:
             return after, 0
         if self.counts and max_bytes is None and max_entries is not None:
-            runs = self._split(stream, after, end, max_entries, max_entries)
+            runs = self._split(Range(stream, after, end), max_entries, max_entries)
             return (runs[-1][1], runs[-1][2]) if runs else (after, 0)
         return self._page_until(stream, after, end, max_entries, max_bytes)
 
@@ -137,6 +174,19 @@ class Planner:
             if len(page) < left:
                 break
         return last, counted
+
+
+def _split_request(wanted: Range, every: int, count: int | None = None) -> tuple[Word, ...]:
+    limit: tuple[Word, ...] = () if count is None else ("COUNT", count)
+    return (XSPLIT, wanted.stream, *wanted.bounds(), "EVERY", every, *limit)
+
+
+def _found(wanted: Range, reply: Reply) -> Slice | None:
+    """Of a reply to XSPLIT, whose one part says how many there are, or to XRANGE."""
+    if not reply:
+        return None
+    first, _, length = reply[0] if len(reply[0]) == 3 else (reply[0][0], None, None)
+    return Slice(wanted.stream, parse_id(first), wanted.end, length)
 
 
 def entry_bytes(flat: list[bytes]) -> int:

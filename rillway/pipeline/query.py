@@ -23,9 +23,10 @@ import pyarrow as pa
 
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
-from rillway.pipeline.arguments import add_range, add_url, from_one
+from rillway.pipeline.arguments import add_allow_missing, add_range, add_url, from_one
 from rillway.pipeline.connection import ConnectionLost, ServerError
 from rillway.pipeline.decoding import timestamps
+from rillway.pipeline.discovery import StreamMissing
 from rillway.pipeline.history import open_history
 from rillway.pipeline.interruption import Interrupted, Interruption
 from rillway.pipeline.loss import DataLost
@@ -45,6 +46,7 @@ EXPECTED_ERRORS = (
     PinLost,
     PipelineUnavailable,
     ServerError,
+    StreamMissing,
 )
 # For --where, the fields by name, as text; `raw` has them as they are.
 AS_TEXT = (
@@ -87,7 +89,14 @@ def run(options: argparse.Namespace) -> int:
             file = stack.enter_context(options.output.open("w", encoding="utf-8", newline=""))
         interruption = stack.enter_context(Interruption())
         history = stack.enter_context(
-            open_history(options.url, options.stream, options.archive, options.first, options.last)
+            open_history(
+                options.url,
+                options.stream,
+                options.archive,
+                options.first,
+                options.last,
+                fails_if_missing=not options.allow_missing,
+            )
         )
         progress = stack.enter_context(Progress(f"querying {options.stream}"))
         for note in history.notes:
@@ -188,6 +197,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     add_url(parser)
     add_range(parser)
+    add_allow_missing(parser)
     parser.add_argument(
         "--where",
         metavar="SQL",

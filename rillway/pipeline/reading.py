@@ -9,7 +9,7 @@ Leaves out: deciding what to read (planning.py). No Spark here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -95,6 +95,24 @@ def batches(
             held = []
     if held:
         yield decode(held)
+
+
+def joined(parts: Iterable[pa.RecordBatch], rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Neighbours put together as long as they have no more than `rows`: small slices are many."""
+    held: list[pa.RecordBatch] = []
+    held_rows = 0
+    for part in parts:
+        if held and held_rows + len(part) > rows:
+            yield concatenated(held)
+            held, held_rows = [], 0
+        held.append(part)
+        held_rows += len(part)
+    if held:
+        yield concatenated(held)
+
+
+def concatenated(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
 
 def read_batches(

@@ -16,9 +16,9 @@ from rillway.pipeline.offsets import Position
 PREFIX = "__spark:"
 
 
-def shadow_group(query_name: str) -> str:
-    """The group's name."""
-    return PREFIX + query_name
+def shadow_group(name: str) -> str:
+    """The group that the option groupName means."""
+    return PREFIX + name
 
 
 @dataclass(frozen=True, slots=True)

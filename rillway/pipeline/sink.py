@@ -20,10 +20,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from rillway.pipeline.encoding import Encoder
 from rillway.pipeline.options import SinkOptions
 from rillway.pipeline.schema import to_arrow
-from rillway.pipeline.writing import EntryWriter
+from rillway.pipeline.writing import EntryWriter, encoder_of
 
 # The local properties by which Spark names a micro-batch to its tasks.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
@@ -40,11 +39,17 @@ class WrittenEntries(WriterCommitMessage):
 
 def check_schema(options: SinkOptions, schema: StructType) -> None:
     """Raises UnwritableRow for a DataFrame that cannot be written, before it is computed."""
-    Encoder(to_arrow(schema), stream=options.stream, keeps_ids=options.keeps_ids)
+    encoder_of(options, to_arrow(schema))
 
 
 class _Writer:
-    """What both writers do; they differ in what names a task's part of the ledger."""
+    """What both writers do; they differ in what names a task's part of the ledger.
+
+    `has_fixed_tasks`: a micro-batch that is planned again has the same tasks. A job that is run
+    again is another one: its rows must be the same, too.
+    """
+
+    has_fixed_tasks = False
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_schema(options, schema)
@@ -52,7 +57,8 @@ class _Writer:
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenEntries:
         ledger = self._ledger() if self.options.exactly_once else None
-        written = EntryWriter(self.options, ledger).write(iterator)
+        writer = EntryWriter(self.options, ledger, has_fixed_tasks=self.has_fixed_tasks)
+        written = writer.write(iterator)
         return WrittenEntries(written.entries, written.skipped)
 
     def _ledger(self) -> tuple[str, int, int]:
@@ -70,6 +76,8 @@ class BatchWriter(_Writer, DataSourceArrowWriter):
 
 class StreamWriter(_Writer, DataSourceStreamArrowWriter):
     """Of the micro-batches of a query. Its checkpoint names it, unless `writeId` does."""
+
+    has_fixed_tasks = True
 
     def _ledger(self) -> tuple[str, int, int]:
         task = _task()

@@ -27,16 +27,17 @@ from pyspark.sql.types import StructType
 from rillway.pipeline.collector import paused_collector
 from rillway.pipeline.connection import Connection, ConnectionLost
 from rillway.pipeline.decoding import Decoder, columns_decoder, fields_decoder, map_decoder
-from rillway.pipeline.discovery import find_streams
+from rillway.pipeline.discovery import find_streams, streams_to_read
 from rillway.pipeline.facts import StreamFacts, all_facts
-from rillway.pipeline.loss import LossPolicy, check_count, check_end, check_start
+from rillway.pipeline.loss import LossPolicy, check_start
 from rillway.pipeline.offsets import Offset, Position, from_json, to_json
 from rillway.pipeline.options import EARLIEST, LATEST, SourceOptions
-from rillway.pipeline.planning import Planner, Slice, backlog, shares
-from rillway.pipeline.reading import SliceReader, batches
+from rillway.pipeline.planning import Planner, backlog, shares
+from rillway.pipeline.reading import SliceReader, batches, joined
 from rillway.pipeline.schema import FIELDS_MODE, MAP_MODE, to_arrow
 from rillway.pipeline.shadow_group import publish, shadow_group
 from rillway.pipeline.starting import beginning, ending_offset, starting_offset
+from rillway.pipeline.tasks import Task, share, tasks
 
 T = TypeVar("T")
 
@@ -51,15 +52,15 @@ class SliceTask:
         self._decoder("")  # refuse a schema now, not in a task
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        part = partition.value
         # Spark makes a partition of nothing where there is none.
-        return self._read(part) if isinstance(part, Slice) else iter(())
+        return joined(self._read(partition.value)) if partition.value else iter(())
 
-    def _read(self, part: Slice) -> Iterator[pa.RecordBatch]:
+    def _read(self, task: Task) -> Iterator[pa.RecordBatch]:
         with paused_collector(), Connection(self.options.url) as connection:
             policy = LossPolicy(fails=self.options.fail_on_data_loss)
-            reader = SliceReader(connection, part, policy, self.options.page_size)
-            yield from batches(reader.pages(), self._decoder(part.stream))
+            for part in task:
+                reader = SliceReader(connection, part, policy, self.options.page_size)
+                yield from batches(reader.pages(), self._decoder(part.stream))
 
     def _decoder(self, stream: str) -> Decoder:
         if self.options.mode == FIELDS_MODE:
@@ -79,10 +80,14 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         options = self.options
         with Connection(options.url) as connection:
-            streams = find_streams(connection, options.streams, options.pattern)
+            streams = streams_to_read(connection, options)
             start = starting_offset(connection, options, streams, default=EARLIEST)
-            end = ending_offset(connection, options, streams)
-            return plan(connection, options, start, end, all_facts(connection, streams))
+            facts = all_facts(connection, streams)
+            end = plan(
+                connection, options, start, ending_offset(connection, options, streams), facts
+            )
+            policy = LossPolicy(fails=options.fail_on_data_loss)
+            return partitions(connection, start, end, facts, policy)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.task.read(partition)
@@ -106,7 +111,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- what Spark asks the driver ---------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Called more than once before the first batch is done: `queryName` pins "latest"."""
+        """Called more than once before the first batch is done: `groupName` pins "latest"."""
         return to_json(self._ask(self._initial_offset))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
@@ -139,7 +144,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         def cut(connection: Connection) -> Sequence[InputPartition]:
             facts = all_facts(connection, last)
-            return plan(connection, self.options, first, last, facts, self._policy, again=True)
+            return partitions(connection, first, last, facts, self._policy)
 
         return self._ask(cut)
 
@@ -175,9 +180,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._connection = None
 
     def _initial_offset(self, connection: Connection) -> Offset:
-        options = self.options
-        streams = find_streams(connection, options.streams, options.pattern)
-        return starting_offset(connection, options, streams, default=LATEST)
+        streams = streams_to_read(connection, self.options)
+        return starting_offset(connection, self.options, streams, default=LATEST)
 
     def _latest_offset(self, connection: Connection, start: Offset, limit: ReadLimit) -> Offset:
         # Whatever Spark now starts from, it has completed.
@@ -198,7 +202,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         self._last_batch = time.monotonic()
         ends = self._ends_within(Planner(connection), positions, targets, backlogs, limit)
-        return start if ends == positions else ends
+        if ends == positions:
+            return start
+        return plan(connection, self.options, positions, ends, self._facts)
 
     def _end(self, stream: str, position: Position) -> Position:
         """Where reading is to come to: the end of the stream, or AvailableNow's target.
@@ -262,9 +268,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _publish(self, offset: Offset) -> None:
         """Progress for operators to see. It must not end a query that is well otherwise."""
-        if self.options.query_name is None:
+        if self.options.group_name is None:
             return
-        group = shadow_group(self.options.query_name)
+        group = shadow_group(self.options.group_name)
 
         def move(connection: Connection) -> None:
             for stream, position in offset.items():
@@ -298,54 +304,30 @@ def plan(
     start: Offset,
     end: Offset,
     facts: dict[str, StreamFacts],
-    policy: LossPolicy | None = None,
-    *,
-    again: bool = False,
+) -> Offset:
+    """The ends of a batch, and how it is shared among tasks."""
+    return share(
+        Planner(connection),
+        begun(start, end, facts),
+        end,
+        facts,
+        every=options.entries_per_partition,
+        minimum=options.min_partitions,
+    )
+
+
+def partitions(
+    connection: Connection,
+    start: Offset,
+    end: Offset,
+    facts: dict[str, StreamFacts],
+    policy: LossPolicy,
 ) -> list[InputPartition]:
-    """Slices of each stream, in order.
-
-    `again`: the same range may be planned once more and must be cut in the same way, whatever has
-    been added meanwhile. Raises DataLost.
-    """
-    policy = policy or LossPolicy(fails=options.fail_on_data_loss)
-    planner = Planner(connection)
-    parts: list[InputPartition] = []
-    for name in sorted(end):
-        first, last = start.get(name) or beginning(facts[name]), end[name]
-        if last.id <= first.id:
-            continue
-        check_start(policy, name, first, facts[name])
-        check_end(policy, name, last, facts[name])
-        slices = planner.slices(
-            name,
-            first.id,
-            last.id,
-            estimate=_estimate(planner, name, first, last, facts[name], again=again),
-            every=options.entries_per_partition,
-            minimum=options.min_partitions,
-        )
-        counts = [part.entries for part in slices if part.entries is not None]
-        if len(counts) == len(slices):
-            check_count(policy, name, first, last, sum(counts), facts[name])
-        parts += [InputPartition(part) for part in slices]
-    return parts
+    """The tasks of a batch. Raises DataLost."""
+    planned = tasks(Planner(connection), begun(start, end, facts), end, facts, policy)
+    return [InputPartition(task) for task in planned]
 
 
-def _estimate(
-    planner: Planner,
-    stream: str,
-    start: Position,
-    end: Position,
-    facts: StreamFacts,
-    *,
-    again: bool,
-) -> int:
-    """How many entries a range has, about."""
-    if start.n is not None and end.n is not None:
-        return end.n - start.n
-    counted = planner.count(stream, start.id, end.id)
-    if counted is not None:
-        return counted
-    if again:
-        return 1  # anything else would be another number when it is planned again
-    return backlog(start.id, start.n, facts) - backlog(end.id, end.n, facts)
+def begun(start: Offset, end: Offset, facts: dict[str, StreamFacts]) -> Offset:
+    """Where each stream of `end` begins."""
+    return {name: start.get(name) or beginning(facts[name]) for name in end}

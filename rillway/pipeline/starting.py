@@ -36,8 +36,8 @@ def _start(
     if facts.is_missing:
         return beginning(facts)
     if start == LATEST:
-        if options.query_name is not None:
-            return pin(connection, stream, shadow_group(options.query_name), facts)
+        if options.group_name is not None:
+            return pin(connection, stream, shadow_group(options.group_name), facts)
         return Position(facts.last_id, facts.entries_added)
     if start == EARLIEST:
         return beginning(facts)
@@ -49,8 +49,8 @@ def _group_start(
 ) -> Position:
     group = start.removeprefix(f"{GROUP}:")
     if start == GROUP:
-        assert options.query_name is not None
-        group = shadow_group(options.query_name)
+        assert options.group_name is not None
+        group = shadow_group(options.group_name)
     position = group_position(connection, stream, group)
     if position is None:
         raise OptionError(f"startingOffsets: the stream {stream} has no group {group}")

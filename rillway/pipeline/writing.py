@@ -22,6 +22,7 @@ from rillway.pipeline.connection import Connection, Reply, ServerError, pack
 from rillway.pipeline.encoding import Encoder, data_of
 from rillway.pipeline.ledger import Ledger, LedgerConflict
 from rillway.pipeline.options import SinkOptions
+from rillway.pipeline.origins import Origins
 
 CHUNKS_UNDERWAY = 2
 MULTI, EXEC = pack("MULTI"), pack("EXEC")
@@ -30,6 +31,16 @@ PASSED_ID = "The ID specified in XADD is equal or smaller"
 
 class IdConflict(Exception):
     """The stream has passed an ID, and the entry is not there as it was to be written."""
+
+
+def encoder_of(options: SinkOptions, schema: pa.Schema) -> Encoder:
+    """Raises UnwritableRow for rows that make no entries."""
+    return Encoder(
+        schema,
+        stream=options.stream,
+        keeps_ids=options.keeps_ids,
+        origin_columns=options.origin_columns,
+    )
 
 
 @dataclass(slots=True)
@@ -42,10 +53,15 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows that are sent together; `trims` are the requests that trim the streams they go to."""
+    """Rows that are sent together.
+
+    `trims`: the requests that trim the streams they go to; `origins`: the entries they come from,
+    where that is known and needed.
+    """
 
     requests: pa.BinaryArray
     trims: tuple[bytes, ...]
+    origins: Origins | None = None
 
     @property
     def rows(self) -> int:
@@ -60,11 +76,20 @@ class EntryWriter:
     """Writes the rows of one task."""
 
     def __init__(
-        self, options: SinkOptions, ledger_name: tuple[str, int, int] | None = None
+        self,
+        options: SinkOptions,
+        ledger_name: tuple[str, int, int] | None = None,
+        *,
+        has_fixed_tasks: bool = False,
     ) -> None:
-        """`ledger_name`: writer, partition and batch; None: at least once."""
+        """`ledger_name`: writer, partition and batch; None: at least once.
+
+        `has_fixed_tasks`: whenever the batch is planned again, a partition has the same entries but
+        for those that were deleted. It then goes on where it was by the entries of its rows.
+        """
         self._options = options
         self._ledger_name = ledger_name
+        self._has_marks = has_fixed_tasks and ledger_name is not None
         self._written = Written()
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Written:
@@ -82,18 +107,23 @@ class EntryWriter:
         return self._written
 
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
-        options = self._options
         encoder: Encoder | None = None
         for batch in batches:
             if encoder is None:
-                encoder = Encoder(batch.schema, stream=options.stream, keeps_ids=options.keeps_ids)
+                encoder = encoder_of(self._options, batch.schema)
             done = 0
             for requests in encoder.requests(batch):
-                streams = encoder.streams(batch.slice(done, len(requests)))
+                part = batch.slice(done, len(requests))
                 done += len(requests)
-                for begin in range(0, len(requests), options.batch_size):
-                    names = streams.slice(begin, options.batch_size)
-                    yield Chunk(requests.slice(begin, options.batch_size), self._trims(names))
+                streams = encoder.streams(part)
+                origins = encoder.origins(part) if self._has_marks else None
+                for begin in range(0, len(requests), self._options.batch_size):
+                    bounds = begin, self._options.batch_size
+                    yield Chunk(
+                        requests.slice(*bounds),
+                        self._trims(streams.slice(*bounds)),
+                        origins and origins.slice(*bounds),
+                    )
 
     def _trims(self, streams: pa.Array) -> tuple[bytes, ...]:
         """A trim after each chunk comes to the same as one in each XADD, and costs less."""
@@ -152,10 +182,8 @@ class EntryWriter:
         self, connection: Connection, ledger: Ledger, chunks: Iterable[Chunk]
     ) -> None:
         for chunk in chunks:
-            skipped = min(ledger.to_skip, chunk.rows)
-            if skipped:
-                ledger.skip(data_of(chunk.requests, 0, skipped), skipped)
-                self._written.skipped += skipped
+            skipped = ledger.skip(chunk.requests, chunk.origins)
+            self._written.skipped += skipped
             if skipped < chunk.rows:
                 self._transact(connection, ledger, chunk, skipped)
         ledger.finish()
@@ -164,7 +192,8 @@ class EntryWriter:
         """The rows of a chunk that are not written yet, and the ledger."""
         before = ledger.stored
         rows, data = chunk.rows - skipped, chunk.data(skipped)
-        record = ledger.record(data, rows)
+        origins = chunk.origins and chunk.origins.slice(skipped)
+        record = ledger.record(data, rows, origins)
         connection.send(MULTI)
         connection.send(data)
         connection.send(b"".join([*chunk.trims, record, EXEC, ledger.watch_request()]))

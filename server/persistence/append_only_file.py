@@ -58,7 +58,7 @@ class AppendOnlyFile:
         self._files = files
         self._syncer = syncer
         self._writer = AppendOnlyWriter(instance, syncer, fatal, on_health)
-        self._sink = Sink(self._writer.append, self._writer.append_encoded)
+        self._sink = Sink(take_encoded=self._writer.append_encoded)
         # the rewrite that is under way
         self._is_rewriting = False
         self._kept_increments = 0  # of the manifest's: what it makes superfluous

@@ -30,10 +30,11 @@ from typing import NoReturn
 
 from commands.instance import Instance
 from commands.registry import Argv
+from commands.sinks import Sink, hand_to
 from server.clock import has_passed
 from server.persistence.files import File
 from server.persistence.syncing import Job, Syncer
-from storage.append_only.requests import encode_request, select_request, timestamp_annotation
+from storage.append_only.requests import select_request, timestamp_annotation
 
 SYNC_INTERVAL_MS = 1000
 MAX_POSTPONED_MS = 2000
@@ -159,20 +160,13 @@ class AppendOnlyWriter:
 
     def append(self, db_index: int, requests: list[Argv]) -> None:
         """Buffer the requests of one unit."""
-        buffer = self._buffer
-        self._introduce(db_index)
-        if len(requests) == 1:
-            buffer.append(encode_request(requests[0]))
-            return
-        for request in requests:
-            buffer.append(encode_request(request))
-            if request[0] == b"SELECT":
-                self._selected_db = int(request[1])
+        hand_to([Sink(take_encoded=self.append_encoded)], db_index, requests)
 
-    def append_encoded(self, db_index: int, wire: bytes) -> None:
-        """Buffer units of one request each that are encoded already."""
+    def append_encoded(self, db_index: int, wire: bytes, last_db: int) -> None:
+        """Buffer units that are encoded; `last_db` is the database of the last request."""
         self._introduce(db_index)
         self._buffer.append(wire)
+        self._selected_db = last_db
 
     def _introduce(self, db_index: int) -> None:
         if self._config.aof_timestamp_enabled:

@@ -88,8 +88,11 @@ class Children(Protocol):
     progress: Progress  # of the child that lives
     fork_us: int  # how long the last fork held the server up
 
-    def start(self, task: Task) -> int:
-        """Run `task` in a child; its process ID. There must be none. Raises OSError."""
+    def start(self, task: Task, keep: int = -1) -> int:
+        """Run `task` in a child; its process ID. There must be none. Raises OSError.
+
+        `keep`: a descriptor that the child needs as well.
+        """
 
     def poll(self) -> Ending | None:
         """Read its reports; its ending, once, if it has ended."""
@@ -98,9 +101,9 @@ class Children(Protocol):
         """Call the child off and wait for its end."""
 
 
-def start_child(instance: Instance, children: Children, task: Task) -> int:
+def start_child(instance: Instance, children: Children, task: Task, keep: int = -1) -> int:
     """Start one and account for it: INFO, and the latency event `fork`. Raises OSError."""
-    pid = children.start(task)
+    pid = children.start(task, keep)
     instance.stats.forks += 1
     instance.stats.latest_fork_us = children.fork_us
     fork_ms, threshold_ms = children.fork_us // 1000, instance.config.latency_monitor_threshold
@@ -134,7 +137,7 @@ class ForkedChildren:
         self._unread = b""  # the beginning of a report
         self._error = ""
 
-    def start(self, task: Task) -> int:
+    def start(self, task: Task, keep: int = -1) -> int:
         """See `Children.start`."""
         assert not self._pid, "one child at a time"
         reading, writing = os.pipe()
@@ -146,7 +149,7 @@ class ForkedChildren:
             os.close(writing)
             raise
         if not pid:
-            _live(task, writing, self._files, server_pid)
+            _live(task, {writing, keep}, writing, self._files, server_pid)
         self.fork_us = (perf_counter_ns() - start_ns) // 1000
         os.close(writing)
         os.set_blocking(reading, False)
@@ -233,7 +236,7 @@ class ForkedChild:
         return os.getppid() == self._server_pid
 
 
-def _live(task: Task, pipe: int, files: Files, server_pid: int) -> NoReturn:
+def _live(task: Task, kept: set[int], pipe: int, files: Files, server_pid: int) -> NoReturn:
     """The whole life of a child."""
     status = 1
     try:
@@ -242,7 +245,7 @@ def _live(task: Task, pipe: int, files: Files, server_pid: int) -> NoReturn:
         gc.disable()
         OPENED.disable()  # each node is read once here
         os.nice(NICENESS)
-        _forget_the_server(pipe)
+        _forget_the_server(kept)
         child = ForkedChild(pipe, files, server_pid)
         try:
             task(child)
@@ -254,7 +257,7 @@ def _live(task: Task, pipe: int, files: Files, server_pid: int) -> NoReturn:
         os._exit(status)
 
 
-def _forget_the_server(pipe: int) -> None:
+def _forget_the_server(kept: set[int]) -> None:
     """Let go of its signals and its descriptors.
 
     A connection that the server closes is closed for the client only when nobody has it open.
@@ -265,7 +268,7 @@ def _forget_the_server(pipe: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in os.listdir("/dev/fd"):
         descriptor = int(name)
-        if descriptor > 2 and descriptor != pipe:
+        if descriptor > 2 and descriptor not in kept:
             # It is listed, but may be the listing's own.
             os.closerange(descriptor, descriptor + 1)
 

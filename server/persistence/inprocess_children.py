@@ -32,7 +32,7 @@ class InProcessChildren:
         self._next_pid = FIRST_PID
         self._ending: Ending | None = None
 
-    def start(self, task: Task) -> int:
+    def start(self, task: Task, keep: int = -1) -> int:
         """See `Children.start`."""
         assert self._ending is None, "one child at a time"
         if self.fails_to_start is not None:

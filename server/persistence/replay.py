@@ -11,7 +11,8 @@ then. The replay goes on, to see how many there are: `refusals` counts them, `fi
 where the first is, and whoever replays decides what that means. A request that no handler can take
 (unknown, wrong number of words) stops it: what would be lost with it is not known; and so does a
 database that there is not (UnfitContent), because what follows would be done to another one.
-Commands that change nothing are passed over: a file cannot stop the server.
+Commands that change nothing are passed over: a file cannot stop the server. Of these, ECHO may
+carry a request of Rillway's own, which runs (commands/carried.py).
 
 Source: redis-server 7.0.15, tried out. It takes a wrong number of words, and crashes.
 """
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from commands.carried import carried
 from commands.client import Client
 from commands.instance import Instance
 from commands.registry import COMMANDS, WRITE, Argv, Command
@@ -182,6 +184,12 @@ class Replay:
             what = "Unknown command" if command is None else "Wrong number of arguments for"
             raise UnreplayableRequest(batch.offset_of(index), f"{what} '{name[:128]}'")
         self.requests += 1
+        if command.fullname == b"echo":
+            try:
+                command, argv = carried(argv) or (command, argv)
+            except ReplyError as error:
+                reason = error.text.removeprefix(b"ERR ").decode("latin-1")
+                raise UnreplayableRequest(batch.offset_of(index), reason) from None
         if not command.flags & WRITE and command.fullname != b"select":
             self.passed_over[command.fullname.decode()] += 1
             return

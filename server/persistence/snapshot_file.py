@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from commands.instance import Instance
 from commands.keys.serialization import snapshot_options
+from commands.replication.state import ReplicationState
 from commands.version import REDIS_VERSION
 from server.persistence.files import Files, write_all
 from storage.append_only.requests import encode_request, select_request
 from storage.append_only.rewriting import rebuild_requests
+from storage.keyspace import Database
+from storage.snapshot.opcodes import STREAM_2, STREAM_3
+from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot
 
 # rdb-save-incremental-fsync and aof-rewrite-incremental-fsync: how much is left to one sync.
 SYNC_BYTES = 4 * 1024 * 1024
+
+# repl-snapshot-version: the type of streams, which everything else follows.
+_STREAM_TYPES = {"7.0": STREAM_2, "7.2": STREAM_3, "auto": None}
 
 Write = Callable[[bytes], object]
 Report = Callable[[int], object]  # is told how many keys are done, now and then
@@ -33,30 +41,69 @@ def write_snapshot_file(
     """
     config = instance.config
     options = snapshot_options(config)
-    used_bytes = instance.host.facts().resident_bytes
-    now_ms = instance.now_ms
-    aux = standard_aux(REDIS_VERSION.encode(), now_ms, used_bytes, aof_base=aof_base)
+    aux = _aux(instance, aof_base=aof_base)
+
+    def produce(write: Write) -> None:
+        _write_snapshot(instance.databases, write, report, options, instance.now_ms, aux)
+
+    incremental = (
+        config.aof_rewrite_incremental_fsync if aof_base else config.rdb_save_incremental_fsync
+    )
+    _write_file(files, path, produce, sync_bytes=SYNC_BYTES if incremental else 0)
+
+
+def write_replica_snapshot(
+    instance: Instance, write: Write, report: Report, *, for_rillway: bool, with_keys: bool
+) -> None:
+    """Write all data for a replica: for a Redis of `repl-snapshot-version`, or as it is."""
+    options = snapshot_options(instance.config)
+    if not for_rillway:
+        kind = _STREAM_TYPES[instance.config.repl_snapshot_version]
+        options = replace(options, stream_type=kind or options.stream_type)
+    databases = instance.databases if with_keys else []
+    aux = _aux(instance, aof_base=False)
+    _write_snapshot(databases, write, report, options, instance.now_ms, aux)
+
+
+def _write_snapshot(
+    databases: list[Database],
+    write: Write,
+    report: Report,
+    options: SnapshotOptions,
+    now_ms: int,
+    aux: dict[bytes, bytes],
+) -> None:
     keys = 0
 
     def note(keys_done: int) -> None:
         nonlocal keys
         keys = keys_done
 
-    def produce(write: Write) -> None:
-        def write_chunk(data: bytes) -> None:
-            write(data)
-            report(keys)
+    def write_chunk(data: bytes) -> None:
+        write(data)
+        report(keys)
 
-        databases = instance.databases
-        total = write_snapshot(
-            databases, write_chunk, options, now_ms=now_ms, aux=aux, progress=note
-        )
-        report(total)
+    report(write_snapshot(databases, write_chunk, options, now_ms=now_ms, aux=aux, progress=note))
 
-    incremental = (
-        config.aof_rewrite_incremental_fsync if aof_base else config.rdb_save_incremental_fsync
+
+def _aux(instance: Instance, *, aof_base: bool) -> dict[bytes, bytes]:
+    """The header: who wrote this when, and where in which history it stands."""
+    used_bytes = instance.host.facts().resident_bytes
+    history = {} if aof_base else history_aux(instance.replication)
+    return standard_aux(
+        REDIS_VERSION.encode(), instance.now_ms, used_bytes, history, aof_base=aof_base
     )
-    _write_file(files, path, produce, sync_bytes=SYNC_BYTES if incremental else 0)
+
+
+def history_aux(state: ReplicationState) -> dict[bytes, bytes]:
+    """What lets a server that loads the snapshot go on where it ends; nothing without a history."""
+    if state.backlog is None:
+        return {}
+    return {
+        b"repl-stream-db": b"%d" % state.stream_db,
+        b"repl-id": state.replication_id.encode(),
+        b"repl-offset": b"%d" % state.offset,
+    }
 
 
 def write_requests_file(instance: Instance, files: Files, path: str, report: Report) -> None:

@@ -14,6 +14,8 @@ from itertools import groupby
 from typing import Any
 
 from protocol.replies import format_double
+from storage.ack_journal import journal_request
+from storage.append_only.carriers import wrap
 from storage.append_only.hash_requests import rebuild_hash
 from storage.entry import decode_payload
 from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
@@ -87,11 +89,8 @@ def _rebuild_stream(key: bytes, stream: Stream, now_ms: int) -> Iterator[Argv]:
         yield from _rebuild_group(key, group)
     if stream.idempotence is not None:
         yield from _rebuild_idempotence(key, stream, stream.idempotence, now_ms)
-    if (journal := stream.ack_journal) is not None:
-        yield [
-            b"XCFGSET", key,
-            b"ACK-JOURNAL", journal.key, b"ACK-JOURNAL-MAXLEN", b"%d" % journal.max_length,
-        ]  # fmt: skip
+    if stream.ack_journal is not None:
+        yield wrap(journal_request(key, stream.ack_journal))
 
 
 def _entries(stream: Stream) -> Iterator[tuple[EntryID, list[bytes]]]:

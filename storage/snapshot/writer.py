@@ -63,14 +63,20 @@ def write_snapshot(
 
 
 def standard_aux(
-    redis_version: bytes, now_ms: int, used_memory_bytes: int, *, aof_base: bool
+    redis_version: bytes,
+    now_ms: int,
+    used_memory_bytes: int,
+    history: dict[bytes, bytes],
+    *,
+    aof_base: bool,
 ) -> dict[bytes, bytes]:
-    """What Redis says about itself in the header of each snapshot."""
+    """What Redis says about itself in the header of each snapshot, and of its replication."""
     return {
         b"redis-ver": redis_version,
         b"redis-bits": b"64",
         b"ctime": b"%d" % (now_ms // 1000),
         b"used-mem": b"%d" % used_memory_bytes,
+        **history,
         b"aof-base": b"%d" % aof_base,
     }
 

@@ -11,10 +11,9 @@ from commands.configuration import DIRECTIVES
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("masterauth", [""]),
+        ("aclfile", [""]),
         ("daemonize", ["NO"]),
         ("maxmemory", ["0b"]),
-        ("repl-backlog-size", ["1mb"]),
         ("oom-score-adj-values", ["0", "200", "800"]),
         ("proc-title-template", ["{title} {listen-addr} {server-mode}"]),
     ],
@@ -30,7 +29,7 @@ def test_the_value_that_says_the_feature_is_not_used_is_accepted(
     [
         ("daemonize", ["yes"], "Rillway does not have control over its process yet, only 'no' is"),
         ("maxmemory", ["100mb"], "Rillway does not have a memory limit yet, only '0' is accepted"),
-        ("replicaof", ["host", "1"], "Rillway does not have replication yet, only '' is accepted"),
+        ("tls-port", ["1"], "Rillway does not have TLS yet, only '0' is accepted"),
         ("loadmodule", ["x.so"], "Rillway does not have modules yet"),
     ],
 )

@@ -178,6 +178,34 @@ def test_a_limited_trim_of_redis_loses_no_entry(run: Run) -> None:
     assert differences(redis.view(seen_times=False), again.view(seen_times=False)) == []
 
 
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+def test_a_redis_takes_files_of_a_stream_with_a_journal_of_its_acknowledgements(
+    run: Run, preamble: str
+) -> None:
+    append_only = ("--appendonly", "yes", "--aof-use-rdb-preamble", preamble)
+    first = run("rillway", *append_only)
+    journal: Requests = [(0, ("XCFGSET", "groups", "ACK-JOURNAL", "acks"))]
+    acknowledged: Requests = [(0, ("XACK", "groups", "all", "2-1"))]
+    whole: Requests = [
+        (0, ("MULTI",)),
+        (0, ("XADD", "shapes", "*", "a", "b")),
+        (0, ("XCFGSET", "shapes", "ACK-JOURNAL", "acks", "ACK-JOURNAL-MAXLEN", 9)),
+        (0, ("EXEC",)),
+    ]
+    first.fill([*everything(), *journal, *acknowledged])
+    first.rewrite()
+    first.fill([*more(), *whole, (0, ("XCFGSET", "groups", "ACK-JOURNAL-MAXLEN", 7))])
+    files = (first.append_only_files(),)
+    redis = run("redis", *append_only, files=files)  # starts without a warning
+    again = run("rillway", *append_only, files=files)
+    assert again.link.ask("XINFO", "POLICY", "groups")[:4] == [
+        b"ack-journal", b"acks", b"ack-journal-maxlen", 7,
+    ]  # fmt: skip
+    assert first.digest() == again.digest()
+    how = {"lag": False, "seen_times": False}
+    assert differences(again.view(**how), redis.view(**how)) == []
+
+
 def test_nothing_is_refused_of_what_redis_appends_for_each_edge(run: Run) -> None:
     redis = run("redis", "--appendonly", "yes", "--aof-use-rdb-preamble", "no")
     with RespClient(redis.server.port) as client:

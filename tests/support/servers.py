@@ -70,7 +70,7 @@ def redis_version() -> str:
     return found.group(1)
 
 
-def start_redis(folder: Path) -> RunningServer:
+def start_redis(folder: Path, *directives: str) -> RunningServer:
     """A redis-server of the version that the compat table knows. Raises ServerFailed."""
     version = redis_version()
     if not version.startswith(COMPARED_REDIS):
@@ -80,7 +80,7 @@ def start_redis(folder: Path) -> RunningServer:
         )
     port = free_port()
     argv = ["redis-server", "--port", str(port), "--bind", "127.0.0.1"]
-    argv += ["--save", "", "--appendonly", "no", "--daemonize", "no"]
+    argv += ["--save", "", "--appendonly", "no", "--daemonize", "no", *directives]
     log = folder / "redis-server.log"
     process = processes.start(argv, folder=folder, output=log)
     server = RunningServer(f"redis-server {version}", port, process, log)

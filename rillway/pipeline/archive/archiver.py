@@ -26,11 +26,12 @@ from rillway.pipeline.archive.parquet_files import (
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.trim import Trimmer, TrimRules
 from rillway.pipeline.connection import Connection, ServerError
+from rillway.pipeline.discovery import check_there
 from rillway.pipeline.facts import StreamFacts, read_facts
 from rillway.pipeline.ids import MIN_ID, format_id, ms_of
 from rillway.pipeline.loss import check_count, check_end, check_start
 from rillway.pipeline.offsets import BEGINNING, Position
-from rillway.pipeline.planning import Planner
+from rillway.pipeline.planning import Planner, Range
 
 BATCH_ENTRIES = 250_000
 # A task for fewer entries than that costs more than it saves.
@@ -47,6 +48,7 @@ class Settings:
     rules: TrimRules = field(default_factory=TrimRules)
     trims: bool = True
     accepts_loss: bool = False
+    allows_missing: bool = False
     lease_ms: int = LIFETIME_MS
 
 
@@ -96,8 +98,8 @@ class Archiver:
     def archive(self, stream: str) -> Report:
         """Everything that is in the stream now, and then the trim.
 
-        Raises LeaseTaken, LeaseLost, DataLost, ArchiveError, EngineFailed, ServerError and
-        ConnectionLost. Whatever was committed before that stays.
+        Raises StreamMissing, LeaseTaken, LeaseLost, DataLost, ArchiveError, EngineFailed,
+        ServerError and ConnectionLost. Whatever was committed before that stays.
         """
         lease_key = f"{self._table.group}:lease:{{{stream}}}"
         what = f"archiving {stream} to {self._table.root}"
@@ -134,6 +136,8 @@ class _Run:
 
     def run(self, hooks: Hooks) -> Report:
         stored = self._table.end(self._stream)
+        if stored is None and not self._settings.allows_missing:
+            check_there(self._connection, self._stream)
         self._place_group(stored or BEGINNING)
         facts = read_facts(self._connection, self._stream)
         start = self._checked_start(stored, facts)
@@ -209,7 +213,8 @@ class _Run:
 
     def _write(self, start: Position, end: Position, counted: int) -> list[ArchivedFile]:
         every = max(ceil(counted / self._engine.parallelism), MIN_TASK_ENTRIES)
-        slices = self._planner.slices(self._stream, start.id, end.id, estimate=counted, every=every)
+        wanted = Range(self._stream, start.id, end.id)
+        slices = self._planner.slices(wanted, estimate=counted, every=every)
         settings = self._settings
         return self._engine.write(
             [

@@ -33,8 +33,9 @@ from rillway.pipeline.archive.maintenance import (
 )
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.arguments import add_url, duration, from_one, size_in_bytes
+from rillway.pipeline.arguments import add_allow_missing, add_url, duration, from_one, size_in_bytes
 from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.discovery import StreamMissing
 from rillway.pipeline.facts import read_facts
 from rillway.pipeline.ids import MIN_ID, format_id
 from rillway.pipeline.interruption import Interruption
@@ -52,6 +53,7 @@ EXPECTED_ERRORS = (
     LeaseTaken,
     PipelineUnavailable,
     ServerError,
+    StreamMissing,
 )
 # What a later round of --every may find mended.
 PASSING_ERRORS = (ConnectionLost, EngineFailed, LeaseLost, LeaseTaken)
@@ -90,6 +92,7 @@ def archive_main(arguments: list[str]) -> int:
         ),
         trims=not options.no_trim,
         accepts_loss=options.accept_loss,
+        allows_missing=options.allow_missing,
         lease_ms=max(round(options.lease * 1000), 1),
     )
     table = ArchiveTable.open_or_create(options.to)
@@ -325,6 +328,7 @@ def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="go on although entries were trimmed before they could be archived",
     )
+    add_allow_missing(parser)
     parser.add_argument(
         "--batch",
         type=from_one,

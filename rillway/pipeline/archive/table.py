@@ -12,6 +12,7 @@ second looks again. Local folders only, or what is mounted as one.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -40,6 +41,7 @@ MAX_READER_VERSION = 1
 UNKNOWN = -1
 INT64_RANGE = 1 << 64
 ARCHIVE_GROUP_PREFIX = "__archive:"
+URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 class ArchiveError(Exception):
@@ -48,6 +50,13 @@ class ArchiveError(Exception):
 
 class CommitConflict(Exception):
     """Somebody else has committed since the table was looked at: look again."""
+
+
+def folder(path: str | Path) -> Path:
+    """A local folder. Raises ArchiveError for a URI: a folder named `s3:` is nobody's wish."""
+    if URI.match(str(path)):
+        raise ArchiveError(f"{path}: an archive is a local folder, or one that is mounted, no URI")
+    return Path(path).absolute()
 
 
 class ArchiveTable:
@@ -65,7 +74,7 @@ class ArchiveTable:
     @classmethod
     def open(cls, path: str | Path) -> ArchiveTable:
         """Raises ArchiveError if there is none."""
-        root = Path(path).absolute()
+        root = folder(path)
         if not is_table(root):
             raise ArchiveError(f"{path}: there is no archive")
         try:
@@ -76,7 +85,7 @@ class ArchiveTable:
     @classmethod
     def open_or_create(cls, path: str | Path) -> ArchiveTable:
         """Raises ArchiveError for a path that holds something else, or cannot be written to."""
-        root = Path(path).absolute()
+        root = folder(path)
         if not is_table(root):
             try:
                 root.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.connection import Connection, ServerError
 from rillway.pipeline.decoding import texts
 from rillway.pipeline.facts import as_map
 from rillway.pipeline.latency.distribution import Tally
@@ -29,8 +29,13 @@ class NoJournal(Exception):
 
 def find_journal(connection: Connection, stream: str) -> str:
     """The key of a stream's journal. Raises NoJournal, ServerError."""
-    info = as_map(connection.call("XINFO", "STREAM", stream))
-    key = info.get(b"ack-journal")
+    connection.call("XINFO", "STREAM", stream)  # there is none without a stream
+    try:
+        key = as_map(connection.call("XINFO", "POLICY", stream)).get(b"ack-journal")
+    except ServerError as error:
+        if "subcommand" not in str(error).lower():
+            raise
+        key = None  # a Redis keeps no journals
     if key is None:
         raise NoJournal(
             f"{stream} has no journal of acknowledgements. Rillway keeps one from when it is "

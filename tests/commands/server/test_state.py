@@ -1,4 +1,4 @@
-"""TIME, LASTSAVE, ROLE."""
+"""TIME, LASTSAVE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,3 @@ def test_lastsave_is_the_start_while_nothing_was_saved() -> None:
     client = server.connect()
     server.advance(60_000)
     assert client.execute("LASTSAVE") == b":1700000000\r\n"
-
-
-def test_role_is_a_primary_without_replicas() -> None:
-    assert InProcessServer().connect().execute("ROLE") == b"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"

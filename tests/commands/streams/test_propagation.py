@@ -61,10 +61,11 @@ def state(talk: Talk) -> list[Any]:
     info = talk.fields("XINFO STREAM s")
     # The nodes of a copy end elsewhere once entries are trimmed by whole nodes.
     del info["radix-tree-keys"], info["radix-tree-nodes"]
+    policy = talk.fields("XINFO POLICY s")
     # How often the journal could not be written is known where that was.
-    info.pop("ack-journal-skipped", None)
+    policy.pop("ack-journal-skipped", None)
     entries = [talk.raw("XRANGE s - +"), talk.raw("XRANGE j - +")]
-    return [info, entries, talk.do("XINFO GROUPS s"), groups, summaries, names]
+    return [info, policy, entries, talk.do("XINFO GROUPS s"), groups, summaries, names]
 
 
 @settings(max_examples=examples(60))

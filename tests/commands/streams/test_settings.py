@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessServer
+from storage.append_only.carriers import unwrap
 from tests.commands.streams.talk import Talk
 
 SYNTAX = "ERR syntax error"
@@ -81,12 +82,10 @@ def test_a_change_of_limits_is_propagated_without_an_event(
 
 def journal(client: Talk, key: str = "s") -> tuple[bytes, int, int] | None:
     """Key, maximal length, skipped; None where XINFO says nothing of a journal."""
-    info = client.fields(f"XINFO STREAM {key}")
-    full = client.fields(f"XINFO STREAM {key} FULL")
-    names = ("ack-journal", "ack-journal-maxlen", "ack-journal-skipped")
-    found = tuple(info.get(name) for name in names)
-    assert found == tuple(full.get(name) for name in names)
-    return None if found == (None, None, None) else found  # type: ignore[return-value]
+    policy = client.fields(f"XINFO POLICY {key}")
+    if not policy:
+        return None
+    return policy["ack-journal"], policy["ack-journal-maxlen"], policy["ack-journal-skipped"]
 
 
 def test_a_stream_has_no_journal_until_one_is_named(client: Talk) -> None:
@@ -98,12 +97,21 @@ def test_a_stream_has_no_journal_until_one_is_named(client: Talk) -> None:
     assert journal(client) is None
 
 
-def test_the_fields_of_redis_stay_where_they_are(client: Talk) -> None:
+def test_the_fields_of_redis_stay_what_they_are(client: Talk) -> None:
     before = [client.do("XINFO STREAM s"), client.do("XINFO STREAM s FULL")]
     client.do("XCFGSET s ACK-JOURNAL j")
-    after = [client.do("XINFO STREAM s"), client.do("XINFO STREAM s FULL")]
-    for plain, longer in zip(before, after, strict=True):
-        assert longer[: len(plain)] == plain and len(longer) == len(plain) + 6
+    assert [client.do("XINFO STREAM s"), client.do("XINFO STREAM s FULL")] == before
+
+
+def test_a_policy_is_a_map_of_a_stream(server: InProcessServer, client: Talk) -> None:
+    assert client.raw("XINFO POLICY s") == b"*0\r\n"
+    assert Talk(server, resp=3).raw("XINFO POLICY s") == b"%0\r\n"
+    assert client.error("XINFO POLICY missing") == "ERR no such key"
+    client.do("SET text v")
+    assert client.error("XINFO POLICY text").startswith("WRONGTYPE ")
+    assert client.error("XINFO POLICY") == (
+        "ERR wrong number of arguments for 'xinfo|policy' command"
+    )
 
 
 def test_a_limit_stays_when_another_journal_is_named(client: Talk) -> None:
@@ -175,12 +183,31 @@ def test_what_was_accepted_once_is_accepted_again(client: Talk) -> None:
     assert journal(client) == (b"data", 1_000_000, 0)
 
 
-def test_a_journal_is_propagated_where_it_changes_something(
-    client: Talk, events: list[tuple[str, str]], propagated: list[str]
+def test_a_journal_is_propagated_where_it_changes_something_in_a_carrier(
+    client: Talk, events: list[tuple[str, str]], server: InProcessServer
 ) -> None:
+    server.propagated.clear()
     client.all("XCFGSET s ACK-JOURNAL j", "XCFGSET s ACK-JOURNAL j ACK-JOURNAL-MAXLEN 1000000")
-    client.all("XCFGSET s ACK-JOURNAL-MAXLEN 5")
-    assert (events, propagated) == (
-        [],
-        ["XCFGSET s ACK-JOURNAL j", "XCFGSET s ACK-JOURNAL-MAXLEN 5"],
-    )
+    client.do("XCFGSET s ACK-JOURNAL-MAXLEN 5")
+    client.client.execute("XCFGSET", "s", "ACK-JOURNAL", "")
+    requests = [request for _, unit in server.propagated for request in unit]
+    assert [request[0] for request in requests] == [b"ECHO"] * 3
+    assert [unwrap(request) for request in requests] == [
+        [b"XCFGSET", b"s", b"ACK-JOURNAL", b"j", b"ACK-JOURNAL-MAXLEN", b"1000000"],
+        [b"XCFGSET", b"s", b"ACK-JOURNAL", b"j", b"ACK-JOURNAL-MAXLEN", b"5"],
+        [b"XCFGSET", b"s", b"ACK-JOURNAL", b""],
+    ]
+    assert events == []
+
+
+def test_what_redis_knows_of_a_request_is_propagated_plainly(
+    client: Talk, server: InProcessServer
+) -> None:
+    server.propagated.clear()
+    client.do("XCFGSET s ACK-JOURNAL j IDMP-MAXSIZE 3 IDMP-DURATION 7")
+    ((_, [multi, plain, carrier, end]),) = server.propagated
+    assert (multi, end) == ([b"MULTI"], [b"EXEC"])
+    assert plain == [b"XCFGSET", b"s", b"IDMP-DURATION", b"7", b"IDMP-MAXSIZE", b"3"]
+    assert carrier[0] == b"ECHO"
+    client.do("XCFGSET s ACK-JOURNAL k IDMP-MAXSIZE 3")  # which it is
+    assert [request[0] for request in server.propagated[1][1]] == [b"ECHO"]

@@ -12,6 +12,8 @@ import pytest
 
 from rillway.pipeline import encoding
 from rillway.pipeline.encoding import Encoder, UnwritableRow, data_of
+from rillway.pipeline.ids import make_id
+from rillway.pipeline.origins import Mark
 from rillway.pipeline.schema import PAIRS, TEXT_MAP
 
 
@@ -118,12 +120,44 @@ def test_a_batch_with_too_many_bytes_is_cut(monkeypatch: pytest.MonkeyPatch) -> 
     assert sum(map(len, parts)) == 20
 
 
+def test_columns_named_as_those_of_the_source_are_fields_like_others() -> None:
+    batch = pa.record_batch({"id": ["7"], "name": ["x"], "stream": ["web"], "ts": ["now"]})
+    everything = [b"id", b"7", b"name", b"x", b"stream", b"web", b"ts", b"now"]
+    assert words(batch) == [[b"XADD", b"s", b"*", *everything]]
+    assert words(batch, None) == [[b"XADD", b"web", b"*", *everything[:4], *everything[6:]]]
+    assert words(batch, keeps_ids=True) == [[b"XADD", b"s", b"7", *everything[2:]]]
+
+
+def test_columns_that_say_where_a_row_comes_from_are_not_written() -> None:
+    batch = pa.record_batch({"from": ["web"], "at": ["7-0"], "id": ["1"]})
+    encoder = Encoder(batch.schema, stream="s", keeps_ids=False, origin_columns=("from", "at"))
+    (requests,) = encoder.requests(batch)
+    assert b"web" not in bytes(data_of(requests, 0, 1))
+    origins = encoder.origins(batch)
+    assert origins is not None
+    assert origins.mark_after(None) == Mark("web", make_id(7), 1)
+    bad = pa.record_batch({"from": ["web"], "at": ["x"], "id": ["1"]})
+    with pytest.raises(UnwritableRow, match="originColumns"):
+        encoder.origins(bad)
+
+
+def test_rows_with_fields_come_from_the_entries_that_the_source_names() -> None:
+    columns = {"stream": ["web"], "id": ["7-0"], "fields": pairs([(b"a", b"1")])}
+    batch = pa.record_batch(columns)
+    assert Encoder(batch.schema, stream="s", keeps_ids=False).origins(batch) is not None
+    # Where the column says where to write to, it may be anything.
+    assert Encoder(batch.schema, stream=None, keeps_ids=False).origins(batch) is None
+    odd = pa.record_batch(columns | {"id": ["seven"]})
+    assert Encoder(odd.schema, stream="s", keeps_ids=False).origins(odd) is None
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "text"),
     [
         ({"n": ["1"]}, {"stream": None}, "neither an option nor a column that names the stream"),
         ({"n": ["1"]}, {"keeps_ids": True}, "needs a column id"),
-        ({"stream": ["s"], "id": ["1-0"]}, {}, "no column to write"),
+        ({"stream": ["s"]}, {"stream": None}, "no column to write"),
+        ({"n": ["1"]}, {"origin_columns": ("stream", "id")}, "names id, stream: there is no such"),
         ({"fields": pairs([(b"a", b"1")]), "n": ["1"]}, {}, "the column n would not be written"),
         ({"fields": ["x"]}, {}, "must be a map, or an array"),
         ({"fields": [["x"]]}, {}, "must be a map, or an array"),
@@ -134,9 +168,8 @@ def test_a_dataframe_that_cannot_be_written_is_refused(
 ) -> None:
     schema = pa.record_batch(columns).schema
     with pytest.raises(UnwritableRow, match=text):
-        Encoder(
-            schema, stream=options.get("stream", "s"), keeps_ids=options.get("keeps_ids", False)
-        )
+        chosen: dict[str, Any] = {"stream": "s", "keeps_ids": False} | options
+        Encoder(schema, **chosen)
 
 
 @pytest.mark.parametrize(

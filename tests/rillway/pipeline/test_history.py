@@ -16,6 +16,7 @@ from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.connection import Connection
+from rillway.pipeline.discovery import StreamMissing
 from rillway.pipeline.history import History, open_history, sql_between
 from rillway.pipeline.ids import MAX_ID, MIN_ID, parse_id
 from rillway.pipeline.loss import DataLost
@@ -79,6 +80,22 @@ def test_a_stream_that_is_nowhere_is_empty(link: Connection, table: ArchiveTable
     with open_history(link.url, "nothing", table.root) as history:
         assert found(history) == []
     assert link.call("EXISTS", "nothing") == 0
+
+
+def test_a_stream_that_is_nowhere_may_be_an_error(link: Connection, table: ArchiveTable) -> None:
+    with (
+        pytest.raises(StreamMissing, match="there is no stream nothing"),
+        open_history(link.url, "nothing", table.root, fails_if_missing=True),
+    ):
+        pass
+    add_many(link, STREAM, 5)
+    archive(link, table)
+    link.call("DEL", STREAM)
+    with (
+        pytest.raises(DataLost),
+        open_history(link.url, STREAM, table.root, fails_if_missing=True),
+    ):
+        pass
 
 
 def test_no_group_is_left_behind(link: Connection, table: ArchiveTable) -> None:

@@ -40,7 +40,13 @@ def rows(kind: type[DataSource], link: Connection, **options: Any) -> list[list[
 def test_pending_entries_are_partitioned_by_group_and_range(link: Connection) -> None:
     pending_stream(link, "s", 9)
     pending_stream(link, "t", 2, group="h")
-    parts = rows(RedisStreamsPending, link, stream="s,t,missing", entriesPerPartition=3)
+    parts = rows(
+        RedisStreamsPending,
+        link,
+        stream="s,t,missing",
+        entriesPerPartition=3,
+        failIfMissing="false",
+    )
     assert [len(part) for part in parts] == [3, 3, 3, 2]
     assert [row["id"] for part in parts for row in part] == [
         *(f"{number}-0" for number in range(1, 10)), "1-0", "2-0",

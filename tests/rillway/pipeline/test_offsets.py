@@ -23,10 +23,26 @@ def test_a_bare_id_is_a_position_of_which_no_count_is_known() -> None:
     assert from_json('{"a": "05"}') == from_json('{"a": "5-0"}')
 
 
+def test_the_end_of_a_batch_says_how_it_is_shared_among_tasks() -> None:
+    end = {"a": Position(make_id(9), 9, cuts=(make_id(3), make_id(6, 1)), opens=True)}
+    text = '{"a": {"id": "9-0", "n": 9, "cuts": ["3-0", "6-1"], "opens": true}}'
+    assert json.dumps(to_json(end)) == text
+    assert from_json(text) == end
+    assert end["a"].alone() == Position(make_id(9), 9)
+
+
 @pytest.mark.parametrize(
     "text",
-    ["[]", "5", '{"a": 5}', '{"a": {}}', '{"a": {"id": "x"}}', '{"a": {"id": "5", "n": "1"}}'],
+    [
+        "[]",
+        "5",
+        '{"a": 5}',
+        '{"a": {}}',
+        '{"a": {"id": "x"}}',
+        '{"a": {"id": "5", "n": "1"}}',
+        '{"a": {"id": "5", "cuts": 5}}',
+    ],
 )
 def test_what_is_no_offset_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"expected|number"):
+    with pytest.raises(ValueError, match=r"expected|number|IDs"):
         from_json(text)

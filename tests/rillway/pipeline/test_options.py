@@ -25,7 +25,8 @@ def source(**options: Any) -> Any:
 
 
 def sink(*, streaming: bool = False, **options: Any) -> SinkOptions:
-    return sink_options({name: str(value) for name, value in options.items()}, streaming=streaming)
+    texts = {name: str(value) for name, value in options.items()}
+    return sink_options({"stream": "s"} | texts, streaming=streaming)
 
 
 def test_the_defaults_of_the_source() -> None:
@@ -64,13 +65,35 @@ def test_an_option_that_is_like_no_other_is_refused_without_a_guess() -> None:
 
 
 def test_what_spark_adds_by_itself_is_left_alone() -> None:
-    assert source(path="p", checkpointLocation="c") == source()
+    assert sink(stream="s", queryName="q", checkpointLocation="c", streaming=True) == sink()
+    for name in ("queryName", "checkpointLocation"):
+        with pytest.raises(OptionError, match=f"no option {name}"):
+            source(**{name: "x"})
+
+
+def test_a_path_is_the_name_of_a_stream() -> None:
+    assert source_options({"path": "orders"}).streams == ("orders",)
+    assert source_options({"paths": '["a", "b"]'}).streams == ("a", "b")
+    assert sink_options({"path": "copy"}, streaming=True).stream == "copy"
+    with pytest.raises(OptionError, match="the option stream and the path 'p' do not go"):
+        source(path="p")
+
+
+def test_the_options_of_a_table_come_with_its_properties() -> None:
+    raw = {"provider": "redis-streams", "owner": "me", "a": "b", "option.stream": "s"}
+    assert source_options(raw | {"stream": "s"}) == source()
+    with pytest.raises(OptionError, match="no option strem"):
+        source_options({"provider": "redis-streams", "option.strem": "s"})
+    # What Spark does with such a table when it is read or written to.
+    for read in (source_options, lambda raw: sink_options(raw, streaming=False)):
+        with pytest.raises(OptionError, match="CREATE TEMPORARY VIEW"):
+            read({})
 
 
 def test_streams_are_named_or_matched() -> None:
     assert source(stream="a, b,a").streams == ("a", "b")
     assert source_options({"streamPattern": "o*"}).pattern == "o*"
-    with pytest.raises(OptionError, match="one of the options stream and streamPattern"):
+    with pytest.raises(OptionError, match="stream and streamPattern do not go together"):
         source(streamPattern="o*")
     with pytest.raises(OptionError, match="one of the options stream and streamPattern"):
         source_options({})
@@ -79,7 +102,7 @@ def test_streams_are_named_or_matched() -> None:
 def test_starting_offsets_are_words_or_ids() -> None:
     assert source(startingOffsets="Earliest").start == "earliest"
     assert source(startingOffsets="group:Billing").start == "group:Billing"
-    assert source(startingOffsets="group", queryName="q").start == "group"
+    assert source(startingOffsets="group", groupName="q").start == "group"
     assert source(startingOffsets='{"s": "5-1"}').start == {"s": Position(make_id(5, 1), None)}
     assert source(endingOffsets='{"s": "5"}').end == {"s": Position(make_id(5), None)}
 
@@ -89,7 +112,7 @@ def test_starting_offsets_are_words_or_ids() -> None:
     [
         ({"startingOffsets": "newest"}, "option startingOffsets: expected earliest, latest"),
         ({"startingOffsets": '{"s": "x"}'}, "option startingOffsets: 'x' is no ID"),
-        ({"startingOffsets": "group"}, "needs queryName"),
+        ({"startingOffsets": "group"}, "needs groupName"),
         ({"endingOffsets": "earliest"}, "option endingOffsets: expected latest"),
         ({"startingOffsets": "latest", "startingTimestamp": "5"}, "do not go together"),
         ({"endingOffsets": "latest", "endingTimestamp": "5"}, "do not go together"),
@@ -98,7 +121,7 @@ def test_starting_offsets_are_words_or_ids() -> None:
         ({"failOnDataLoss": "no"}, "option failOnDataLoss: expected true or false, not 'no'"),
         ({"schemaMode": "json"}, "option schemaMode: expected fields or map or columns"),
         ({"minEntriesPerTrigger": 9, "maxEntriesPerTrigger": 5}, "must not be above"),
-        ({"queryName": ""}, "option queryName: expected a name"),
+        ({"groupName": ""}, "option groupName: expected a name"),
         ({"stream": "a,,b"}, "option stream: expected names with commas"),
         ({"url": "http://x"}, "option url: "),
         ({"url": "redis://x", "port": 5}, "url and port do not go together"),
@@ -148,8 +171,9 @@ def test_durations_and_sizes_have_units() -> None:
 
 
 def test_the_options_of_the_sink() -> None:
-    assert sink() == SinkOptions()
-    assert sink(stream="s", maxlen="~1000").trim == ("MAXLEN", "~", "1000")
+    assert sink() == SinkOptions(stream="s")
+    assert sink(originColumns="_stream, _id").origin_columns == ("_stream", "_id")
+    assert sink(maxlen="~1000").trim == ("MAXLEN", "~", "1000")
     assert sink(minid="5-1").trim == ("MINID", "=", "5-1")
     assert sink(maxlen="= 0").trim == ("MAXLEN", "=", "0")
     assert sink(ids="keep", onIdConflict="skip").skips_known_ids
@@ -165,6 +189,7 @@ def test_the_options_of_the_sink() -> None:
         ({"minid": "x"}, "option minid: 'x' is no ID"),
         ({"delivery": "exactly-once"}, "exactly-once needs writeId"),
         ({"delivery": "exactly-once", "writeId": "w", "ids": "keep"}, "leave out exactly-once"),
+        ({"originColumns": "id"}, "option originColumns: expected two columns"),
         ({"onIdConflict": "skip"}, "onIdConflict goes with ids=keep"),
         ({"batchSize": "10001"}, "option batchSize: expected at most 10,000"),
         ({"maxLength": "5"}, "no option maxLength: did you mean maxlen"),
@@ -181,4 +206,4 @@ def test_every_option_of_the_source_is_looked_at() -> None:
         if name in ("stream", "streamPattern", "host", "username", "password"):
             continue  # any text is a value
         with pytest.raises(OptionError):
-            source(**{name: "" if name == "queryName" else "nonsense!"})
+            source(**{name: "" if name == "groupName" else "nonsense!"})

@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import pytest
 
+from rillway.pipeline import planning
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.facts import StreamFacts, read_facts
 from rillway.pipeline.ids import MAX_ID, format_id, make_id
-from rillway.pipeline.planning import Planner, Slice, backlog, shares
+from rillway.pipeline.planning import Planner, Range, Slice, backlog, shares
 from tests.rillway.pipeline.scene import add, add_many
 
 pytestmark = pytest.mark.integration
@@ -26,25 +27,45 @@ def lengths(link: Connection, slices: list[Slice]) -> list[int]:
 
 def test_slices_hold_every_entry_once_and_in_order(link: Connection) -> None:
     add_many(link, "s", 100)
-    slices = Planner(link).slices("s", make_id(10), make_id(90), estimate=80, every=20)
+    slices = Planner(link).slices(Range("s", make_id(10), make_id(90)), estimate=80, every=20)
     assert lengths(link, slices) == [20, 20, 20, 20]
     assert slices[0].first == make_id(11)
     assert slices[-1].last == make_id(90)
     assert all(one.last < other.first for one, other in pairwise(slices))
 
 
-def test_more_slices_are_made_where_a_minimum_asks_for_them(link: Connection) -> None:
+def test_more_cuts_are_made_where_a_minimum_asks_for_them(link: Connection) -> None:
     add_many(link, "s", 12)
-    slices = Planner(link).slices("s", 0, MAX_ID, estimate=12, every=1000, minimum=4)
-    if Planner(link).counts:
-        assert [part.entries for part in slices] == [3, 3, 3, 3]
-    slices = Planner(link).slices("s", 0, make_id(12), estimate=12, every=1000, minimum=4)
-    assert lengths(link, slices) == [3, 3, 3, 3]
+    planner, wanted = Planner(link), Range("s", 0, make_id(12))
+    assert planner.cuts(wanted, estimate=12, every=1000) == ()
+    cuts = planner.cuts(wanted, estimate=12, every=1000, minimum=4)
+    assert cuts == (make_id(4), make_id(7), make_id(10))
+
+
+def test_there_are_never_more_cuts_than_an_offset_may_hold(
+    link: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "MAX_SLICES", 5)
+    add_many(link, "s", 100)
+    assert len(Planner(link).cuts(Range("s", 0, make_id(100)), estimate=100, every=1)) == 4
+
+
+def test_what_is_between_cuts_is_found_as_it_is_now(link: Connection) -> None:
+    add_many(link, "s", 12)
+    ranges = Range("s", 0, make_id(12)).split([make_id(4), make_id(7), make_id(10)])
+    link.call("XDEL", "s", "4-0", "7-0", "8-0", "9-0")
+    found = Planner(link).found(ranges)
+    assert [part and (part.first, part.last) for part in found] == [
+        (make_id(1), make_id(4) - 1),
+        (make_id(5), make_id(7) - 1),
+        None,
+        (make_id(10), make_id(12)),
+    ]
 
 
 def test_the_first_entry_of_each_slice_is_there(link: Connection) -> None:
     add(link, "s", [f"{ms}-{seq}" for ms in (1, 2, 500, 501, 999) for seq in range(7)])
-    slices = Planner(link).slices("s", 0, make_id(999, 6), estimate=35, every=5)
+    slices = Planner(link).slices(Range("s", 0, make_id(999, 6)), estimate=35, every=5)
     assert sum(lengths(link, slices)) == 35
     for part in slices:
         assert link.call("XRANGE", "s", format_id(part.first), format_id(part.first))
@@ -52,7 +73,7 @@ def test_the_first_entry_of_each_slice_is_there(link: Connection) -> None:
 
 def test_entries_of_one_millisecond_are_cut_as_well(link: Connection) -> None:
     add(link, "s", [f"5-{seq}" for seq in range(100)])
-    slices = Planner(link).slices("s", 0, make_id(5, 99), estimate=100, every=25)
+    slices = Planner(link).slices(Range("s", 0, make_id(5, 99)), estimate=100, every=25)
     assert len(slices) == 4
     assert sum(lengths(link, slices)) == 100
 
@@ -61,15 +82,15 @@ def test_nothing_has_no_slices(link: Connection) -> None:
     add_many(link, "s", 3)
     link.call("XTRIM", "s", "MAXLEN", 0)
     for stream in ("s", "missing"):
-        assert Planner(link).slices(stream, 0, make_id(3), estimate=0, every=5) == []
+        assert Planner(link).slices(Range(stream, 0, make_id(3)), estimate=0, every=5) == []
 
 
 def test_a_plan_is_the_same_when_it_is_made_again_and_more_has_come(link: Connection) -> None:
     add_many(link, "s", 50)
-    arguments = {"estimate": 50, "every": 7, "minimum": 2}
-    before = Planner(link).slices("s", 0, make_id(50), **arguments)
+    arguments = {"estimate": 50, "every": 7}
+    before = Planner(link).slices(Range("s", 0, make_id(50)), **arguments)
     add_many(link, "s", 50, first=51)
-    assert Planner(link).slices("s", 0, make_id(50), **arguments) == before
+    assert Planner(link).slices(Range("s", 0, make_id(50)), **arguments) == before
 
 
 def test_the_end_within_a_number_of_entries(link: Connection) -> None:
@@ -98,7 +119,9 @@ def test_an_entry_above_the_limit_of_bytes_is_read_alone(link: Connection) -> No
 def test_only_rillway_counts_for_us(link: Connection, request: pytest.FixtureRequest) -> None:
     add_many(link, "s", 9)
     is_rillway = "rillway" in request.node.callspec.id
-    assert Planner(link).count("s", make_id(3), make_id(8)) == (5 if is_rillway else None)
+    assert Planner(link).count([Range("s", make_id(3), make_id(8))]) == (
+        [5] if is_rillway else None
+    )
 
 
 def test_the_backlog_is_exact_where_the_count_is_known(link: Connection) -> None:

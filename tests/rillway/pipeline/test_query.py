@@ -49,6 +49,15 @@ def test_ids_are_included_at_both_ends(
     ]
 
 
+def test_a_stream_that_is_not_there_is_an_error(
+    archived: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    misspelt = [*archived, "--stream", "ordres"]
+    assert query.main(misspelt) == 1
+    assert "there is no stream ordres at redis://" in capsys.readouterr().err
+    assert query.main([*misspelt, "--allow-missing"]) == 0
+
+
 def test_a_limit_ends_it(archived: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert query.main([*archived, "--limit", "3"]) == 0

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 from pyspark.sql.types import IntegerType, StringType, StructType
 
 from rillway.pipeline.connection import Connection
+from rillway.pipeline.discovery import StreamMissing
 from rillway.pipeline.loss import DataLost
 from rillway.pipeline.schema import arrow_schema
 from rillway.pipeline.shadow_group import read_groups
@@ -113,11 +114,37 @@ def test_several_streams_are_read(link: Connection) -> None:
         for part in reader.partitions()
         for batch in reader.read(part)
     ]
-    assert names == [["a"], ["b"]]
+    assert names == [["a", "b"]]
 
 
-def test_a_missing_stream_is_empty(link: Connection) -> None:
-    reader = batch_reader(link, stream="missing")
+def test_small_streams_share_tasks_and_batches(link: Connection) -> None:
+    for number in range(30):
+        add(link, f"s:{number:02}", ["1-0", "2-0"])
+    reader = batch_reader(link, streamPattern="s:*", entriesPerPartition=1020)
+    parts = reader.partitions()
+    assert [len(part.value) for part in parts] == [10, 10, 10]
+    found = [list(pickle.loads(pickle.dumps(reader)).read(part)) for part in parts]
+    assert [[len(batch) for batch in batches] for batches in found] == [[20], [20], [20]]
+    assert found[1][0].column("stream").to_pylist()[:3] == ["s:10", "s:10", "s:11"]
+
+
+def test_a_missing_stream_is_an_error(link: Connection) -> None:
+    add_many(link, "s", 3)
+    with pytest.raises(StreamMissing, match="there is no stream orders, t at redis"):
+        batch_reader(link, stream="orders,s,t").partitions()
+    with pytest.raises(StreamMissing, match="there is no stream orders at redis"):
+        stream_reader(link, stream="orders").initialOffset()
+
+
+def test_a_missing_stream_may_come_later(link: Connection) -> None:
+    reader = stream_reader(link, stream="s", failIfMissing="false")
+    start = reader.initialOffset()
+    add_many(link, "s", 3)
+    assert take(reader, start, reader.latestOffset(start, ALL)) == ids(1, 3)
+
+
+def test_a_missing_stream_is_empty_if_that_is_wanted(link: Connection) -> None:
+    reader = batch_reader(link, stream="missing", failIfMissing="false")
     assert reader.partitions() == []
     # Spark makes a partition of its own out of none.
     assert list(reader.read(InputPartition(None))) == []
@@ -300,7 +327,7 @@ def test_deleted_entries_do_not_stop_a_query(link: Connection) -> None:
 
 def test_progress_is_shown_by_a_group(link: Connection) -> None:
     add_many(link, "s", 10)
-    reader = stream_reader(link, stream="s", startingOffsets="earliest", queryName="q")
+    reader = stream_reader(link, stream="s", startingOffsets="earliest", groupName="q")
     start = reader.initialOffset()
     end = reader.latestOffset(start, ReadMaxRows(4))
     assert read_groups(link, "s")[0].lag == 10
@@ -312,16 +339,16 @@ def test_progress_is_shown_by_a_group(link: Connection) -> None:
 
 
 def test_a_commit_does_not_end_a_query_when_the_server_is_away(link: Connection) -> None:
-    reader = stream_reader(link, stream="s", queryName="q", url="redis://127.0.0.1:1")
+    reader = stream_reader(link, stream="s", groupName="q", url="redis://127.0.0.1:1")
     reader.commit(at(10))
 
 
 def test_latest_is_the_same_when_spark_asks_twice(link: Connection) -> None:
     add_many(link, "s", 10)
-    reader = stream_reader(link, stream="s", queryName="q")
+    reader = stream_reader(link, stream="s", groupName="q")
     first = reader.initialOffset()
     add_many(link, "s", 5, first=11)
-    assert stream_reader(link, stream="s", queryName="q").initialOffset() == first == at(10)
+    assert stream_reader(link, stream="s", groupName="q").initialOffset() == first == at(10)
     end = reader.latestOffset(first, ALL)
     assert take(reader, first, end) == ids(11, 15)
 

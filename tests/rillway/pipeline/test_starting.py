@@ -41,13 +41,13 @@ def test_latest_is_the_end_with_its_count(link: Connection) -> None:
 def test_latest_stays_where_it_was_for_a_query_with_a_name(link: Connection) -> None:
     add_many(link, "s", 10)
     expected = {"s": Position(make_id(10), 10)}
-    assert start(link, "latest", queryName="q") == expected
+    assert start(link, "latest", groupName="q") == expected
     add_many(link, "s", 10, first=11)
-    assert start(link, "latest", queryName="q") == expected
+    assert start(link, "latest", groupName="q") == expected
 
 
 def test_a_stream_that_is_not_there_yet_is_read_from_its_beginning(link: Connection) -> None:
-    assert start(link, "latest") == start(link, "latest", queryName="q") == {"s": Position(0, 0)}
+    assert start(link, "latest") == start(link, "latest", groupName="q") == {"s": Position(0, 0)}
     assert link.call("EXISTS", "s") == 0
 
 
@@ -57,7 +57,7 @@ def test_a_query_begins_where_a_group_stands(link: Connection) -> None:
     expected = {"s": Position(make_id(4), 4)}
     assert start(link, startingOffsets="group:billing") == expected
     link.call("XGROUP", "CREATE", "s", "__spark:q", "4-0", "ENTRIESREAD", 4)
-    assert start(link, startingOffsets="group", queryName="q") == expected
+    assert start(link, startingOffsets="group", groupName="q") == expected
     with pytest.raises(OptionError, match="the stream s has no group nobody"):
         start(link, startingOffsets="group:nobody")
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessServer, to_argv
+from server.inprocess import InProcessServer, Word, to_argv
 from server.persistence.filling import UnfitContent
 from server.persistence.replay import Replay, UnreplayableRequest
+from storage.append_only.carriers import wrap
 from storage.append_only.reader import RequestFile, encoded_bytes
 from storage.append_only.requests import encode_requests
 
 
-def replay(server: InProcessServer, *requests: tuple[str | int, ...]) -> Replay:
+def replay(server: InProcessServer, *requests: tuple[Word, ...]) -> Replay:
     """Run requests as the content of a file."""
     replayed = Replay(server.instance, "some.aof")
     data = encode_requests([to_argv(words) for words in requests])
@@ -164,6 +165,26 @@ def test_what_older_servers_took_and_we_would_refuse_is_replayed() -> None:
     client = server.connect()
     assert client.execute("STRLEN", "text") == b":1048577\r\n"
     assert b"$17\r\nlast-generated-id\r\n$3\r\n4-5\r\n" in client.execute("XINFO", "STREAM", "s")
+
+
+def test_a_carrier_runs_what_it_carries_in_transactions_as_well() -> None:
+    server = InProcessServer()
+    carrier: tuple[Word, ...] = tuple(wrap([b"XCFGSET", b"s", b"ACK-JOURNAL", b"j"]))
+    plain: list[tuple[Word, ...]] = [("XADD", "s", "1-1", "f", "v"), carrier]
+    for requests in (plain, [("MULTI",), *plain, ("EXEC",)]):
+        server.connect().execute("FLUSHALL")
+        replayed = replay(server, *requests)
+        assert (replayed.refusals, replayed.passed_over) == ({}, {})
+        assert b"ack-journal" in server.connect().execute("XINFO", "POLICY", "s")
+
+
+def test_an_ordinary_echo_is_passed_over_and_an_unknown_carrier_is_not() -> None:
+    server = InProcessServer()
+    assert replay(server, ("ECHO", "hello"), ("SET", "a", 1)).passed_over == {"echo": 1}
+    for carrier in (("ECHO", b"rillway\x009*1"), tuple(wrap([b"NOSUCH", b"x"]))):
+        with pytest.raises(UnreplayableRequest, match="Rillway's own state") as stopped:
+            replay(server, ("SET", "a", 1), carrier)
+        assert stopped.value.offset == 27
 
 
 def test_nothing_blocks() -> None:

@@ -148,7 +148,7 @@ def test_what_the_writing_raises_passes_through() -> None:
 
 
 def test_the_usual_facts_are_those_of_redis() -> None:
-    assert standard_aux(b"7.4.0", NOW_MS + 999, 123, aof_base=True) == {
+    assert standard_aux(b"7.4.0", NOW_MS + 999, 123, {}, aof_base=True) == {
         b"redis-ver": b"7.4.0",
         b"redis-bits": b"64",
         b"ctime": b"1700000000",

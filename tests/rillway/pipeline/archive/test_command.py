@@ -45,6 +45,32 @@ def test_ten_minutes_are_kept_unless_it_is_told_otherwise(
     assert len(live_ids(link)) == 2
 
 
+def test_a_stream_that_is_not_there_is_an_error(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 1
+    assert "there is no stream orders at redis://" in capsys.readouterr().err
+    assert main([*words, "--allow-missing"]) == 0
+
+
+@pytest.mark.parametrize("uri", ["ftp://host/x", "file:/x", "S5a://x"])
+def test_a_uri_that_is_not_understood_is_refused(
+    link: Connection,
+    uri: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    add_many(link, 20)
+    words = ["--stream", STREAM, "--url", link.url, "--engine", "local", "--keep", "0"]
+    assert main([*words, "--to", uri]) == 1
+    assert main(["status", "--to", uri, "--url", link.url]) == 1
+    assert capsys.readouterr().err.count(f"{uri}: an archive is a local folder") == 2
+    assert list(tmp_path.iterdir()) == []
+    assert len(live_ids(link)) == 20
+
+
 def test_loss_is_an_error_that_says_how_to_go_on(
     link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -102,7 +103,8 @@ class Pipeline(RuleBasedStateMachine):
         needed = self.needed()
         hooks, rules = Hooks(reached=reached), TrimRules(keep_ms=keep_ms)
         try:
-            archive(self.connection, self.table, rules, hooks, batch_entries=batch)
+            settings: dict[str, Any] = {"batch_entries": batch, "allows_missing": True}
+            archive(self.connection, self.table, rules, hooks, **settings)
         except Crash:
             self.table = ArchiveTable.open(self.table.root)
         self.table.refresh()

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_a_data_frame_spans_archive_and_stream(
     with read_history(spark, stream=STREAM, archive=table.root, url=link.url) as frame:
         assert frame.count() == 35_000
         assert frame.select("id").distinct().count() == 35_000
-    bounds = {"first": parse_id("29999-0"), "last": parse_id("30002-0")}
+    bounds: dict[str, Any] = {"first": parse_id("29999-0"), "last": parse_id("30002-0")}
     with read_history(spark, stream=STREAM, archive=table.root, url=link.url, **bounds) as frame:
         found = {row.id: bytes(row.fields[0].value).decode() for row in frame.collect()}
     assert found == {f"{n}-0": f"{n}-0" for n in range(29_999, 30_003)}

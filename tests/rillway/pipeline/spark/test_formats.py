@@ -92,7 +92,7 @@ def checkpoint(tmp_path: Path) -> str:
 
 def copy(spark: SparkSession, link: Connection, checkpoint: str, **options: str) -> Any:
     """A query that copies `s` to `copied`, exactly once, and ends when it has come to the end."""
-    source = {"url": link.url, "stream": "s", "startingOffsets": "earliest", "queryName": "copy"}
+    source = {"url": link.url, "stream": "s", "startingOffsets": "earliest", "groupName": "copy"}
     entries = spark.readStream.format("redis-streams").options(**source | options).load()
     sink = {"url": link.url, "stream": "copied", "delivery": "exactly-once"}
     writer = entries.writeStream.format("redis-streams").options(**sink)
@@ -131,6 +131,34 @@ def test_a_batch_that_is_run_again_is_not_written_again(
     add_many(link, "s", 5, first=31)
     drain(copy(spark, link, checkpoint))
     assert len(stream_ids(link, "copied")) == 35
+
+
+@pytest.mark.thorough
+def test_entries_deleted_before_a_batch_is_run_again_shift_nothing(
+    spark: SparkSession, link: Connection, checkpoint: str
+) -> None:
+    """A task fails in the third slice, and the query with it; then copied entries are deleted."""
+    add_many(link, "s", 10_000)
+    source = {"url": link.url, "stream": "s", "startingOffsets": "earliest"}
+    entries = (
+        spark.readStream.format("redis-streams").options(**source, entriesPerPartition=2500).load()
+    )
+
+    def start(rows: DataFrame) -> Any:
+        sink = {"url": link.url, "stream": "copied", "delivery": "exactly-once"}
+        writer = rows.writeStream.format("redis-streams").options(**sink)
+        return writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+
+    bad = "ms = 6000 AND raise_error('a task fails') IS NOT NULL"
+    with pytest.raises(Exception, match="a task fails"):
+        start(entries.where(f"NOT ({bad})")).awaitTermination(60)
+    before = link.call("XLEN", "copied")
+    assert 0 < before < 10_000
+    link.call("XDEL", "s", "3-0", "2600-0", "5001-0", "5500-0")
+    drain(start(entries))
+    found = [int(value.partition(b"-")[0]) for value in values(link, "copied")]
+    assert len(found) == len(set(found))
+    assert set(range(1, 10_001)) - set(found) <= {3, 2600, 5001, 5500}
 
 
 def test_a_task_that_fails_is_tried_again_and_writes_each_row_once(

@@ -1,0 +1,1 @@
+"""Replication as commands see it: REPLICAOF, PSYNC, REPLCONF, ROLE, FAILOVER, WAIT, WAITAOF."""

@@ -1,0 +1,52 @@
+"""ROLE: what this server is in replication, and how far it has come.
+
+Source: redis-server 7.0.15.
+"""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.instance import Instance
+from commands.registry import FAST, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.replication.state import UNKNOWN
+from protocol import replies
+
+
+@command(
+    "ROLE",
+    arity=1,
+    flags=NOSCRIPT | LOADING | STALE | FAST,
+    group="server",
+    since="2.8.12",
+    summary="Returns the server's role in replication.",
+    categories=("admin", "dangerous"),
+)
+def role(client: Client, argv: Argv) -> bytes:
+    """A primary tells of its replicas, a replica of its link."""
+    instance = client.instance
+    return _replica(instance) if instance.replication.is_replica else _primary(instance)
+
+
+def _primary(instance: Instance) -> bytes:
+    state = instance.replication
+    replicas = [
+        replies.bulk_array([replica.ip, b"%d" % replica.port, b"%d" % replica.offset])
+        for replica in state.online_replicas
+    ]
+    items = [replies.bulk(b"master"), replies.integer(state.offset), replies.array(replicas)]
+    return replies.array(items)
+
+
+def _replica(instance: Instance) -> bytes:
+    state, address = instance.replication, instance.config.replicaof
+    assert address is not None
+    offset = state.offset if state.is_link_up else UNKNOWN
+    return replies.array(
+        [
+            replies.bulk(b"slave"),
+            replies.bulk(address[0].encode("utf-8", "surrogateescape")),
+            replies.integer(address[1]),
+            replies.bulk(state.link.phase.value.encode()),
+            replies.integer(offset),
+        ]
+    )

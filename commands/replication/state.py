@@ -1,0 +1,155 @@
+"""What is known of replication: this server's role, its history, its replicas, its primary.
+
+Plain attributes, set by the server (server/replication) and read by commands: INFO, ROLE, WAIT and
+the gates of the dispatcher. Times are Unix ms; -1 stands for never or unknown.
+
+A history is named by a replication ID, and a place in it is an offset: how many bytes of the
+stream of requests came before. Two servers with the same ID and offset have the same data. After a
+promotion the second ID names the history up to where the two part (`second_offset` is the first
+byte that the old one does not share).
+
+Source: the replication section of INFO in Redis 7.0 and 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from commands.client import Client
+
+UNKNOWN = -1
+NO_ID = "0" * 40
+
+
+class ReplicaPhase(Enum):
+    """How far a replica is; the values are what INFO shows."""
+
+    NONE = ""  # an ordinary connection that has sent REPLCONF
+    WAIT_SNAPSHOT = "wait_bgsave"
+    SEND_SNAPSHOT = "send_bulk"
+    ONLINE = "online"
+
+
+class LinkPhase(Enum):
+    """How far the link to the primary is; the values are what ROLE shows."""
+
+    NONE = "none"  # this is no replica
+    CONNECT = "connect"  # to be connected at the next tick
+    CONNECTING = "connecting"
+    HANDSHAKE = "handshake"
+    SYNC = "sync"  # the snapshot is received, or loaded
+    CONNECTED = "connected"
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """A connection that follows this server, or that has said it may do so."""
+
+    client: Client
+    phase: ReplicaPhase = ReplicaPhase.NONE
+    # what it said of itself (REPLCONF)
+    port: int = 0
+    announced_ip: bytes = b""
+    capabilities: set[bytes] = field(default_factory=set)
+    wants_snapshot_only: bool = False  # rdb-only
+    wants_keys: bool = True  # rdb-filter-only
+    wants_functions: bool = True
+    knows_offsets: bool = True  # came with PSYNC; with SYNC it never acknowledges
+    # how far it is
+    offset: int = 0  # acknowledged
+    synced_offset: int = 0  # acknowledged to be in its append-only file, and on disk
+    heard_ms: int = 0  # when it last said anything
+    waits_since_ms: int = 0  # for a snapshot to begin
+    # the stream from its snapshot on, until that is transferred and acknowledged
+    held: list[bytes] = field(default_factory=list)
+    held_bytes: int = 0
+    holds: bool = False
+
+    @property
+    def is_online(self) -> bool:
+        """Whether it has had the data of its snapshot."""
+        return self.phase is ReplicaPhase.ONLINE
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the connection belongs to a replica, and answers nothing any more."""
+        return self.phase is not ReplicaPhase.NONE
+
+    @property
+    def ip(self) -> bytes:
+        """Where others reach it."""
+        return self.announced_ip or self.client.address.rpartition(b":")[0].strip(b"[]")
+
+
+class BacklogFacts(Protocol):
+    """What INFO shows of the backlog (server/replication/backlog.py)."""
+
+    @property
+    def first_offset(self) -> int:
+        """The offset of the first byte that is held, counted from 1."""
+
+    @property
+    def length(self) -> int:
+        """How many bytes are held."""
+
+
+@dataclass(slots=True)
+class LinkFacts:
+    """What is known of the link to the primary."""
+
+    phase: LinkPhase = LinkPhase.NONE
+    client: Client | None = None  # that runs the primary's requests, while it is connected
+    received_offset: int = 0  # of bytes that were received, whether applied or not
+    heard_ms: int = UNKNOWN
+    up_since_ms: int = UNKNOWN
+    down_since_ms: int = UNKNOWN
+    down_total_ms: int = 0
+    attempts: int = 0  # to synchronise, since the link was up
+    total_attempts: int = 0
+    is_transferring: bool = False  # a snapshot is received or loaded
+    snapshot_bytes: int = 0  # its announced length; 0 if only its end will tell
+    snapshot_bytes_read: int = 0
+    snapshot_heard_ms: int = UNKNOWN
+
+
+@dataclass
+class ReplicationState:
+    """Of one instance; see the module."""
+
+    replication_id: str
+    second_id: str = NO_ID
+    offset: int = 0
+    second_offset: int = UNKNOWN
+    stream_db: int = 0  # that the stream has selected
+    is_replica: bool = False
+    backlog: BacklogFacts | None = None
+    replicas: dict[Client, Replica] = field(default_factory=dict)
+    good_replicas: int = 0  # online, and heard of within min-replicas-max-lag
+    link: LinkFacts = field(default_factory=LinkFacts)
+    failover: str = "no-failover"
+    is_feeding: bool = False  # what is propagated goes to replicas, or to the backlog for them
+    is_sending_snapshot: bool = False  # a child writes one for replicas
+    # statistics
+    full_syncs: int = 0
+    partial_syncs: int = 0
+    refused_partial_syncs: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
+
+    def reset_counts(self) -> None:
+        """CONFIG RESETSTAT."""
+        self.full_syncs = self.partial_syncs = self.refused_partial_syncs = 0
+        self.input_bytes = self.output_bytes = 0
+
+    @property
+    def is_link_up(self) -> bool:
+        """Whether the primary's requests arrive."""
+        return self.link.phase is LinkPhase.CONNECTED
+
+    @property
+    def online_replicas(self) -> list[Replica]:
+        """Those that follow the stream."""
+        return [replica for replica in self.replicas.values() if replica.is_online]

@@ -1,0 +1,145 @@
+"""PSYNC, SYNC and REPLCONF: what a replica sends to its primary.
+
+A connection becomes a replica's with PSYNC or SYNC. From then on it gets the stream, and nothing
+that it sends is answered. What it says of itself (REPLCONF) comes before that.
+
+Source: docs/architecture/replication.md; redis-server 7.0.15 for texts.
+"""
+
+from __future__ import annotations
+
+from commands.arguments import parse_int
+from commands.client import Client
+from commands.registry import (
+    ADMIN,
+    ALLOW_BUSY,
+    LOADING,
+    NO_ASYNC_LOADING,
+    NO_MULTI,
+    NOSCRIPT,
+    STALE,
+    Argv,
+    command,
+)
+from commands.replication.state import Replica
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from protocol.requests import split_inline
+from storage.values import as_int64
+
+_MAX_IP_BYTES = 256
+_ANSWERLESS = {b"ack", b"getack"}
+
+
+@command(
+    "PSYNC",
+    arity=-3,
+    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
+    group="server",
+    since="2.8.0",
+    summary="Makes the connection a replica's, from an offset of a history on.",
+    syntax="replicationid offset",
+)
+def psync(client: Client, argv: Argv) -> None:
+    """Answered with +CONTINUE and the stream, or with +FULLRESYNC once a snapshot begins."""
+    replication = client.instance.host.replication
+    if client.replica is not None and client.replica.is_attached:
+        return
+    replication.check_can_serve(client)
+    offset = parse_int(argv[2])
+    replication.synchronise(client, argv[1], offset)
+
+
+@command(
+    "SYNC",
+    arity=1,
+    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
+    group="server",
+    since="1.0.0",
+    summary="Makes the connection a replica's that never acknowledges anything.",
+)
+def sync(client: Client, argv: Argv) -> None:
+    """A snapshot, then the stream; no line in front of it."""
+    if client.replica is not None and client.replica.is_attached:
+        return
+    replication = client.instance.host.replication
+    replication.check_can_serve(client)
+    replication.synchronise_blindly(client)
+
+
+@command(
+    "REPLCONF",
+    arity=-1,
+    flags=ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY,
+    group="server",
+    since="3.0.0",
+    summary="Says something about a replica, or to one.",
+)
+def replconf(client: Client, argv: Argv) -> bytes | None:
+    """OK, or the error of the first option that is wrong; ACK and GETACK are never answered."""
+    if len(argv) % 2 == 0:
+        raise ReplyError(errors.SYNTAX)
+    for i in range(1, len(argv), 2):
+        option, value = argv[i].lower(), argv[i + 1]
+        if option == b"ack":
+            _acknowledge(client, argv)
+        elif option == b"getack":
+            pass
+        else:
+            _take_option(_replica_of(client), argv[i], value)
+        if option in _ANSWERLESS:
+            return None
+    return replies.OK
+
+
+def _replica_of(client: Client) -> Replica:
+    if client.replica is None:
+        client.replica = Replica(client)
+    return client.replica
+
+
+def _acknowledge(client: Client, argv: Argv) -> None:
+    """`ACK offset [FACK offset]`, from whoever follows; of anybody else it means nothing.
+
+    What a replica has it does not lose: a lower number changes nothing.
+    """
+    replica = client.replica
+    if replica is None or not replica.is_attached:
+        return
+    replica.heard_ms = client.instance.now_ms
+    offset = as_int64(argv[2])
+    if offset is not None:
+        replica.offset = max(replica.offset, offset)
+    if len(argv) > 4 and argv[3].lower() == b"fack":
+        synced = as_int64(argv[4])
+        replica.synced_offset = max(replica.synced_offset, synced or 0)
+    client.instance.host.replication.acknowledged(replica)
+
+
+def _take_option(replica: Replica, name: bytes, value: bytes) -> None:
+    option = name.lower()
+    if option == b"listening-port":
+        replica.port = parse_int(value)
+    elif option == b"ip-address":
+        if len(value) >= _MAX_IP_BYTES:
+            raise errors.replica_address_too_long(len(value))
+        replica.announced_ip = value
+    elif option == b"capa":
+        replica.capabilities.add(value.lower())
+    elif option == b"rdb-only":
+        replica.wants_snapshot_only = parse_int(value, errors.RDB_ONLY_RANGE, 0, 1) == 1
+    elif option == b"rdb-filter-only":
+        _take_filter(replica, value)
+    else:
+        raise errors.unrecognized_replconf_option(name)
+
+
+def _take_filter(replica: Replica, value: bytes) -> None:
+    words = split_inline(value)
+    if words is None:
+        raise ReplyError(errors.RDB_FILTER_VALUES)
+    for word in words:
+        if word.lower() != b"functions":
+            raise errors.unsupported_rdb_filter(word)
+    replica.wants_keys = False
+    replica.wants_functions = bool(words)

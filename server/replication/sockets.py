@@ -1,0 +1,198 @@
+"""Connections to a primary, and pipes from a child, over the loop and the operating system."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+from collections.abc import Callable
+from typing import cast
+
+from server.persistence.files import File
+from server.replication.outside import Pipe, Receiver, Wire
+
+_READ_BYTES = 1 << 20
+# What fits into a pipe, where the system allows it: fewer switches between the two processes.
+_PIPE_BYTES = 1 << 20
+
+
+class Sockets:
+    """`Outside` over a loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, no_delay: Callable[[], bool]) -> None:
+        self._loop = loop
+        self._no_delay = no_delay
+
+    def connect(self, host: str, port: int, receiver: Receiver) -> Wire:
+        """See `Outside.connect`."""
+        return _LinkWire(self._loop, host, port, receiver, no_delay=self._no_delay())
+
+    def open_pipe(self) -> Pipe:
+        """See `Outside.open_pipe`."""
+        return _OsPipe(self._loop)
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """See `Outside.call_soon`."""
+        self._loop.call_soon(callback)
+
+
+class _LinkWire(asyncio.Protocol):
+    """`Wire` over TCP."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        receiver: Receiver,
+        *,
+        no_delay: bool,
+    ) -> None:
+        self._receiver = receiver
+        self._no_delay = no_delay
+        self._transport: asyncio.Transport | None = None
+        self._is_closed = False
+        self._connecting = loop.create_task(self._connect(loop, host, port))
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop, host: str, port: int) -> None:
+        try:
+            await loop.create_connection(lambda: self, host, port)
+        except OSError as error:
+            if not self._is_closed:
+                self._is_closed = True
+                self._receiver.lost(error.strerror or str(error))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        self._transport = cast("asyncio.Transport", transport)
+        if self._is_closed:
+            self._transport.abort()
+            return
+        sock = transport.get_extra_info("socket")
+        if self._no_delay and sock is not None and sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        descriptor = sock.fileno() if sock is not None else -1
+        self._receiver.connected(_format(peer), _format(own), descriptor)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        if not self._is_closed:
+            self._receiver.received(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._receiver.lost(str(error) if error else "the other side has closed")
+
+    def write(self, data: bytes) -> None:
+        """See `Wire.write`."""
+        if self._transport is not None and not self._is_closed:
+            self._transport.write(data)
+
+    def pause(self) -> None:
+        """See `Wire.pause`."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """See `Wire.resume`."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        """See `Wire.close`."""
+        self._is_closed = True
+        if self._transport is not None:
+            self._transport.abort()
+        elif not self._connecting.done():
+            self._connecting.cancel()
+
+
+def _format(address: tuple[str, int] | None) -> bytes:
+    if not address:
+        return b"?:0"
+    host, port = address[0], address[1]
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}").encode()
+
+
+class _OsPipe:
+    """`Pipe` of the operating system."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._reading, self.descriptor = os.pipe()
+        os.set_blocking(self._reading, False)
+        with contextlib.suppress(OSError, AttributeError):
+            fcntl.fcntl(self._reading, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        self.writer: File = _PipeEnd(self.descriptor)
+        self._callback: Callable[[bytes], object] | None = None
+        self._is_watched = False
+
+    def close_writer(self) -> None:
+        """See `Pipe.close_writer`."""
+        self.writer.close()
+
+    def watch(self, callback: Callable[[bytes], object]) -> None:
+        """See `Pipe.watch`."""
+        self._callback = callback
+        self.resume()
+
+    def pause(self) -> None:
+        """See `Pipe.pause`."""
+        if self._is_watched:
+            self._is_watched = False
+            self._loop.remove_reader(self._reading)
+
+    def resume(self) -> None:
+        """See `Pipe.resume`."""
+        if not self._is_watched and self._reading >= 0:
+            self._is_watched = True
+            self._loop.add_reader(self._reading, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._reading, _READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self.pause()
+        assert self._callback is not None
+        self._callback(data)
+
+    def close(self) -> None:
+        """See `Pipe.close`."""
+        self.pause()
+        if self._reading >= 0:
+            os.close(self._reading)
+            self._reading = -1
+
+
+class _PipeEnd:
+    """The writer's end, as a `File`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, data: bytes) -> int:
+        """See `File.write`."""
+        return os.write(self._descriptor, data)
+
+    def sync(self) -> None:
+        """A pipe keeps nothing."""
+
+    def truncate(self, size: int) -> None:
+        """A pipe keeps nothing."""
+
+    def size(self) -> int:
+        """A pipe keeps nothing."""
+        return 0
+
+    def close(self) -> None:
+        """See `File.close`."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

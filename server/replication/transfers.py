@@ -1,0 +1,428 @@
+"""Snapshots for replicas: who waits for one, the child that writes it, and its way to them.
+
+A full synchronisation is a snapshot and the stream from that moment on. Replicas that wait at the
+same time share one. Two forms (docs/architecture/replication.md has their bytes):
+
+diskless   a child writes into a pipe, and what comes out of it goes to all replicas at once. A slow
+           one holds the others up; the stream follows when the replica has acknowledged.
+from disk  a child writes a file, which each replica then gets at its own pace. Who comes while it
+           is written may join.
+
+A replica that is no Rillway never says what it can read, so its snapshots are written for the
+Redis that `repl-snapshot-version` names.
+
+Source: Redis 7.0 for what is sent when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+
+from commands.instance import Instance
+from commands.output_limits import output_limit
+from commands.replication.state import Replica, ReplicaPhase
+from protocol import errors, replies
+from server.clock import has_passed
+from server.persistence.children import Child, Children, Ending, start_child
+from server.persistence.files import Buffer, Files, write_all
+from server.persistence.snapshot_file import write_replica_snapshot
+from server.replication.feed import Feed
+from server.replication.outside import Outside, Pipe
+
+# What a Rillway says it can do (REPLCONF capa): it reads all that we write.
+RILLWAY = b"rillway"
+NEWLINE_MS = 1000
+# What may wait in a replica's connection before more of a snapshot is sent.
+_HIGH_WATER_BYTES = 4 << 20
+_PIECE_BYTES = 1 << 20
+_MARK_DIGITS = 40
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """A snapshot that a child writes."""
+
+    replicas: list[Replica]
+    offset: int  # where the stream goes on after it
+    path: str = ""  # of the file; "" if there is none
+    pipe: Pipe | None = None
+    mark: bytes = b""  # what ends it, if it goes through the pipe
+    is_read: bool = False  # all of the pipe
+    progress_ms: int = 0  # when something came through the pipe, or could be passed on
+
+
+@dataclass(slots=True, eq=False)
+class _Sending:
+    """A file on its way to one replica."""
+
+    replica: Replica
+    buffer: Buffer
+    position: int = 0
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Who gets the next snapshot, and how."""
+
+    replicas: list[Replica] = field(default_factory=list)
+    is_diskless: bool = False
+
+
+class Transfers:
+    """Of one instance; a child of its own."""
+
+    def __init__(
+        self, instance: Instance, feed: Feed, outside: Outside, children: Children, files: Files
+    ) -> None:
+        self._instance = instance
+        self._config = instance.config
+        self._state = instance.replication
+        self._feed = feed
+        self._outside = outside
+        self._children = children
+        self._files = files
+        self._run: _Run | None = None
+        self._sendings: list[_Sending] = []
+        self._newline_ms = 0
+        self._files_written = 0
+
+    # -- who waits -----------------------------------------------------------------------------
+
+    def request(self, replica: Replica) -> None:
+        """A replica needs a snapshot: of this one, if it can join, or of the next."""
+        replica.phase = ReplicaPhase.WAIT_SNAPSHOT
+        replica.waits_since_ms = self._instance.now_ms
+        self._state.full_syncs += 1
+        run = self._run
+        if run is not None and run.path and self._can_join(replica, run):
+            self._introduce(replica, run.offset)
+            replica.held = list(run.replicas[0].held)
+            replica.held_bytes = run.replicas[0].held_bytes
+            run.replicas.append(replica)
+        elif run is None:
+            self._start_when_due()
+
+    @staticmethod
+    def _can_join(replica: Replica, run: _Run) -> bool:
+        run.replicas = _alive(run.replicas)
+        return any(_kind(other) == _kind(replica) for other in run.replicas)
+
+    def _waiting(self) -> list[Replica]:
+        return [
+            replica
+            for replica in self._state.replicas.values()
+            if replica.phase is ReplicaPhase.WAIT_SNAPSHOT and not replica.holds
+        ]
+
+    def _plan(self) -> _Plan:
+        """Those alike who wait: the first of them decides."""
+        waiting = self._waiting()
+        plan = _Plan([replica for replica in waiting if _kind(replica) == _kind(waiting[0])])
+        wants_diskless = self._config.repl_diskless_sync or not (
+            plan.replicas and plan.replicas[0].wants_keys
+        )
+        can_all = all(b"eof" in replica.capabilities for replica in plan.replicas)
+        plan.is_diskless = wants_diskless and can_all
+        return plan
+
+    def _start_when_due(self) -> None:
+        plan = self._plan()
+        if not plan.replicas:
+            return
+        delay_s, at_once = self._config.repl_diskless_sync_delay, not plan.is_diskless
+        most = self._config.repl_diskless_sync_max_replicas
+        waited_since_ms = min(replica.waits_since_ms for replica in plan.replicas)
+        if (
+            at_once
+            or not delay_s
+            or has_passed(delay_s * 1000, waited_since_ms, self._instance.now_ms)
+            or 0 < most <= len(plan.replicas)
+        ):
+            self._start(plan)
+
+    # -- the child -----------------------------------------------------------------------------
+
+    def _start(self, plan: _Plan) -> None:
+        self._feed.flush()  # what came before is in the snapshot, and nobody's to hold
+        run = _Run(plan.replicas, self._state.offset, progress_ms=self._instance.now_ms)
+        try:
+            if plan.is_diskless:
+                self._start_diskless(run)
+            else:
+                self._start_on_disk(run)
+        except OSError as error:
+            self._log("warning", f"Can't save for replicas in background: {error.strerror}")
+            self._refuse(run)
+            return
+        self._run = run
+        self._state.is_sending_snapshot = True
+        for replica in plan.replicas:
+            self._introduce(replica, run.offset)
+            if run.pipe is not None:
+                self._send(replica, b"$EOF:%b\r\n" % run.mark)
+        self._feed.forget_database()
+        if run.pipe is not None:
+            run.pipe.watch(lambda data: self._pass_on(run, data))
+
+    def _start_diskless(self, run: _Run) -> None:
+        run.mark = self._instance.host.random_hex(_MARK_DIGITS).encode()
+        pipe = self._outside.open_pipe()
+        kind = _kind(run.replicas[0])
+
+        def write(child: Child) -> None:
+            write_replica_snapshot(
+                self._instance,
+                lambda data: write_all(pipe.writer, data),
+                child.report,
+                for_rillway=kind.is_rillway,
+                with_keys=kind.wants_keys,
+            )
+
+        try:
+            pid = start_child(self._instance, self._children, write, keep=pipe.descriptor)
+        except OSError:
+            pipe.close_writer()
+            pipe.close()
+            raise
+        pipe.close_writer()
+        run.pipe = pipe
+        self._log("notice", f"Background RDB transfer started by pid {pid}")
+
+    def _start_on_disk(self, run: _Run) -> None:
+        self._files_written += 1
+        path = run.path = f"temp-repl-{os.getpid()}-{self._files_written}.rdb"
+        kind = _kind(run.replicas[0])
+
+        def write(child: Child) -> None:
+            file = child.files.create(path)
+            try:
+                write_replica_snapshot(
+                    self._instance,
+                    lambda data: write_all(file, data),
+                    child.report,
+                    for_rillway=kind.is_rillway,
+                    with_keys=kind.wants_keys,
+                )
+            finally:
+                file.close()
+
+        pid = start_child(self._instance, self._children, write)
+        self._log("notice", f"Background saving for replicas started by pid {pid}")
+
+    def _introduce(self, replica: Replica, offset: int) -> None:
+        """Say where the stream goes on, and hold it for the replica from there on."""
+        if replica.knows_offsets:
+            line = b"FULLRESYNC %b %d" % (self._state.replication_id.encode(), offset)
+            self._send(replica, replies.simple(line))
+        replica.holds = True
+        replica.held, replica.held_bytes = [], 0
+
+    def _refuse(self, run: _Run) -> None:
+        for replica in run.replicas:
+            self._send(replica, replies.error(errors.NO_SNAPSHOT_FOR_REPLICA))
+            replica.client.close_after_reply = True
+
+    # -- through the pipe ----------------------------------------------------------------------
+
+    def _pass_on(self, run: _Run, data: bytes) -> None:
+        if run is not self._run or run.pipe is None:
+            return
+        if not data:
+            run.is_read = True
+            self._hear_of_child(run)
+            return
+        run.progress_ms = self._instance.now_ms
+        for replica in _alive(run.replicas):
+            self._send(replica, data)
+        if self._is_full(run):
+            run.pipe.pause()
+
+    def _is_full(self, run: _Run) -> bool:
+        unsent_bytes = self._instance.host.unsent_bytes
+        return any(
+            unsent_bytes(replica.client) + sum(map(len, replica.client.output)) > _HIGH_WATER_BYTES
+            for replica in _alive(run.replicas)
+        )
+
+    def look(self) -> None:
+        """Somebody has taken what was sent: send more."""
+        run = self._run
+        if run is not None and run.pipe is not None and not run.is_read and not self._is_full(run):
+            run.progress_ms = self._instance.now_ms
+            run.pipe.resume()
+        for sending in list(self._sendings):
+            self._send_pieces(sending)
+
+    def _hear_of_child(self, run: _Run) -> None:
+        """It ends soon after its pipe; until it has ended, nobody knows whether all is there."""
+        ending = self._children.poll()
+        if ending is not None:
+            self._ended(run, ending)
+
+    # -- the end of the child ------------------------------------------------------------------
+
+    def _ended(self, run: _Run, ending: Ending) -> None:
+        self._run = None
+        self._state.is_sending_snapshot = False
+        if run.pipe is not None:
+            run.pipe.close()
+        replicas = _alive(run.replicas)
+        if not ending.succeeded:
+            reason = ending.error or f"signal {ending.signal}"
+            self._log("warning", f"The snapshot for replicas failed: {reason}")
+            for replica in replicas:
+                self._instance.host.close(replica.client)
+            self._discard(run.path)
+        elif run.path:
+            self._begin_sending(run, replicas)
+        else:
+            self._log("notice", "Background RDB transfer terminated with success")
+            for replica in replicas:
+                self._send(replica, run.mark)
+                self._is_transferred(replica)
+        self._start_when_due()
+
+    def _begin_sending(self, run: _Run, replicas: list[Replica]) -> None:
+        try:
+            buffer = self._files.buffer(run.path)
+        except OSError as error:
+            self._log("warning", f"Can't send {run.path}: {error.strerror}")
+            for replica in replicas:
+                self._instance.host.close(replica.client)
+            return
+        finally:
+            self._discard(run.path)  # whoever has it open goes on reading it
+        for replica in replicas:
+            replica.phase = ReplicaPhase.SEND_SNAPSHOT
+            self._send(replica, b"$%d\r\n" % len(buffer))
+            sending = _Sending(replica, buffer)
+            self._sendings.append(sending)
+            self._send_pieces(sending)
+
+    def _send_pieces(self, sending: _Sending) -> None:
+        replica, buffer = sending.replica, sending.buffer
+        client = replica.client
+        if client.closed:
+            self._sendings.remove(sending)
+            return
+        room = _HIGH_WATER_BYTES - self._instance.host.unsent_bytes(client)
+        room -= sum(map(len, client.output))
+        while room > 0 and sending.position < len(buffer):
+            piece = buffer[sending.position : sending.position + _PIECE_BYTES]
+            sending.position += len(piece)
+            room -= len(piece)
+            self._send(replica, piece)
+        if sending.position >= len(buffer):
+            self._sendings.remove(sending)
+            self._is_transferred(replica)
+            self.release(replica)
+
+    def _is_transferred(self, replica: Replica) -> None:
+        """All of the snapshot is on its way."""
+        instance = self._instance
+        replica.phase = ReplicaPhase.ONLINE
+        replica.heard_ms = instance.now_ms
+        if replica.wants_snapshot_only:
+            replica.client.close_after_reply = True
+        address = replica.client.address.decode("latin-1")
+        self._log("notice", f"Synchronization with replica {address} succeeded")
+
+    def release(self, replica: Replica) -> None:
+        """Send what the stream has brought since the snapshot: the replica is ready for it."""
+        if replica.holds and replica.is_online:
+            replica.holds = False
+            held, replica.held, replica.held_bytes = replica.held, [], 0
+            self._state.output_bytes += sum(map(len, held))
+            if held and not replica.wants_snapshot_only:
+                self._send(replica, b"".join(held))
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Some times a second."""
+        now_ms = self._instance.now_ms
+        if has_passed(NEWLINE_MS, self._newline_ms, now_ms):
+            self._newline_ms = now_ms
+            self._keep_waiting_alive()
+        self._drop_slow()
+        run = self._run
+        if run is None:
+            self._start_when_due()
+            return
+        if not _alive(run.replicas):
+            self._log("notice", "Nobody waits for the snapshot for replicas any more")
+            self._ended(run, self._children.kill())
+        elif run.pipe is None or run.is_read:
+            self._hear_of_child(run)
+        else:
+            self.look()
+            self._drop_stalling(run)
+
+    def _keep_waiting_alive(self) -> None:
+        """A newline to whoever waits for a snapshot to begin, or for a file to be complete."""
+        run = self._run
+        for replica in self._state.replicas.values():
+            if replica.phase is not ReplicaPhase.WAIT_SNAPSHOT:
+                continue
+            if not replica.holds or (run is not None and run.path and replica in run.replicas):
+                self._send(replica, b"\n")
+
+    def _drop_stalling(self, run: _Run) -> None:
+        """One that takes nothing for `repl-timeout` must not hold the others up for ever."""
+        instance = self._instance
+        if not self._is_full(run):
+            return
+        if has_passed(self._config.repl_timeout * 1000, run.progress_ms, instance.now_ms):
+            slowest = max(
+                _alive(run.replicas),
+                key=lambda replica: instance.host.unsent_bytes(replica.client),
+            )
+            self._log("warning", "Disconnecting timedout replica (full sync)")
+            instance.host.close(slowest.client)
+
+    def _drop_slow(self) -> None:
+        """What is held for a replica counts towards the limit of its class."""
+        for replica in list(self._state.replicas.values()):
+            limit = output_limit(replica.client)
+            if replica.holds and 0 < limit.hard_bytes < replica.held_bytes:
+                self._log("warning", "A replica is too slow to be sent its snapshot: closed")
+                self._instance.host.close(replica.client)
+
+    def stop(self) -> None:
+        """The server ends."""
+        run, self._run = self._run, None
+        if run is not None:
+            self._children.kill()
+            self._discard(run.path)
+
+    # -- help ----------------------------------------------------------------------------------
+
+    def _send(self, replica: Replica, data: bytes) -> None:
+        self._instance.host.replication.send(replica, data)
+
+    def _discard(self, path: str) -> None:
+        if path:
+            with contextlib.suppress(OSError):
+                self._files.remove(path)
+
+    def _log(self, level: str, message: str) -> None:
+        self._instance.host.log(level, message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What must be equal for two replicas to share a snapshot."""
+
+    is_rillway: bool
+    wants_keys: bool
+    wants_functions: bool
+
+
+def _kind(replica: Replica) -> _Kind:
+    return _Kind(RILLWAY in replica.capabilities, replica.wants_keys, replica.wants_functions)
+
+
+def _alive(replicas: list[Replica]) -> list[Replica]:
+    return [replica for replica in replicas if not replica.client.closed]

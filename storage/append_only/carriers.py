@@ -1,0 +1,48 @@
+"""Carriers: requests of Rillway's own, in a form that every Redis loads and replicates unharmed.
+
+    ECHO "rillway\\0" "1" <the request in RESP>          (one bulk string)
+
+A Redis does not start with an append-only file that has an unknown command in it, and a replica
+drops the whole transaction that has one. ECHO changes nothing anywhere. So what only Rillway knows
+travels in a marked ECHO, the same bytes to the file and to replicas. A client's own ECHO never gets
+there, so that none can be forged; one without the mark is none of ours.
+
+What it leaves out: which requests travel like this, and what becomes of them (commands/carried.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.append_only.reader import DamagedFile, RequestFile, TornFile
+from storage.append_only.requests import encode_request
+
+MARK = b"rillway\0"
+VERSION = b"1"
+
+Argv = list[bytes]
+
+
+class UnknownCarrier(Exception):
+    """A carrier that this version cannot read; the text says why."""
+
+
+def wrap(request: Sequence[bytes]) -> Argv:
+    """The ECHO that carries a request."""
+    return [b"ECHO", MARK + VERSION + encode_request(request)]
+
+
+def unwrap(argv: Argv) -> Argv | None:
+    """The request that an ECHO carries; None if it is no carrier. Raises UnknownCarrier."""
+    if len(argv) != 2 or not argv[1].startswith(MARK):
+        return None
+    content = argv[1].removeprefix(MARK)
+    if not content.startswith(VERSION + b"*"):
+        raise UnknownCarrier(f"Rillway's own state in a form that is unknown here: {content[:8]!r}")
+    try:
+        batches = list(RequestFile(content.removeprefix(VERSION)).batches())
+    except (DamagedFile, TornFile):
+        batches = []
+    if len(batches) != 1 or len(batches[0].requests) != 1:
+        raise UnknownCarrier(f"Rillway's own state is damaged: {content[:64]!r}")
+    return list(batches[0].requests[0])

@@ -1,0 +1,84 @@
+"""Replication over real sockets, with a real redis-server on either end."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+
+from tests.support.replicas import (
+    client_of,
+    contents,
+    follow,
+    wait_for_link,
+    wait_for_offset,
+)
+from tests.support.servers import RunningServer
+
+Start: TypeAlias = Callable[..., RunningServer]
+
+AT_ONCE = ("--repl-diskless-sync-delay", "0")
+pytestmark = pytest.mark.integration
+
+
+def fill(server: RunningServer) -> None:
+    """Streams with groups, deleted and pending entries, in two databases, and a time to live."""
+    for db in (0, 5):
+        with client_of(server, db) as client:
+            for number in range(250):
+                client.xadd("s", {"n": number, "text": b"x" * number})
+            client.xgroup_create("s", "g", "0")
+            client.xgroup_create("s", "idle", "$")
+            ids = [entry[0] for entry in client.xreadgroup("g", "c", {"s": ">"}, count=50)[0][1]]
+            client.xack("s", "g", *ids[:20])
+            client.xdel("s", *ids[10:30])
+            client.xgroup_createconsumer("s", "g", "idler")
+            client.set("k", "v", px=100_000_000)
+
+
+def change(server: RunningServer) -> None:
+    """What comes later, through the stream."""
+    with client_of(server, 5) as client:
+        client.xadd("s", {"late": 1}, maxlen=100, approximate=True)
+        client.xreadgroup("g", "other", {"s": ">"}, count=7)
+        client.xautoclaim("s", "g", "third", 0, count=3)
+        with client.pipeline(transaction=True) as pipeline:
+            pipeline.xadd("t", {"a": 1}, id="5-*")
+            pipeline.delete("k")
+            pipeline.execute()
+        client.xgroup_setid("s", "idle", "$")
+
+
+@pytest.mark.parametrize("directives", [AT_ONCE, ("--repl-diskless-sync", "no")])
+def test_a_redis_follows_rillway(
+    run_rillway: Start, run_redis: Start, directives: tuple[str, ...]
+) -> None:
+    primary, replica = run_rillway(*directives), run_redis()
+    fill(primary)
+    follow(replica, primary)
+    assert contents(replica) == contents(primary)
+    change(primary)
+    wait_for_offset(replica, primary)
+    assert contents(replica) == contents(primary)
+    with client_of(replica) as client, client_of(primary) as other:
+        client.execute_command("CLIENT", "KILL", "TYPE", "master")
+        other.set("after", "1")
+        wait_for_link(replica)
+        wait_for_offset(replica, primary)
+        stats = other.info("stats")
+        assert (stats["sync_full"], stats["sync_partial_ok"]) == (1, 1)
+    assert contents(replica) == contents(primary)
+
+
+def test_redis_cli_takes_a_snapshot(run_rillway: Start, tmp_path: object) -> None:
+    primary = run_rillway(*AT_ONCE)
+    fill(primary)
+    path = f"{tmp_path}/taken.rdb"
+    argv = ["redis-cli", "-p", str(primary.port), "--rdb", path]
+    subprocess.run(argv, check=True, capture_output=True, timeout=20)
+    checked = subprocess.run(
+        ["redis-check-rdb", path], check=True, capture_output=True, text=True, timeout=20
+    )
+    assert "4 keys read" in checked.stdout
