@@ -211,39 +211,40 @@ class Group:
             self._order.add(delivery_ms, [entry.entry_id])
 
     def claim_all(
-        self, rows: list[Row], consumer: Consumer, delivery_ms: int, *, deliveries: int
+        self,
+        rows: list[Row],
+        consumer: Consumer,
+        delivery_ms: int,
+        *,
+        deliveries: int,
+        count: int | None = None,
     ) -> list[int]:
         """Hand different pending entries over as `claim` does, each delivered so much more often.
 
-        Returns the delivery counts that they have then. Quickest for entries that are pending one
-        behind the other.
+        `count`: or delivered so often, if it is given. Returns the delivery counts that they have
+        then. Quickest for entries that are pending one behind the other.
         """
-        counts = [min(row[3] + deliveries, MAX_DELIVERIES) for row in rows]
+        if count is None:
+            counts = [min(row[3] + deliveries, MAX_DELIVERIES) for row in rows]
+        else:
+            counts = [min(count, MAX_DELIVERIES)] * len(rows)
+        if len(rows) == 1:
+            self.claim(PendingEntry(*rows[0]), consumer, delivery_ms, counts[0])
+            return counts
         ids = [row[0] for row in rows]
-        moved_counts = counts
-        if self._order.releases or any(row[2] == delivery_ms for row in rows):
-            moved = [
-                self._recall_or_claim(*each, consumer, delivery_ms)
-                for each in zip(rows, counts, strict=True)
-            ]
-            ids = list(compress(ids, moved))
-            moved_counts = list(compress(counts, moved))
-        if ids:
-            self.pending.hand_over(ids, consumer, delivery_ms, moved_counts)
-            self._order.add(delivery_ms, ids)
+        if self._order.releases:
+            for row in rows:
+                if row[1] is None:
+                    self._order.recall(row[0])
+        is_moved = [row[2] != delivery_ms or row[1] is None for row in rows]
+        for are_moved in set(is_moved):  # what keeps its time keeps its place
+            chosen = [moved is are_moved for moved in is_moved]
+            part, part_counts = list(compress(ids, chosen)), list(compress(counts, chosen))
+            hand_over = part, consumer, delivery_ms, part_counts
+            self.pending.hand_over(*hand_over, become_strays=are_moved)
+            if are_moved:
+                self._order.add(delivery_ms, part)
         return counts
-
-    def _recall_or_claim(self, row: Row, count: int, consumer: Consumer, delivery_ms: int) -> bool:
-        """Claim an entry by itself that keeps its place in the order; False then.
-
-        Any other is released no more, if it was.
-        """
-        if row[1] is None:
-            self._order.recall(row[0])
-        elif row[2] == delivery_ms:
-            self.claim(PendingEntry(*row), consumer, delivery_ms, count)
-            return False
-        return True
 
     def assign(self, entry: PendingEntry, consumer: Consumer) -> None:
         """Hand a pending entry over to `consumer`; its time and count stay."""
@@ -264,6 +265,17 @@ class Group:
         entry.delivery_count = min(delivery_count, MAX_DELIVERIES)
         self.pending.update(entry, becomes_stray=True)
         self._order.release(entry.entry_id)
+
+    def release_all(self, rows: list[Row], delivery_counts: list[int]) -> None:
+        """As `release` for each of different pending entries, in their order."""
+        if len(rows) == 1:
+            self.release(PendingEntry(*rows[0]), delivery_counts[0])
+            return
+        ids = [row[0] for row in rows]
+        counts = [min(count, MAX_DELIVERIES) for count in delivery_counts]
+        self.pending.hand_over(ids, None, RELEASED_MS, counts)
+        for entry_id in ids:
+            self._order.release(entry_id)
 
     # -- what can be claimed -------------------------------------------------------------------
 

@@ -187,9 +187,14 @@ class Block:
         self.counts[place] = delivery_count
 
     def hand_over(
-        self, start: int, end: int, owner: Consumer, delivery_ms: int, delivery_counts: list[int]
+        self,
+        start: int,
+        end: int,
+        owner: Consumer | None,
+        delivery_ms: int,
+        delivery_counts: list[int],
     ) -> None:
-        """Change the entries from one place up to another (at least one), and make them strays."""
+        """Change the entries from one place up to another (at least one)."""
         self.own()
         self._make_room(max(delivery_counts))
         number = end - start
@@ -199,7 +204,6 @@ class Block:
             self.counts[start:end] = bytes(delivery_counts)
         else:
             self.counts[start:end] = array("q", delivery_counts)
-        self.strays[start:end] = b"\1" * number
 
     def _make_room(self, count: int) -> None:
         if count > MAX_SMALL_COUNT and isinstance(self.counts, bytearray):

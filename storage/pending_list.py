@@ -77,6 +77,23 @@ class PendingList(PendingEntries):
         found = self._blocks.find(entry_id)
         return None if found is None else found[0].entry(found[1])
 
+    def rows_of(self, ids: list[EntryID]) -> list[Row | None]:
+        """The rows of these IDs, in the same order; None for each that is not pending.
+
+        Quickest for IDs that are pending one behind the other.
+        """
+        if len(ids) == 1:
+            found = self._blocks.find(ids[0])
+            if found is None:
+                return [None]
+            block, place = found
+            delivery = block.times_ms[place], block.counts[place]
+            return [(ids[0], block.owners[place], *delivery)]
+        rows: list[Row | None] = []
+        for block, place, _, length in self._runs(ids):
+            rows += block.rows(place, place + length) if length else (None,)
+        return rows + [None] * (len(ids) - len(rows))
+
     def has_any(self, ids: list[EntryID]) -> bool:
         """Whether one of these is pending; they ascend."""
         return any(True for _ in self._among(ids))
@@ -241,9 +258,15 @@ class PendingList(PendingEntries):
             block.strays[place] = 1
 
     def hand_over(
-        self, ids: list[EntryID], owner: Consumer, delivery_ms: int, delivery_counts: list[int]
+        self,
+        ids: list[EntryID],
+        owner: Consumer | None,
+        delivery_ms: int,
+        delivery_counts: list[int],
+        *,
+        become_strays: bool = True,
     ) -> None:
-        """Give entries that are pending to an owner, as delivered at one time; all become strays.
+        """Give entries that are pending to an owner, or to nobody, as delivered at one time.
 
         Any order will do. Quickest for IDs that are pending one behind the other.
         """
@@ -251,10 +274,13 @@ class PendingList(PendingEntries):
             assert length, "not pending"
             end = place + length
             owners = block.owners[place:end]
-            block.share(owner, length)
+            if owner is not None:
+                block.share(owner, length)
             block.unshare_each(owners)
             counts = delivery_counts[done : done + length]
             block.hand_over(place, end, owner, delivery_ms, counts)
+            if become_strays:
+                block.strays[place:end] = b"\1" * length
 
     # -- removing ------------------------------------------------------------------------------
 

@@ -17,13 +17,15 @@ from commands.streams.deletion_options import (
     result_array,
 )
 from commands.streams.delivery import group_changed
-from commands.streams.ids import ascending, parse_all
+from commands.streams.ids import ascending, parse_all, without_repeats
 from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.entry_id import EntryID
-from storage.group import MAX_DELIVERIES
+from storage.group import MAX_DELIVERIES, RELEASED_MS, Group
+from storage.pending_block import Row
 from storage.references import References
+from storage.stream import Stream
 
 
 @command(
@@ -152,20 +154,28 @@ def xnack(client: Client, argv: Argv) -> bytes:
     key = argv[1]
     stream, group = find_group(client, key, argv[2])
     release = _parse_release(argv)
-    released = 0
-    for entry_id in release.ids:
-        pending = group.pending.get(entry_id)
-        if pending is not None:
-            group.release(pending, release.count(pending.delivery_count))
-        elif release.force and entry_id in stream:
-            group.add(entry_id, None, 0, release.count(0))
-        else:
-            continue
-        released += 1
+    released = sum(_release(stream, group, release, ids) for ids in without_repeats(release.ids))
     if released:
         group_changed(client, key, released)
         client.signal_key_as_ready(key)
     return replies.integer(released)
+
+
+def _release(stream: Stream, group: Group, release: Release, ids: list[EntryID]) -> int:
+    """Release different entries; how many were pending, or are by force."""
+    rows: list[Row] = []
+    counts: list[int] = []
+    for entry_id, row in zip(ids, group.pending.rows_of(ids), strict=True):
+        if row is None:
+            if not release.force or entry_id not in stream:
+                continue
+            group.add(entry_id, None, RELEASED_MS, 0)
+            row = entry_id, None, RELEASED_MS, 0
+        rows.append(row)
+        counts.append(release.count(row[3]))
+    if rows:
+        group.release_all(rows, counts)
+    return len(rows)
 
 
 def _parse_release(argv: Argv) -> Release:

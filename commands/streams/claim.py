@@ -23,11 +23,17 @@ from commands.streams.delivery import (
     seen_consumer,
 )
 from commands.streams.idle_entries import ENTRIES_AT_ONCE
-from commands.streams.ids import id_bulk, parse_range_start, parse_strict
+from commands.streams.ids import (
+    id_bulk,
+    parse_leading,
+    parse_range_start,
+    parse_strict,
+    without_repeats,
+)
 from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import MIN_ID, EntryID, parse_id
+from storage.entry_id import MIN_ID, EntryID
 from storage.group import Consumer, Group, PendingEntry
 from storage.pending_block import Row
 from storage.stream import Stream
@@ -70,16 +76,21 @@ class Claim:
         if pending.consumer is self.consumer:
             self.is_created = False
 
-    def take(self, pending: PendingEntry, delivery_ms: int, delivery_count: int) -> None:
-        """Give a pending entry to the consumer."""
-        self.group.claim(pending, self.consumer, delivery_ms, delivery_count)
-        self._given([pending.entry_id], delivery_ms, [pending.delivery_count])
+    def force(self, entry_id: EntryID, now_ms: int) -> Row:
+        """Make an entry pending that is not, as the consumer's own (FORCE)."""
+        pending = self.group.add(entry_id, self.consumer, now_ms, 1)
+        return entry_id, self.consumer, pending.delivery_ms, pending.delivery_count
 
-    def take_all(self, rows: list[Row], delivery_ms: int, *, deliveries: int) -> None:
-        """Give pending entries to the consumer, each delivered so much more often."""
+    def take_all(
+        self, rows: list[Row], delivery_ms: int, *, deliveries: int, count: int | None = None
+    ) -> None:
+        """Give pending entries to the consumer, each delivered so much more often.
+
+        `count`: or delivered so often, if it is given.
+        """
         if rows:
             claim = rows, self.consumer, delivery_ms
-            counts = self.group.claim_all(*claim, deliveries=deliveries)
+            counts = self.group.claim_all(*claim, deliveries=deliveries, count=count)
             self._given([row[0] for row in rows], delivery_ms, counts)
 
     def deliver(self, ids: list[EntryID], delivery_ms: int) -> None:
@@ -109,16 +120,6 @@ class Claim:
             propagate_consumer(self.client, self.key, self.group, self.consumer)
         if self.is_moved:
             propagate_position(self.client, self.key, self.group)
-
-
-def _is_idle(pending: PendingEntry, min_idle_ms: int, now_ms: int) -> bool:
-    """Whether it was delivered long enough ago; 0 is always, even if the clock stepped back.
-
-    What was released (XNACK) is at anyone's disposal.
-    """
-    if not min_idle_ms or pending.consumer is None:
-        return True
-    return now_ms - pending.delivery_ms >= min_idle_ms
 
 
 # -- XCLAIM ------------------------------------------------------------------------------------
@@ -170,26 +171,37 @@ def xclaim(client: Client, argv: Argv) -> bytes:
         claim.finish()
         return replies.array(list(map(id_bulk, options.ids)))
     claimed: list[bytes] = []
-    for entry_id in options.ids:
-        entry = stream.get(entry_id)
-        pending = group.pending.get(entry_id)
-        if entry is None:
-            if pending is not None:
-                claim.drop(pending)
-            continue
-        if pending is None:
-            if not options.force:
-                continue
-            pending = group.add(entry_id, claim.consumer, now_ms, 1)
-        elif not _is_idle(pending, options.min_idle_ms, now_ms):
-            continue
-        count = options.retry_count
-        if count is None:
-            count = pending.delivery_count + (not options.just_id)
-        claim.take(pending, options.delivery_ms, count)
-        claimed.append(id_bulk(entry_id) if options.just_id else entry)
+    for ids in without_repeats(options.ids):
+        claimed += _claim_each(claim, stream, options, ids)
     claim.finish()
     return replies.array(claimed)
+
+
+def _claim_each(
+    claim: Claim, stream: Stream, options: ClaimOptions, ids: list[EntryID]
+) -> list[bytes]:
+    """Claim different entries, as far as they may be; what is answered of each that was."""
+    now_ms, min_idle_ms = claim.client.instance.now_ms, options.min_idle_ms
+    taken: list[Row] = []
+    claimed: list[bytes] = []
+    rows, entries = claim.group.pending.rows_of(ids), stream.entries_of_any(ids)
+    for entry_id, row, entry in zip(ids, rows, entries, strict=True):
+        if row is None:
+            if entry is None or not options.force:
+                continue
+            row = claim.force(entry_id, now_ms)
+        elif entry is None:
+            claim.drop(PendingEntry(*row))
+            continue
+        # What was released (XNACK) is at anyone's disposal, and 0 is old enough for all, even if
+        # the clock stepped back.
+        elif min_idle_ms and row[1] is not None and now_ms - row[2] < min_idle_ms:
+            continue
+        taken.append(row)
+        claimed.append(id_bulk(entry_id) if options.just_id else entry)
+    deliveries = 0 if options.just_id else 1
+    claim.take_all(taken, options.delivery_ms, deliveries=deliveries, count=options.retry_count)
+    return claimed
 
 
 def _is_delivery(stream: Stream, group: Group, options: ClaimOptions) -> bool:
@@ -207,9 +219,8 @@ def _parse_claim(argv: Argv, now_ms: int) -> ClaimOptions:
     arguments = Arguments(argv, 4)
     min_idle_ms = max(_number(arguments, b"min-idle-time"), 0)
     options = ClaimOptions(min_idle_ms, [], now_ms)
-    while arguments and (entry_id := parse_id(arguments.argv[arguments.position])) is not None:
-        options.ids.append(entry_id)
-        arguments.next()
+    options.ids = parse_leading(islice(argv, arguments.position, None))
+    arguments.position += len(options.ids)
     while arguments:
         word = arguments.next()
         option = word.upper()

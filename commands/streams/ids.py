@@ -7,6 +7,7 @@ and XREADGROUP's `>` belong to those commands.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from operator import lt
 
@@ -38,7 +39,15 @@ def parse_strict(text: bytes) -> EntryID:
 
 
 def parse_all(texts: list[bytes]) -> list[EntryID]:
-    """Strict IDs, all or none: one that is invalid raises the invalid ID error.
+    """Strict IDs, all or none: one that is invalid raises the invalid ID error."""
+    ids = parse_leading(texts)
+    if len(ids) < len(texts):
+        raise ReplyError(errors.INVALID_STREAM_ID)
+    return ids
+
+
+def parse_leading(texts: Iterable[bytes]) -> list[EntryID]:
+    """Strict IDs, up to the first word that is none.
 
     XACK takes hundreds at once. Nearly all are two plain numbers, and many share their time.
     """
@@ -49,13 +58,18 @@ def parse_all(texts: list[bytes]) -> list[EntryID]:
     base = 0
     for text in texts:
         ms, _, seq = text.partition(b"-")
-        if ms != last_ms:
-            if not ms.isdigit() or len(ms) > PLAIN_DIGITS:
-                ids.append(parse_strict(text))
-                continue
+        number = None
+        if ms == last_ms:
+            number = small_number(seq)
+        elif ms.isdigit() and len(ms) <= PLAIN_DIGITS:
             last_ms, base = ms, int(ms) << SEQ_BITS
-        number = small_number(seq)
-        ids.append(parse_strict(text) if number is None else base | number)
+            number = small_number(seq)
+        if number is not None:
+            ids.append(base | number)
+        elif (entry_id := parse_id(text)) is not None:
+            ids.append(entry_id)
+        else:
+            break
     return ids
 
 
@@ -64,6 +78,20 @@ def ascending(ids: list[EntryID]) -> list[EntryID]:
     if all(map(lt, ids, islice(ids, 1, None))):  # as they are sent, nearly always
         return ids
     return sorted(set(ids))
+
+
+def without_repeats(ids: list[EntryID]) -> Iterator[list[EntryID]]:
+    """The same IDs in the same order, in runs of which each has none twice: one, nearly always."""
+    if len(ids) == 1 or len(set(ids)) == len(ids):
+        yield ids
+        return
+    run: dict[EntryID, None] = {}
+    for entry_id in ids:
+        if entry_id in run:
+            yield list(run)
+            run = {}
+        run[entry_id] = None
+    yield list(run)
 
 
 def parse_open(text: bytes, missing_seq: int = 0) -> EntryID:

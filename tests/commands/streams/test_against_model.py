@@ -25,7 +25,6 @@ POLICIES = {"KEEPREF": References.KEEP, "DELREF": References.DELETE, "ACKED": Re
 group_names = st.sampled_from(["g", "h"])
 consumer_names = st.sampled_from(["a", "b"])
 numbers = st.integers(1, 9)
-number_lists = st.lists(numbers, min_size=1, max_size=3, unique=True)
 repeated = st.lists(numbers, min_size=1, max_size=6)
 counts = st.integers(1, 3)
 idles = st.sampled_from([0, 1, 3, 1000])
@@ -249,13 +248,13 @@ STEPS = st.one_of(
     st.tuples(st.just("ack"), group_names, repeated),
     st.tuples(st.just("ackdel"), group_names, policies, repeated),
     st.tuples(
-        st.just("nack"), group_names, st.sampled_from(["SILENT", "FAIL", "FATAL"]), number_lists,
+        st.just("nack"), group_names, st.sampled_from(["SILENT", "FAIL", "FATAL"]), repeated,
         st.none() | st.integers(0, 4), st.booleans(),
     ),
     st.tuples(st.just("read"), group_names, consumer_names, counts),
     st.tuples(st.just("read"), group_names, consumer_names, counts),
     st.tuples(st.just("read_claim"), group_names, consumer_names, idles, counts),
-    st.tuples(st.just("claim"), group_names, consumer_names, idles, number_lists),
+    st.tuples(st.just("claim"), group_names, consumer_names, idles, repeated),
     st.tuples(st.just("autoclaim"), group_names, consumer_names, idles, counts),
     st.tuples(st.just("set_back"), group_names, numbers),
     st.tuples(st.just("delete_consumer"), group_names, consumer_names),

@@ -313,10 +313,14 @@ def claim(entry_id: str, name: str, time_ms: int, count: int, last_id: str = "3-
 
 def test_each_claim_is_propagated_as_what_it_came_to(client: Talk, propagated: list[str]) -> None:
     client.do(f"{CLAIM} 0 1-1 2-1 IDLE 50")
+    assert propagated == [claim("1-1 2-1", "d", NOW_MS - 50, 2)]
+    client.do("XCLAIM s g e 0 1-1 RETRYCOUNT 7")
+    del propagated[:]
+    client.do(f"{CLAIM} 0 1-1 2-1 IDLE 40")
     assert propagated == [
         "MULTI",
-        claim("1-1", "d", NOW_MS - 50, 2),
-        claim("2-1", "d", NOW_MS - 50, 2),
+        claim("1-1", "d", NOW_MS - 40, 8),
+        claim("2-1", "d", NOW_MS - 40, 3),
         "EXEC",
     ]
 
