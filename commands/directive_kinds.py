@@ -110,7 +110,7 @@ MEMORY_UNITS = {
 
 
 class Memory(Integer):
-    """A number of bytes, with an optional unit (k, kb, m, mb, g, gb)."""
+    """A number of bytes, with an optional unit (k, kb, m, mb, g, gb). Redis takes "" for 0."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         super().__init__(minimum, maximum)
@@ -120,9 +120,9 @@ class Memory(Integer):
         word = one_word(words).lower()
         digits = word.rstrip("bkmg")
         unit = word[len(digits) :]
-        if not (digits.isascii() and digits.isdigit()) or unit not in MEMORY_UNITS:
+        if (digits and not (digits.isascii() and digits.isdigit())) or unit not in MEMORY_UNITS:
             raise ValueError("argument must be a memory value")
-        return self.check(int(digits) * MEMORY_UNITS[unit])
+        return self.check(int(digits or "0") * MEMORY_UNITS[unit])
 
 
 class Octal(Kind):

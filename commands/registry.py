@@ -76,7 +76,8 @@ class KeySpec:
     from `begin`. `last` is relative to the first key; below zero it counts from the end of the
     arguments. With `limit` 2 only the first half of what remains are keys. `is_counted`: at `begin`
     is the number of the keys, which follow. `is_unknown`: nothing of this says where they are.
-    Where that is not always true (flag INCOMPLETE), `find` gives the positions from the arguments.
+    Where that is not always true (flag INCOMPLETE), `find` gives the positions from the arguments;
+    for arguments that make no sense to it, a keyword still says where keys would be, as in Redis.
     """
 
     begin: int = 1
@@ -91,8 +92,9 @@ class KeySpec:
 
     def positions(self, argv: Sequence[bytes]) -> list[int]:
         """Indexes into `argv`; empty if the arguments do not reach."""
-        if self.find is not None:
-            return self.find(argv)
+        found = [] if self.find is None else self.find(argv)
+        if found or (self.find is not None and not self.keyword):
+            return found
         if self.is_counted:
             return _counted_positions(argv, self.begin)
         first = self.begin

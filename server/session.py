@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from commands.client import Client
+from commands.client import GATE_SILENT, Client
 from commands.configuration import Configuration
 from commands.output_limits import drop_for_output, output_room_bytes
 from commands.registry import Argv
@@ -205,7 +205,8 @@ class Session:
             client.instance.stats.client_query_buffer_limit_disconnections += 1
             self._drop("query buffer limit")
         elif reader.error is not None and not self.backlog and not self.is_halted:
-            client.output.append(replies.error(b"ERR " + reader.error.encode("latin-1")))
+            if not client.gates & GATE_SILENT:
+                client.output.append(replies.error(b"ERR " + reader.error.encode("latin-1")))
             client.close_after_reply = True
 
     def _drop(self, reason: str) -> None:

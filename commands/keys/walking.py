@@ -24,7 +24,10 @@ SCAN_COUNT = 10
 # KEYS takes about a millisecond for so many; over more of them it answers in pieces.
 MANY_KEYS = 4000
 KEYS_PER_STEP = 200
-_CURSOR = re.compile(rb"([+-]?)0*(\d{1,20})")
+# What C's strtoull reads: blanks, a sign, digits. And what Redis's own reader, which comes first,
+# takes for a negative number of 64 bits.
+_CURSOR = re.compile(rb"[ \t\n\v\f\r]*([+-]?)0*(\d{1,20})")
+_NEGATIVE = re.compile(rb"-[1-9]\d*")
 _CURSOR_LIMIT = 1 << 64
 
 
@@ -131,17 +134,18 @@ def _scan_in_pieces(client: Client, cursor: int, options: ScanOptions) -> Iterat
 
 
 def parse_cursor(word: bytes) -> int:
-    """A cursor as C's strtoul reads it: a sign is allowed, and nothing at all is 0.
+    """A cursor as Redis reads it since 7.4; of negative numbers it sees those of 64 bits.
 
     Raises ReplyError.
     """
-    digits = word.partition(b"\0")[0]
-    if not digits:
-        return 0
-    parts = _CURSOR.fullmatch(digits)
+    text = word.partition(b"\0")[0]
+    parts = _CURSOR.fullmatch(text)
     if parts is None or int(parts[2]) >= _CURSOR_LIMIT:
         raise ReplyError(errors.INVALID_CURSOR)
-    return int(parts[1] + parts[2]) % _CURSOR_LIMIT
+    number = int(parts[1] + parts[2])
+    if -_CURSOR_LIMIT // 2 <= number < 0 and _NEGATIVE.fullmatch(text):
+        raise ReplyError(errors.INVALID_CURSOR)
+    return number % _CURSOR_LIMIT
 
 
 def parse_scan_options(arguments: Arguments, *, takes_type: bool = False) -> ScanOptions:

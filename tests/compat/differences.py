@@ -399,6 +399,14 @@ DIFFERENCES = [
         ),
     ),
     Difference(
+        "cursor",
+        since="7.4",
+        reason="SCAN takes no negative cursor, and no empty one; blanks before it are allowed.",
+        shown=Shown(
+            ("SCAN -1",), redis='1) "0"\n2) (empty array)', rillway="(error) ERR invalid cursor"
+        ),
+    ),
+    Difference(
         "timeout",
         since="7.2",
         reason="A BLOCK that would end after the last possible time is refused.",

@@ -578,7 +578,8 @@ KEYS_AND_TEXT = {
             "" | "a\\\\b" | text[ | [a- | ** | t*t*2 | "*[*" | text[2-1]}
         SCAN 0 COUNT 1000 {MATCH text* | TYPE stream | TYPE string | TYPE hash | TYPE foo |
             MATCH s TYPE stream | FOO | MATCH | COUNT 0 | COUNT x |}
-        SCAN {x | 1.5} ; TYPE {s | text | missing}
+        SCAN {x | 1.5 | 18446744073709551616 | -18446744073709551616 | "1 " | 0x1}
+        TYPE {s | text | missing}
     """,
     "several texts": """
         MSET a 1 b 2 a 3 ; MGET a b missing a ; MSET a ; MSET a 1 b ; MSETNX a 1 c 2 ; EXISTS c

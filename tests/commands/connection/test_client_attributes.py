@@ -74,6 +74,15 @@ def test_reply_off_still_runs_the_commands(client: InProcessClient) -> None:
     assert client.execute("GET", "k") == b"$1\r\nv\r\n"
 
 
+@pytest.mark.parametrize("mode", [b"OFF", b"SKIP"])
+@pytest.mark.parametrize("broken", [b"*x\r\n", b"*1\r\n+x\r\n", b'PING "x\r\n'])
+def test_nobody_is_told_of_a_protocol_error_who_wants_no_reply(
+    client: InProcessClient, mode: bytes, broken: bytes
+) -> None:
+    assert client.feed(b"CLIENT REPLY " + mode + b"\r\n" + broken) == b""
+    assert client.closed
+
+
 SKIP = ("CLIENT", "REPLY", "SKIP")
 
 

@@ -93,10 +93,14 @@ def test_scan_refuses_what_it_does_not_understand(
 @pytest.mark.parametrize(
     ("word", "cursor"),
     [
-        (b"", 0),
+        (b"0", 0),
+        (b"-0", 0),
         (b"17", 17),
+        (b" 17", 17),
+        (b"-018446744073709551599", 17),
         (b"+17", 17),
-        (b"-1", (1 << 64) - 1),
+        (b"-01", (1 << 64) - 1),
+        (b"-9223372036854775809", (1 << 63) - 1),
         (b"0" * 5000 + b"17", 17),
         (b"18446744073709551615", (1 << 64) - 1),
         (b"17\0x", 17),
@@ -106,7 +110,21 @@ def test_a_cursor_is_read_as_c_reads_it(word: bytes, cursor: int) -> None:
     assert parse_cursor(word) == cursor
 
 
-@pytest.mark.parametrize("word", [b"-", b" 1", b"1 ", b"0x1", b"18446744073709551616", b"9" * 5000])
+@pytest.mark.parametrize(
+    "word",
+    [
+        b"",
+        b"-",
+        b"-1",
+        b"-9223372036854775808",
+        b"- 1",
+        b"1 ",
+        b"\0",
+        b"0x1",
+        b"18446744073709551616",
+        b"9" * 5000,
+    ],
+)
 def test_a_cursor_that_is_no_64_bit_number_is_refused(word: bytes) -> None:
     with pytest.raises(ReplyError):
         parse_cursor(word)
