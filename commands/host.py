@@ -61,6 +61,9 @@ class Persistence(Protocol):
     def answer_when_synced(self, client: Client, block: Block, units: int) -> None:
         """Answer a client that is about to wait on `block` (WAITAOF) when so many are synced."""
 
+    def data_replaced(self) -> None:
+        """All data is another one, by a synchronisation: the append-only file begins again."""
+
     def all_data_flushed(self) -> None:
         """FLUSHALL: a child that saves what is gone is called off, and the snapshot follows."""
 
@@ -97,6 +100,18 @@ class Replication(Protocol):
 
     def acknowledged(self, replica: Replica) -> None:
         """A replica has said how far it is."""
+
+    def follow(self, host: str, port: int) -> None:
+        """REPLICAOF: be a replica of that one."""
+
+    def promote(self) -> None:
+        """REPLICAOF NO ONE: be a primary."""
+
+    def drop_link(self) -> None:
+        """CLIENT KILL of the link to the primary: it is made again."""
+
+    def acknowledge_now(self) -> None:
+        """Tell the primary how far this server is."""
 
 
 class Host(Protocol):
@@ -160,6 +175,9 @@ class Host(Protocol):
 
 class Dispatcher(Protocol):
     """What handlers may ask of the dispatcher (server/dispatch.py)."""
+
+    def execute(self, client: Client, argv: Argv) -> bool:
+        """Run one request as if the client had sent it."""
 
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
         """Run a command now, with statistics and propagation, and give back its reply."""

@@ -190,7 +190,12 @@ class Instance:
             self.blocked.signal_key_as_ready(db.index, key)
 
     def expire(self, db: Database, key: bytes) -> None:
-        """Remove a key whose time is past. Replicas and the file get a DEL."""
+        """Remove a key whose time is past. Replicas and the file get a DEL.
+
+        On a replica it stays, hidden from clients, until the primary says so.
+        """
+        if self.gates & GATE_READ_ONLY:
+            return
         self.remove(db, key)
         self.stats.expired_keys += 1
         self.dispatcher.propagate(db.index, [b"DEL", key])

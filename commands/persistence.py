@@ -8,7 +8,7 @@ Source: the persistence section of INFO in Redis 7.2 and 8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 NEVER = -1
 
@@ -25,6 +25,7 @@ class PersistenceState:
     loaded_keys: int = 0
     expired_keys_on_load: int = 0
     skipped_keys_on_load: int = 0  # of types that are not supported (rdb-skip-unsupported)
+    loaded_history: dict[bytes, bytes] = field(default_factory=dict)  # what a snapshot says of one
     # snapshots
     last_save_ms: int = 0  # Unix ms; the start of the server until there was one
     last_save_attempt_ms: int = 0

@@ -68,6 +68,7 @@ class Stats:
             command.reset()
         self.errors: dict[bytes, int] = {}  # by error code
         self.total_error_replies = 0
+        self.unexpected_error_replies = 0  # to a primary
         self.connections_received = 0
         self.rejected_connections = 0
         self.net_input_bytes = 0

@@ -17,7 +17,7 @@ from storage.keyspace import Database
 
 def expire_keys(instance: Instance, limit: int) -> int:
     """Remove up to `limit` keys per database whose time is past; how many were."""
-    if not instance.active_expiry:
+    if not instance.active_expiry or instance.replication.is_replica:
         return 0
     start_ns, stats = perf_counter_ns(), instance.stats
     removed = 0

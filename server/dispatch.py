@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.blocking import Block
-from commands.client import GATE_REPLICA, GATE_SILENT, GATE_TRACKING, Client
+from commands.client import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING, Client
 from commands.instance import Instance
 from commands.long_reply import LongReply
 from commands.registry import (
@@ -279,6 +279,9 @@ class Dispatcher:
         CLIENT REPLY OFF drops replies; SKIP drops the one after its own. A replica is answered
         nothing: it would take that for a part of the stream, so its connection is closed.
         """
+        if client.gates & GATE_PRIMARY and reply.startswith(b"-"):
+            client.instance.stats.unexpected_error_replies += 1
+            client.instance.host.log("warning", f"A request of the primary failed: {reply!r}")
         if client.gates & GATE_REPLICA:
             if reply:
                 client.instance.host.close(client)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import random
 from typing import NoReturn, Self
 
-from commands.client import GATE_AUTH, Client
+from commands.client import GATE_AUTH, GATE_PRIMARY, Client
 from commands.configuration import Configuration
 from commands.host import ProcessFacts
 from commands.instance import Instance
@@ -131,6 +131,7 @@ class InProcessServer:
             self._send,
         )
         self.cycle.before_output.append(self.replication.flush)
+        self.replication.open()
 
     def _send(self, client: Client, data: bytes) -> None:
         client.output.append(data)
@@ -208,6 +209,9 @@ class InProcessServer:
 
     def close(self, client: Client) -> None:
         """The connection ends."""
+        if client.gates & GATE_PRIMARY:
+            self.replication.drop_link()
+            return
         self.connections[client].closed = True
         self.cycle.sessions.pop(client, None)
         self.instance.forget_client(client)

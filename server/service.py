@@ -22,7 +22,7 @@ import sys
 import time
 from typing import NoReturn, cast
 
-from commands.client import Client
+from commands.client import GATE_PRIMARY, Client
 from commands.configuration import Configuration
 from commands.host import ProcessFacts
 from commands.instance import Instance
@@ -99,7 +99,7 @@ class Service:
         self.cycle.before_output.append(self.persistence.flush)
         self.replication = Replication(
             self.instance,
-            Sockets(loop, no_delay=lambda: not config.repl_disable_tcp_nodelay),
+            Sockets(loop, self._begin_event, self.cycle.wake),
             ForkedChildren(files),
             files,
             self._send,
@@ -165,6 +165,7 @@ class Service:
         finally:
             steps.close()
         self.instance.set_loading(False)
+        self.replication.open()
         # What exists now lives long: collections need not look at it again.
         gc.freeze()
         return True
@@ -193,6 +194,8 @@ class Service:
             _remove(self.instance.config.pidfile)
         self._files.release()
         for client in list(self.instance.clients.values()):
+            if client.transport is None:
+                continue
             connection = cast("Connection", client.transport)
             connection.write()
             connection.close()
@@ -328,8 +331,7 @@ class Service:
             forget_idempotent_ids(instance, FORGET_LIMIT)
             self.caretaker.tick()
         self.persistence.tick()
-        if not instance.persistence.loading:
-            self.replication.tick()
+        self.replication.tick()
         close_idle_clients(instance)
         self.dispatcher.admission.end_pause_when_over()
         self.cycle.wake()
@@ -381,6 +383,10 @@ class Service:
         """Write the client's output at the end of this cycle."""
         self.cycle.touch(client)
 
+    def _begin_event(self) -> None:
+        """Something comes that no client has sent."""
+        self.dispatcher.start_batch(clock.now_ms())
+
     def _send(self, client: Client, data: bytes) -> None:
         """To a replica; the end of the cycle may be under way."""
         client.output.append(data)
@@ -388,7 +394,9 @@ class Service:
 
     def close(self, client: Client) -> None:
         """Drop the connection now."""
-        if client.transport is not None:
+        if client.gates & GATE_PRIMARY:
+            self.replication.drop_link()
+        elif client.transport is not None:
             connection = cast("Connection", client.transport)
             connection.close()
             connection.transport.abort()

@@ -131,7 +131,7 @@ def _facts(client: Client) -> bytes:
         b"proto": replies.integer(client.resp),
         b"id": replies.integer(client.id),
         b"mode": replies.bulk(b"standalone"),
-        b"role": replies.bulk(b"master"),
+        b"role": replies.bulk(b"replica" if client.instance.replication.is_replica else b"master"),
         b"modules": replies.EMPTY_ARRAY,
     }
     items = [word for name, value in facts.items() for word in (replies.bulk(name), value)]

@@ -84,7 +84,7 @@ def replconf(client: Client, argv: Argv) -> bytes | None:
         if option == b"ack":
             _acknowledge(client, argv)
         elif option == b"getack":
-            pass
+            client.instance.host.replication.acknowledge_now()
         else:
             _take_option(_replica_of(client), argv[i], value)
         if option in _ANSWERLESS:

@@ -329,7 +329,7 @@ def _keyspace_activity(instance: Instance) -> Iterator[Field]:
 
 def _processing(instance: Instance) -> Iterator[Field]:
     stats = instance.stats
-    yield "unexpected_error_replies", 0
+    yield "unexpected_error_replies", stats.unexpected_error_replies
     yield "total_error_replies", stats.total_error_replies
     yield "dump_payload_sanitizations", 0
     yield "total_reads_processed", stats.reads_processed

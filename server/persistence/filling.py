@@ -50,8 +50,12 @@ class Filling:
         now_ms: int,
         keeps_expired: bool,
         replaces: bool = False,
+        databases: list[Database] | None = None,
     ) -> None:
-        """`replaces`: a key that is there already gives way; else it is an error."""
+        """`replaces`: a key that is there already gives way; else it is an error.
+
+        `databases`: where it goes instead of the instance's own.
+        """
         self.loaded = self.expired = 0
         self.nodes: list[AnyNode] = []  # of streams
         self._instance = instance
@@ -59,6 +63,7 @@ class Filling:
         self._now_ms = now_ms
         self._keeps_expired = keeps_expired
         self._replaces = replaces
+        self._databases = instance.databases if databases is None else databases
 
     def steps(self) -> Iterator[int]:
         """Put everything in; yields, often, up to where the buffer is read.
@@ -103,10 +108,9 @@ class Filling:
             self._store(SnapshotItem(batch.db_index, key, value, None, None, offset))
 
     def _database(self, index: int, offset: int) -> Database:
-        databases = self._instance.databases
-        if index >= len(databases):
+        if index >= len(self._databases):
             raise no_database(self._instance, index, offset)
-        return databases[index]
+        return self._databases[index]
 
 
 def squeeze_nodes(nodes: list[AnyNode]) -> Iterator[None]:

@@ -288,6 +288,8 @@ class Loader:
         state.loaded_keys += filling.loaded
         state.expired_keys_on_load += filling.expired
         state.skipped_keys_on_load += reader.skipped.total()
+        if not is_base:
+            state.loaded_history = reader.aux
         self._announce(source, reader, filling, now_ms)
         return reader.end
 

@@ -245,6 +245,13 @@ class Persistence:
         if self._config.save and self._is_open:
             self.save()
 
+    def data_replaced(self) -> None:
+        """See `commands.host.Persistence`."""
+        self._instance.dirty = 0
+        if self._is_open and self._config.appendonly:
+            self.rewrites.switch_off()
+            self.rewrites.switch_on(may_start=not self._has_child)
+
     def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
         """See `commands.host.Persistence`."""
         if save:

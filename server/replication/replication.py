@@ -3,11 +3,13 @@
 The server holds one (`Service`, `InProcessServer`), commands reach it as `host.replication`:
 
     replication = Replication(instance, outside, children, files, send)
+    replication.open()                      # after the data is loaded
     cycle.before_output: replication.flush
     the timer, `hz` times a second: replication.tick
 
-What each part does is in its own module; docs/architecture/replication.md shows how they hang
-together.
+It changes the role, and what depends on it: the gates for writes and for data that may be old, the
+clients that wait, what becomes of the history. What each part does is in its own module;
+docs/architecture/replication.md shows how they hang together.
 """
 
 from __future__ import annotations
@@ -15,14 +17,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.client import Client
-from commands.instance import Instance
-from commands.replication.state import Replica
+from commands.instance import GATE_READ_ONLY, GATE_STALE, Instance
+from commands.replication.state import NO_ID, UNKNOWN, LinkPhase, Replica
+from protocol import errors
+from protocol.errors import ReplyError
 from server.persistence.children import Children
 from server.persistence.files import Files
 from server.replication.feed import Feed
+from server.replication.link import Link
 from server.replication.outside import Outside
 from server.replication.replicas import Replicas
 from server.replication.transfers import Transfers
+from storage.values import as_int64
 
 
 class Replication:
@@ -37,11 +43,19 @@ class Replication:
         send: Callable[[Client, bytes], object],
     ) -> None:
         self._instance = instance
+        self._config = instance.config
         self._state = instance.replication
         self._send = send
+        self._is_open = False
         self.feed = Feed(instance, self.send)
         self.transfers = Transfers(instance, self.feed, outside, children, files)
         self.replicas = Replicas(instance, self.feed, self.transfers)
+        self.link = Link(
+            instance, self.feed, outside, files, self._review_gates, self.replicas.disconnect_all
+        )
+        # From the first moment on: what is not yet loaded must not be written to either.
+        self._state.is_replica = self._config.replicaof is not None
+        self._review_gates()
 
     def send(self, replica: Replica, data: bytes) -> None:
         """See `commands.host.Replication`."""
@@ -50,14 +64,41 @@ class Replication:
 
     # -- the server calls ----------------------------------------------------------------------
 
+    def open(self) -> None:
+        """The data is loaded: go on with the history that was found with it, if there was one."""
+        self._is_open = True
+        self._restore_history(self._instance.persistence.loaded_history)
+        if self._state.is_replica:
+            self.link.start()
+
+    def _restore_history(self, found: dict[bytes, bytes]) -> None:
+        """A replica asks to go on from there; a primary lets those go on who were there."""
+        name = found.get(b"repl-id", b"").decode("latin-1").lower()
+        offset, stream_db = as_int64(found.get(b"repl-offset", b"")), _database(found)
+        if len(name) != len(NO_ID) or offset is None or offset < 0:
+            return
+        if not 0 <= stream_db < len(self._instance.databases):
+            return
+        state = self._state
+        state.offset, state.stream_db = offset, stream_db
+        if state.is_replica:
+            state.replication_id = name
+            self.link.can_resume = True
+        else:
+            state.second_id, state.second_offset = name, offset + 1
+            self.feed.begin_backlog()
+            self.feed.start()
+
     def flush(self) -> None:
         """A step of the cycle, before output leaves: what is new goes to the replicas."""
         self.feed.flush()
 
     def tick(self) -> None:
         """`hz` times a second."""
-        self.replicas.tick()
-        self.transfers.tick()
+        if self._is_open:
+            self.link.tick()
+            self.replicas.tick()
+            self.transfers.tick()
 
     def look(self) -> None:
         """A connection has taken what was sent."""
@@ -69,11 +110,80 @@ class Replication:
         if name.startswith("min-replicas-"):
             self.replicas.review()
         elif name == "repl-backlog-size" and self.feed.backlog is not None:
-            self.feed.backlog.size_bytes = self._instance.config.repl_backlog_size
+            self.feed.backlog.size_bytes = self._config.repl_backlog_size
+        elif name in ("replica-read-only", "replica-serve-stale-data"):
+            self._review_gates()
 
     def stop(self) -> None:
         """The server ends."""
+        self.link.stop()
         self.transfers.stop()
+
+    # -- the role ------------------------------------------------------------------------------
+
+    def follow(self, host: str, port: int) -> None:
+        """See `commands.host.Replication`."""
+        instance, state = self._instance, self._state
+        instance.dispatcher.settle_propagation()
+        self.feed.stop()
+        was_replica = state.is_replica
+        self.link.stop()
+        self._config.replicaof = host, port
+        state.is_replica = True
+        if not was_replica:
+            self.link.can_resume = True  # by its own history: the other side may come from it
+            self._release_blocked()
+        self._review_gates()
+        self.replicas.review()
+        self.link.start()
+
+    def promote(self) -> None:
+        """See `commands.host.Replication`."""
+        instance, state = self._instance, self._state
+        instance.dispatcher.settle_propagation()
+        self.link.stop()
+        self.link.can_resume = False
+        self._config.replicaof = None
+        state.is_replica = False
+        self._part_ways()
+        if self.feed.backlog is not None:
+            self.feed.start()
+        self._review_gates()
+        self.replicas.review()
+        instance.host.log("notice", "This server is a primary now")
+
+    def _part_ways(self) -> None:
+        """From here on this history is another one. Own replicas ask again, by the old name."""
+        state = self._state
+        state.second_id, state.second_offset = state.replication_id, state.offset + 1
+        state.replication_id = self._instance.host.random_hex(40)
+        self.replicas.disconnect_all()
+
+    def _release_blocked(self) -> None:
+        """Whoever waits for what this server will not have by itself any more."""
+        instance = self._instance
+        for client in list(instance.blocked.clients):
+            instance.unblock(client, ReplyError(errors.UNBLOCKED_ROLE_CHANGE).wire)
+            client.close_after_reply = True
+
+    def _review_gates(self) -> None:
+        """Which requests need a second look in this role."""
+        instance, state, config = self._instance, self._state, self._config
+        is_read_only = state.is_replica and config.replica_read_only
+        instance.set_gate(GATE_READ_ONLY, is_shut=is_read_only)
+        is_stale = state.is_replica and not state.is_link_up
+        instance.set_gate(GATE_STALE, is_shut=is_stale and not config.replica_serve_stale_data)
+
+    # -- commands ask: for the link ------------------------------------------------------------
+
+    def drop_link(self) -> None:
+        """See `commands.host.Replication`."""
+        if self._state.link.phase is not LinkPhase.NONE:
+            self.link.drop("killed by a client")
+
+    def acknowledge_now(self) -> None:
+        """See `commands.host.Replication`."""
+        self.link.acknowledge()
 
     # -- commands ask: for replicas ------------------------------------------------------------
 
@@ -92,3 +202,8 @@ class Replication:
     def acknowledged(self, replica: Replica) -> None:
         """See `commands.host.Replication`."""
         self.replicas.acknowledged(replica)
+
+
+def _database(found: dict[bytes, bytes]) -> int:
+    number = as_int64(found.get(b"repl-stream-db", b""))
+    return UNKNOWN if number is None else number

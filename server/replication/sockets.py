@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import socket
 from collections.abc import Callable
-from typing import cast
+from typing import TypeAlias, cast
 
 from server.persistence.files import File
 from server.replication.outside import Pipe, Receiver, Wire
+
+# Calls back as an event of its own.
+Run: TypeAlias = "Callable[[Callable[[], object]], None]"
 
 _READ_BYTES = 1 << 20
 # What fits into a pipe, where the system allows it: fewer switches between the two processes.
@@ -19,23 +21,36 @@ _PIPE_BYTES = 1 << 20
 
 
 class Sockets:
-    """`Outside` over a loop."""
+    """`Outside` over a loop. Whatever comes from outside stands between `enter` and `leave`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *, no_delay: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        enter: Callable[[], object],
+        leave: Callable[[], object],
+    ) -> None:
         self._loop = loop
-        self._no_delay = no_delay
+        self._enter = enter
+        self._leave = leave
 
     def connect(self, host: str, port: int, receiver: Receiver) -> Wire:
         """See `Outside.connect`."""
-        return _LinkWire(self._loop, host, port, receiver, no_delay=self._no_delay())
+        return _LinkWire(self._loop, host, port, receiver, self._run)
 
     def open_pipe(self) -> Pipe:
         """See `Outside.open_pipe`."""
-        return _OsPipe(self._loop)
+        return _OsPipe(self._loop, self._run)
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """See `Outside.call_soon`."""
-        self._loop.call_soon(callback)
+        self._loop.call_soon(self._run, callback)
+
+    def _run(self, callback: Callable[[], object]) -> None:
+        self._enter()
+        try:
+            callback()
+        finally:
+            self._leave()
 
 
 class _LinkWire(asyncio.Protocol):
@@ -47,11 +62,10 @@ class _LinkWire(asyncio.Protocol):
         host: str,
         port: int,
         receiver: Receiver,
-        *,
-        no_delay: bool,
+        run: Run,
     ) -> None:
         self._receiver = receiver
-        self._no_delay = no_delay
+        self._run = run
         self._transport: asyncio.Transport | None = None
         self._is_closed = False
         self._connecting = loop.create_task(self._connect(loop, host, port))
@@ -62,7 +76,8 @@ class _LinkWire(asyncio.Protocol):
         except OSError as error:
             if not self._is_closed:
                 self._is_closed = True
-                self._receiver.lost(error.strerror or str(error))
+                reason = error.strerror or str(error)
+                self._run(lambda: self._receiver.lost(reason))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
@@ -71,22 +86,21 @@ class _LinkWire(asyncio.Protocol):
             self._transport.abort()
             return
         sock = transport.get_extra_info("socket")
-        if self._no_delay and sock is not None and sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         descriptor = sock.fileno() if sock is not None else -1
-        self._receiver.connected(_format(peer), _format(own), descriptor)
+        self._run(lambda: self._receiver.connected(_format(peer), _format(own), descriptor))
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         if not self._is_closed:
-            self._receiver.received(data)
+            self._run(lambda: self._receiver.received(data))
 
     def connection_lost(self, error: Exception | None) -> None:
         """See asyncio.Protocol."""
         if not self._is_closed:
             self._is_closed = True
-            self._receiver.lost(str(error) if error else "the other side has closed")
+            reason = str(error) if error else "the other side has closed"
+            self._run(lambda: self._receiver.lost(reason))
 
     def write(self, data: bytes) -> None:
         """See `Wire.write`."""
@@ -122,8 +136,9 @@ def _format(address: tuple[str, int] | None) -> bytes:
 class _OsPipe:
     """`Pipe` of the operating system."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, run: Run) -> None:
         self._loop = loop
+        self._run = run
         self._reading, self.descriptor = os.pipe()
         os.set_blocking(self._reading, False)
         with contextlib.suppress(OSError, AttributeError):
@@ -160,8 +175,9 @@ class _OsPipe:
             return
         if not data:
             self.pause()
-        assert self._callback is not None
-        self._callback(data)
+        callback = self._callback
+        assert callback is not None
+        self._run(lambda: callback(data))
 
     def close(self) -> None:
         """See `Pipe.close`."""

@@ -72,6 +72,32 @@ def test_a_redis_follows_rillway(
     assert contents(replica) == contents(primary)
 
 
+@pytest.mark.parametrize("directives", [AT_ONCE, ("--repl-diskless-sync", "no")])
+@pytest.mark.parametrize("primary_is_redis", [True, False], ids=["redis", "rillway"])
+def test_rillway_follows(
+    run_rillway: Start, run_redis: Start, primary_is_redis: bool, directives: tuple[str, ...]
+) -> None:
+    primary = (run_redis if primary_is_redis else run_rillway)(*directives)
+    replica, chained = run_rillway(*AT_ONCE), run_redis()
+    fill(primary)
+    follow(replica, primary)
+    follow(chained, replica)
+    assert contents(replica) == contents(primary) == contents(chained)
+    change(primary)
+    wait_for_offset(replica, primary)
+    carried = {"entries_read": not primary_is_redis}
+    assert contents(replica, **carried) == contents(primary, **carried)
+    with client_of(replica) as client, client_of(primary) as other:
+        assert client.execute_command("CLIENT", "KILL", "TYPE", "master") == 1
+        other.set("after", "1")
+        wait_for_link(replica)
+        wait_for_offset(replica, primary)
+        assert other.info("stats")["sync_full"] == 1
+    wait_for_offset(chained, primary)
+    assert contents(replica) == contents(chained)
+    assert contents(replica, **carried) == contents(primary, **carried)
+
+
 def test_redis_cli_takes_a_snapshot(run_rillway: Start, tmp_path: object) -> None:
     primary = run_rillway(*AT_ONCE)
     fill(primary)

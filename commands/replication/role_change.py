@@ -1,0 +1,62 @@
+"""REPLICAOF and SLAVEOF: follow a primary, or nobody.
+
+Source: redis-server 7.0.15.
+"""
+
+from __future__ import annotations
+
+from commands.arguments import parse_int
+from commands.client import GATE_REPLICA, Client
+from commands.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, Argv, command
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+_FLAGS = ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING
+
+
+@command(
+    "REPLICAOF",
+    arity=3,
+    flags=_FLAGS,
+    group="server",
+    since="5.0.0",
+    summary="Makes the server a replica of another one, or a primary.",
+    syntax="<host port | NO ONE>",
+)
+def replicaof(client: Client, argv: Argv) -> bytes:
+    """OK before there is any link: the role is another one from now on."""
+    return _change_role(client, argv)
+
+
+def _change_role(client: Client, argv: Argv) -> bytes:
+    instance = client.instance
+    state = instance.replication
+    if state.failover != "no-failover":
+        raise ReplyError(errors.REPLICAOF_WHILE_FAILING_OVER)
+    if argv[1].lower() == b"no" and argv[2].lower() == b"one":
+        if state.is_replica:
+            instance.host.replication.promote()
+        return replies.OK
+    if client.gates & GATE_REPLICA:
+        raise ReplyError(errors.NOT_FOR_REPLICAS)
+    port = parse_int(argv[2], errors.INVALID_MASTER_PORT, 0, 65535)
+    host = argv[1].decode("utf-8", "surrogateescape")
+    if instance.config.replicaof == (host, port):
+        return replies.simple(b"OK Already connected to specified master")
+    instance.host.replication.follow(host, port)
+    return replies.OK
+
+
+@command(
+    "SLAVEOF",
+    arity=3,
+    flags=_FLAGS,
+    group="server",
+    since="1.0.0",
+    summary="Makes the server a replica of another one, or a primary.",
+    syntax="<host port | NO ONE>",
+    deprecated=("5.0.0", "`REPLICAOF`"),
+)
+def slaveof(client: Client, argv: Argv) -> bytes:
+    """As `replicaof`."""
+    return _change_role(client, argv)

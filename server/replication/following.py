@@ -1,0 +1,206 @@
+"""The stream of a primary, applied: from its bytes to requests that have run here.
+
+What was applied goes on to this server's own replicas and its backlog, byte for byte, so that all
+servers of a chain count the same offsets. The offset stands between requests, and before the MULTI
+of a transaction until its EXEC has run: where the link breaks, it goes on there.
+
+A primary is believed what it says about data. But what is no request (or is for a database that
+there is not) shows that the two do not speak of the same stream any more: `BrokenStream`.
+
+Only commands that change data run, and those that go with them. What such a command refuses is
+counted, and the log tells of it: the two servers differ then.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter_ns
+
+from commands.client import GATE_PRIMARY, GATE_SILENT, Client
+from commands.instance import Instance
+from commands.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
+from server.replication.feed import Feed
+from storage.append_only.reader import (
+    Batch,
+    DamagedFile,
+    RequestFile,
+    TornFile,
+    encoded_bytes,
+)
+from storage.values import as_int64
+
+# How long what the primary sent runs before others have their turn. A batch is done to its end.
+TURN_NS = 1_500_000
+# What a request of the stream may announce: a value of Redis, and a request with many of them.
+MAX_BULK_BYTES = 1 << 32
+_SPECIAL = {b"MULTI", b"EXEC", b"REPLCONF", b"SELECT", b"PING", b"DISCARD"}
+_ALONGSIDE = {b"multi", b"exec", b"discard", b"select"}
+
+
+class BrokenStream(Exception):
+    """The link must be dropped, and nothing of what was cached is worth keeping."""
+
+
+class StreamRequests(RequestFile):
+    """The requests of a stream: as in a file, but for annotations."""
+
+    def _next(self) -> Batch | None:
+        if self._buffer[self.position] != ord("*"):
+            found = self._buffer[self.position : self.position + 16]
+            raise DamagedFile(self.position, "'*'", found)
+        return self._parse() or self._scan()
+
+
+class Following:
+    """Of one connection to a primary. `acknowledge` says at once how far this server is."""
+
+    def __init__(
+        self, instance: Instance, feed: Feed, client: Client, acknowledge: Callable[[], object]
+    ) -> None:
+        self.client = client
+        self._instance = instance
+        self._state = instance.replication
+        self._feed = feed
+        self._acknowledge = acknowledge
+        self._parts: list[bytes] = []  # received, not parsed
+        self._part_bytes = 0
+        self._wanted_bytes = 0  # before that much is there, parsing gets no further
+        self._batches: deque[tuple[Batch, bytes]] = deque()  # parsed, not applied
+        self._open: list[bytes] = []  # applied requests of a transaction that has no end yet
+        client.gates |= GATE_PRIMARY | GATE_SILENT
+        client.reply_mode = b"OFF"
+        client.replays = client.deny_blocking = True
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something was received that can be applied."""
+        return bool(self._batches)
+
+    # -- from bytes to requests ----------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Bytes of the stream. Raises BrokenStream."""
+        self._state.link.received_offset += len(data)
+        self._state.input_bytes += len(data)
+        self._parts.append(data)
+        self._part_bytes += len(data)
+        if self._part_bytes >= self._wanted_bytes:
+            self._parse()
+
+    def _parse(self) -> None:
+        buffer = b"".join(self._parts)
+        if buffer.startswith(b"\n"):
+            # A sign of life that is no part of the stream.
+            bare = len(buffer) - len(buffer.lstrip(b"\n"))
+            self._state.link.received_offset -= bare
+            buffer = buffer[bare:]
+        requests = StreamRequests(buffer)
+        try:
+            for batch in requests.batches():
+                self._batches.append((batch, buffer[batch.offset : batch.offset + batch.size]))
+        except TornFile:
+            pass
+        except DamagedFile as error:
+            raise BrokenStream(f"in the stream of the primary: {error}") from None
+        rest = buffer[requests.position :]
+        self._parts = [rest] if rest else []
+        self._part_bytes = len(rest)
+        self._wanted_bytes = _wanted_bytes(rest)
+
+    # -- from requests to data -----------------------------------------------------------------
+
+    def apply(self) -> None:
+        """Run what was received, for a turn. Raises BrokenStream."""
+        until_ns = perf_counter_ns() + TURN_NS
+        while self._batches:
+            batch, raw = self._batches.popleft()
+            self._apply_batch(batch, raw)
+            if perf_counter_ns() > until_ns:
+                return
+
+    def _apply_batch(self, batch: Batch, raw: bytes) -> None:
+        requests = batch.requests
+        if self.client.queue is None and not any(r[0].upper() in _SPECIAL for r in requests):
+            for argv in requests:
+                self._run(argv)
+            self._pass_on(raw)
+            return
+        position = start = 0
+        for argv in requests:
+            end = position + encoded_bytes(argv)
+            name = argv[0].upper()
+            if name == b"REPLCONF":
+                self._pass_on(raw[start:position])
+                start = position
+                self._take_replconf(argv)
+            elif name == b"SELECT":
+                self._check_database(argv)
+            if name not in (b"REPLCONF", b"PING"):
+                self._run(argv)
+            if self.client.queue is None:
+                self._pass_on(raw[start:end])
+                start = end
+            position = end
+        if start < position:
+            self._open.append(raw[start:])
+
+    def _pass_on(self, raw: bytes) -> None:
+        """These bytes are applied; so are those of the transaction that they end."""
+        if self.client.queue is not None:
+            if raw:
+                self._open.append(raw)
+            return
+        opened, self._open = self._open, []
+        data = b"".join([*opened, raw]) if opened else raw
+        if data:
+            self._state.stream_db = self.client.db.index
+            self._feed.pass_on(data)
+
+    def _run(self, argv: Argv) -> None:
+        command = _find(argv)
+        if command is None or not (
+            command.flags & (WRITE | MAY_REPLICATE) or command.fullname in _ALONGSIDE
+        ):
+            name = b" ".join(argv[:2])[:128].decode("latin-1")
+            self._instance.host.log(
+                "warning", f"The primary sends '{name}', which changes no data here: skipped"
+            )
+            return
+        self._instance.dispatcher.execute(self.client, argv)
+
+    def _take_replconf(self, argv: Argv) -> None:
+        if len(argv) > 1 and argv[1].upper() == b"GETACK":
+            self._acknowledge()
+
+    def _check_database(self, argv: Argv) -> None:
+        index = as_int64(argv[1]) if len(argv) == 2 else None
+        if index is None or not 0 <= index < len(self._instance.databases):
+            raise BrokenStream(f"the primary selects database {argv[1:2]!r}, which there is not")
+
+
+def _find(argv: Argv) -> Command | None:
+    command = COMMANDS.get(argv[0].lower())
+    if command is not None and command.subcommands and len(argv) > 1:
+        return command.subcommands.get(argv[1].lower())
+    return command
+
+
+def _wanted_bytes(rest: bytes) -> int:
+    """How much of a request that is torn must be there before it is worth another look.
+
+    Raises BrokenStream if it announces what no request has.
+    """
+    position = rest.find(b"\r\n") + 2
+    if position < 2:
+        return 0
+    while True:
+        line_end = rest.find(b"\r\n", position, position + 32)
+        if line_end < 0:
+            return 0
+        length = as_int64(rest[position + 1 : line_end])
+        if length is None or not 0 <= length <= MAX_BULK_BYTES:
+            raise BrokenStream(f"the primary announces {rest[position:line_end]!r}")
+        position = line_end + 2 + length + 2
+        if position > len(rest):
+            return position

@@ -1,0 +1,103 @@
+"""A primary's snapshot in the place of the data: all of it, or nothing.
+
+The file is complete and its checksum right before anything of it is read. It is loaded in slices
+into databases of its own; only when that has succeeded do they change places with those that
+clients see. Until then the old data is served (`repl-diskless-load swapdb`), or everything is
+refused with -LOADING. So a replica needs memory for both for a while. Redis, unless told otherwise,
+drops the old data first, and is left with half of the new if that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from commands.instance import Instance
+from server.persistence.files import Files
+from server.persistence.filling import Filling, UnfitContent, squeeze_nodes
+from storage.keyspace import Database
+from storage.opened import OPENED
+from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.reader import SnapshotReader
+from storage.snapshot.unsupported import UnsupportedValue
+from storage.values import as_int64
+
+# How long the loop waits for a slice.
+SLICE_US = 10_000
+
+
+class InstallationFailed(Exception):
+    """The snapshot cannot be loaded; the data is as it was."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What the snapshot says of the stream that follows."""
+
+    stream_db: int = 0
+
+
+class Installation:
+    """Of one file."""
+
+    def __init__(self, instance: Instance, files: Files, path: str) -> None:
+        self.outcome = Outcome()
+        self._instance = instance
+        self._files = files
+        self._path = path
+
+    def steps(self) -> Iterator[None]:
+        """Load the file, in slices, and put it in place. Raises InstallationFailed."""
+        instance = self._instance
+        databases = [Database(db.index, instance.chores.free) for db in instance.databases]
+        try:
+            yield from self._load(databases)
+        except BaseException:
+            for db in databases:
+                db.clear()
+            raise
+        self._replace_data(databases)
+
+    def _load(self, databases: list[Database]) -> Iterator[None]:
+        instance = self._instance
+        clock_us = instance.host.clock_us
+        try:
+            reader = SnapshotReader(
+                self._files.buffer(self._path),
+                skip_unsupported=instance.config.rdb_skip_unsupported,
+                now_ms=instance.now_ms,
+            )
+            filling = Filling(
+                instance, reader, now_ms=instance.now_ms, keeps_expired=True, databases=databases
+            )
+            until_us = clock_us() + SLICE_US
+            for position in filling.steps():
+                instance.persistence.loading_loaded_bytes = position
+                if not until_us - SLICE_US <= clock_us() < until_us:
+                    yield
+                    until_us = clock_us() + SLICE_US
+        except OSError as error:
+            raise InstallationFailed(str(error)) from error
+        except (CorruptSnapshot, UnsupportedValue, UnfitContent) as error:
+            raise InstallationFailed(f"the snapshot of the primary is refused: {error}") from None
+        self.outcome.stream_db = self._stream_db(reader)
+        instance.chores.tidy(squeeze_nodes(filling.nodes))
+        instance.host.log("notice", f"Done loading RDB, keys loaded: {filling.loaded}.")
+
+    def _stream_db(self, reader: SnapshotReader) -> int:
+        number = as_int64(reader.aux.get(b"repl-stream-db", b"0"))
+        return number if number is not None and 0 <= number < len(self._instance.databases) else 0
+
+    def _replace_data(self, databases: list[Database]) -> None:
+        """Let clients see the new data; whoever waited or watched looks again."""
+        instance = self._instance
+        for db, new in zip(instance.databases, databases, strict=True):
+            db.swap_content(new)
+            new.clear()
+            instance.blocked.signal_all_as_ready(db.index)
+        OPENED.clear()
+        for watchers in instance.watchers.values():
+            for client in watchers:
+                client.dirty_cas = True
+        if instance.tracking.active:
+            instance.tracking.invalidate_all()

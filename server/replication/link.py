@@ -1,0 +1,476 @@
+"""The link of a replica to its primary: connecting, the handshake, the snapshot, the stream.
+
+    phase       what happens                        then
+    CONNECT     nothing; the next tick connects     CONNECTING
+    CONNECTING  the connection is made              HANDSHAKE
+    HANDSHAKE   PING, AUTH, REPLCONF, PSYNC         SYNC, or CONNECTED if what is lacking is little
+    SYNC        the snapshot is received, loaded    CONNECTED
+    CONNECTED   the stream is applied               CONNECT, if the connection breaks
+
+Whatever goes wrong leads back to CONNECT, and leaves the data as it was. docs/architecture/
+replication.md has all of it as a table.
+
+What the two said last is kept: the replication ID, the offset, the database. With that the next
+connection asks to go on (`can_resume`); without, it asks for a snapshot. What a broken stream has
+left is not worth going on with.
+
+Source: redis-server 7.0.15 for the bytes; Redis 7.0 for times.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Generator
+
+from commands.instance import Instance
+from commands.replication.state import NO_ID, UNKNOWN, LinkPhase
+from protocol.replies import command
+from server.clock import has_passed
+from server.persistence.files import Files
+from server.replication.feed import Feed
+from server.replication.following import BrokenStream, Following
+from server.replication.installation import Installation, InstallationFailed
+from server.replication.outside import Outside, Wire
+from server.replication.reception import BadSnapshot, Reception
+from server.replication.transfers import RILLWAY
+
+RETRY_MS = 1000
+ACKNOWLEDGE_MS = 1000
+LINE_TIMEOUT_MS = 5000
+_MAX_LINE_BYTES = 1024
+_TEMPORARY_ERRORS = (b"-NOMASTERLINK", b"-LOADING")
+# What PING may be answered besides a line with a plus: authentication comes next.
+_HARMLESS = (b"+", b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted")
+_FULL = re.compile(rb"\+FULLRESYNC ([0-9a-fA-F]{40}) ([0-9]{1,18})")
+_CONTINUE = re.compile(rb"\+CONTINUE(?: ([0-9a-fA-F]{40}))?")
+
+Answer = Callable[[bytes], None]
+
+
+class Link:
+    """Of one instance. `changed` is called when the phase is another one."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        feed: Feed,
+        outside: Outside,
+        files: Files,
+        changed: Callable[[], object],
+        history_changed: Callable[[], object],
+    ) -> None:
+        """`history_changed`: own replicas must come back and ask anew."""
+        self.can_resume = False
+        self.failover = False  # the next PSYNC asks the other side to take over
+        self.refused: Callable[[], object] = lambda: None  # it did not, or is gone
+        self._instance = instance
+        self._config = instance.config
+        self._state = instance.replication
+        self._facts = instance.replication.link
+        self._feed = feed
+        self._outside = outside
+        self._files = files
+        self._changed = changed
+        self._history_changed = history_changed
+        self._wire: Wire | None = None
+        self._retry_at_ms = 0
+        self._heard_ms = self._sent_ms = 0
+        self._addresses = (b"", b"", -1)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """What belongs to one connection."""
+        self._line = b""
+        self._answers: deque[Answer] = deque()
+        self._asked_to_resume = False
+        self._knows_offsets = True  # SYNC was not needed
+        self._full_sync = (NO_ID, 0)  # where the stream goes on after the snapshot
+        self._reception: Reception | None = None
+        self._steps: Generator[None] | None = None  # of the installation
+        self._early = b""  # of the stream, while the snapshot is installed
+        self._following: Following | None = None
+        self._is_scheduled = False
+
+    # -- beginning and end ---------------------------------------------------------------------
+
+    def start(self) -> None:
+        """This server is a replica now: connect at once."""
+        self._facts.attempts = 0
+        self._set_phase(LinkPhase.CONNECT)
+        self._retry_at_ms = 0
+        if self._facts.down_since_ms == UNKNOWN and self._facts.up_since_ms != UNKNOWN:
+            self._facts.down_since_ms = self._instance.now_ms
+        self._connect()
+
+    def stop(self) -> None:
+        """This server follows nobody any more, or somebody else."""
+        self._disconnect()
+        self._set_phase(LinkPhase.NONE)
+
+    def drop(self, reason: str, *, at_once: bool = True) -> None:
+        """The connection is of no use any more: make another one."""
+        self._log("warning", f"Connection with primary lost: {reason}")
+        self._disconnect()
+        self._set_phase(LinkPhase.CONNECT)
+        self._retry_at_ms = self._instance.now_ms + (0 if at_once else RETRY_MS)
+        if self.failover:
+            self.failover = False
+            self.refused()
+        elif at_once:
+            self._connect()
+
+    def _disconnect(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+        if self._reception is not None:
+            self._reception.discard()
+        if self._steps is not None:
+            self._steps.close()
+            self._instance.set_loading(False)
+        following = self._following
+        if following is not None:
+            self._facts.client = None
+            self._instance.forget_client(following.client)
+        now_ms, facts = self._instance.now_ms, self._facts
+        facts.is_transferring = False
+        if facts.phase is LinkPhase.CONNECTED:
+            facts.down_since_ms = now_ms
+        self._begin_anew()
+
+    def _set_phase(self, phase: LinkPhase) -> None:
+        self._facts.phase = phase
+        self._changed()
+
+    # -- connecting ----------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        address = self._config.replicaof
+        assert address is not None
+        self._log("notice", f"Connecting to primary {address[0]}:{address[1]}")
+        self._heard_ms = self._instance.now_ms
+        self._facts.attempts += 1
+        self._facts.total_attempts += 1
+        self._set_phase(LinkPhase.CONNECTING)
+        self._wire = self._outside.connect(*address, self)
+
+    def connected(self, address: bytes, local_address: bytes, descriptor: int) -> None:
+        """See `Receiver.connected`."""
+        self._addresses = address, local_address, descriptor
+        self._heard_ms = self._instance.now_ms
+        self._set_phase(LinkPhase.HANDSHAKE)
+        self._ask([b"PING"], self._after_ping)
+
+    def lost(self, reason: str) -> None:
+        """See `Receiver.lost`. A link that stood is made again at once, others after a while."""
+        at_once = self._facts.phase in (LinkPhase.CONNECTED, LinkPhase.SYNC)
+        self._wire = None
+        self.drop(reason, at_once=at_once)
+
+    def received(self, data: bytes) -> None:
+        """See `Receiver.received`."""
+        self._heard_ms = self._facts.heard_ms = self._instance.now_ms
+        try:
+            if self._facts.phase is LinkPhase.HANDSHAKE:
+                data = self._take_lines(data)
+            if self._reception is not None and data:
+                self._take_snapshot(data)
+            elif self._steps is not None:
+                self._early += data
+            elif self._following is not None and data:
+                self._take_stream(data)
+        except BrokenStream as error:
+            self._forget_history(str(error))
+        except (BadSnapshot, OSError) as error:
+            self.drop(str(error), at_once=False)
+
+    # -- the handshake -------------------------------------------------------------------------
+
+    def _ask(self, argv: list[bytes], answer: Answer) -> None:
+        self._answers.append(answer)
+        self._write(command(argv))
+
+    def _write(self, data: bytes) -> None:
+        if self._wire is not None:
+            self._wire.write(data)
+
+    def _take_lines(self, data: bytes) -> bytes:
+        """Give each line to whoever waits for it; what comes after the last one."""
+        self._line += data
+        while self._answers and self._facts.phase is LinkPhase.HANDSHAKE:
+            line, end, rest = self._line.partition(b"\n")
+            if not end:
+                if len(self._line) > _MAX_LINE_BYTES:
+                    raise BadSnapshot("a line of the handshake has no end")
+                return b""
+            self._line = rest
+            line = line.rstrip(b"\r")
+            if line:  # an empty one is a sign of life
+                self._answers.popleft()(line)
+        rest, self._line = self._line, b""
+        return rest
+
+    def _after_ping(self, line: bytes) -> None:
+        if not line.startswith(_HARMLESS):
+            raise BadSnapshot(f"PING was answered {line!r}")
+        config = self._config
+        if config.masterauth:
+            user = [_encode(config.masteruser)] if config.masteruser else []
+            self._ask([b"AUTH", *user, _encode(config.masterauth)], self._after_auth)
+        port = config.replica_announce_port or config.port
+        self._ask([b"REPLCONF", b"listening-port", b"%d" % port], self._after_option)
+        if config.replica_announce_ip:
+            ip = _encode(config.replica_announce_ip)
+            self._ask([b"REPLCONF", b"ip-address", ip], self._after_option)
+        words = [b"capa", b"eof", b"capa", b"psync2", b"capa", RILLWAY]
+        self._ask([b"REPLCONF", *words], self._after_last_option)
+
+    def _after_auth(self, line: bytes) -> None:
+        if line.startswith(b"-"):
+            raise BadSnapshot(f"the primary refuses masterauth: {line!r}")
+
+    def _after_option(self, line: bytes) -> None:
+        if line.startswith(b"-"):
+            self._log("notice", f"The primary does not know what REPLCONF says: {line!r}")
+
+    def _after_last_option(self, line: bytes) -> None:
+        self._after_option(line)
+        request = [b"PSYNC", b"?", b"-1"]
+        self._asked_to_resume = self.can_resume
+        if self.can_resume:
+            request[1] = self._state.replication_id.encode()
+            request[2] = b"%d" % (self._state.offset + 1)
+            self._log(
+                "notice",
+                f"Trying a partial resynchronization (request {self._state.replication_id}:"
+                f"{self._state.offset + 1}).",
+            )
+        if self.failover:
+            request.append(b"FAILOVER")
+        self._ask(request, self._after_psync)
+
+    def _after_psync(self, line: bytes) -> None:
+        if line.startswith(_TEMPORARY_ERRORS):
+            raise BadSnapshot(f"the primary cannot serve now: {line!r}")
+        if line.startswith(b"+FULLRESYNC"):
+            found = _FULL.fullmatch(line)
+            if found is None:
+                raise BadSnapshot(f"{line!r} names no history")
+            self._begin_full_sync(found[1].decode().lower(), int(found[2]))
+        elif line.startswith(b"+CONTINUE"):
+            resumed = _CONTINUE.fullmatch(line)
+            if resumed is None or not self._asked_to_resume:
+                raise BadSnapshot(f"{line!r} goes on with a history that was not asked for")
+            self._resume((resumed[1] or b"").decode().lower())
+        elif self.failover:
+            raise BadSnapshot(f"FAILOVER was refused: {line!r}")
+        else:
+            self._log("notice", f"The primary does not know PSYNC: {line!r}")
+            self._knows_offsets = False
+            self._write(b"SYNC\r\n")
+            self._begin_full_sync(self._instance.host.random_hex(40), 0)
+
+    # -- going on ------------------------------------------------------------------------------
+
+    def _resume(self, replication_id: str) -> None:
+        state = self._state
+        if replication_id and replication_id != state.replication_id:
+            state.second_id, state.second_offset = state.replication_id, state.offset + 1
+            state.replication_id = replication_id
+            self._history_changed()
+        if self._feed.backlog is None:
+            self._feed.begin_backlog()
+        self._log("notice", "The primary accepted a partial resynchronization.")
+        self._begin_following(state.stream_db)
+
+    # -- the snapshot --------------------------------------------------------------------------
+
+    def _begin_full_sync(self, replication_id: str, offset: int) -> None:
+        self._log("notice", f"Full resync from primary: {replication_id}:{offset}")
+        self._full_sync = replication_id, offset
+        self._reception = Reception(self._files, f"temp-link-{os.getpid()}.rdb")
+        facts = self._facts
+        facts.is_transferring = True
+        facts.snapshot_bytes = facts.snapshot_bytes_read = 0
+        self._set_phase(LinkPhase.SYNC)
+
+    def _take_snapshot(self, data: bytes) -> None:
+        reception, facts = self._reception, self._facts
+        assert reception is not None
+        self._early = reception.feed(data)
+        facts.snapshot_bytes = reception.expected_bytes
+        facts.snapshot_bytes_read = reception.received_bytes
+        facts.snapshot_heard_ms = self._instance.now_ms
+        if reception.is_complete:
+            self._reception = None
+            self._install(reception)
+
+    def _install(self, reception: Reception) -> None:
+        """Load the file in slices. Nothing is read meanwhile."""
+        assert self._wire is not None
+        self._wire.pause()
+        if self._config.repl_diskless_load != "swapdb":
+            self._instance.set_loading(True)
+        state = self._instance.persistence
+        state.loading_started_ms = self._instance.now_ms
+        state.loading_total_bytes = reception.received_bytes
+        installation = Installation(self._instance, self._files, reception.path)
+        self._steps = self._installing(installation, reception)
+        self._schedule()
+
+    def _installing(self, installation: Installation, reception: Reception) -> Generator[None]:
+        try:
+            yield from installation.steps()
+        except GeneratorExit:
+            reception.discard()
+            raise
+        except InstallationFailed as error:
+            reception.discard()
+            self._steps = None
+            self._instance.set_loading(False)
+            self.can_resume = False
+            self.drop(str(error), at_once=False)
+            return
+        self._keep_file(reception)
+        self._steps = None
+        self._instance.set_loading(False)
+        self._history_changed()
+        self._adopt(installation.outcome.stream_db)
+
+    def _keep_file(self, reception: Reception) -> None:
+        """As in Redis it becomes this server's snapshot: after a crash it can go on from there."""
+        config = self._config
+        is_kept = config.repl_diskless_load == "disabled" and self._knows_offsets
+        if config.rdb_del_sync_files and not config.save and not config.appendonly:
+            is_kept = False
+        if not is_kept:
+            reception.discard()
+            return
+        try:
+            self._files.rename(reception.path, config.dbfilename)
+        except OSError as error:
+            self._log("warning", f"Can't keep the snapshot of the primary: {error.strerror}")
+            reception.discard()
+
+    def _adopt(self, stream_db: int) -> None:
+        """The primary's history is this server's now."""
+        state = self._state
+        state.replication_id, state.offset = self._full_sync
+        state.second_id, state.second_offset = NO_ID, UNKNOWN
+        self._feed.begin_backlog()
+        early = self._early
+        self._instance.host.persistence.data_replaced()
+        self._log("notice", "Synchronization with the primary has succeeded.")
+        self._begin_following(stream_db)
+        assert self._wire is not None
+        self._wire.resume()
+        if self._knows_offsets:
+            self.acknowledge()
+        if early:
+            self.received(early)
+
+    # -- the stream ----------------------------------------------------------------------------
+
+    def _begin_following(self, stream_db: int) -> None:
+        instance, facts, now_ms = self._instance, self._facts, self._instance.now_ms
+        client = instance.new_client()
+        client.address, client.local_address, client.fd = self._addresses
+        client.db = instance.databases[stream_db]
+        self._following = Following(instance, self._feed, client, self.acknowledge)
+        facts.client = client
+        facts.received_offset = self._state.offset
+        if facts.down_since_ms != UNKNOWN:
+            facts.down_total_ms += now_ms - facts.down_since_ms
+        facts.up_since_ms, facts.down_since_ms = now_ms, UNKNOWN
+        facts.is_transferring = False
+        facts.attempts = 0
+        self.can_resume = self._knows_offsets
+        self.failover = False
+        self._set_phase(LinkPhase.CONNECTED)
+
+    def _take_stream(self, data: bytes) -> None:
+        assert self._following is not None
+        self._following.receive(data)
+        self._apply()
+
+    def _apply(self) -> None:
+        following = self._following
+        assert following is not None
+        following.apply()
+        if following.has_work and self._wire is not None:
+            self._wire.pause()  # others have their turn
+            self._schedule()
+
+    def acknowledge(self) -> None:
+        """Say how far this server is."""
+        if self._following is None or not self._knows_offsets:
+            return
+        self._sent_ms = self._instance.now_ms
+        self._write(command([b"REPLCONF", b"ACK", b"%d" % self._state.offset]))
+
+    def _forget_history(self, reason: str) -> None:
+        """The stream makes no sense: the two may differ by now, so all is asked for again."""
+        self.can_resume = False
+        self.drop(reason, at_once=False)
+
+    # -- turns and time ------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            wire = self._wire
+            self._outside.call_soon(lambda: self._go_on(wire))
+
+    def _go_on(self, wire: Wire | None) -> None:
+        """The next turn, of the connection that asked for it."""
+        if wire is not self._wire or wire is None:
+            return
+        self._is_scheduled = False
+        if self._steps is not None:
+            steps = self._steps
+            for _ in steps:
+                self._schedule()
+                return
+        elif self._following is not None:
+            try:
+                self._apply()
+            except BrokenStream as error:
+                self._forget_history(str(error))
+                return
+            if not self._is_scheduled:
+                wire.resume()
+
+    def tick(self) -> None:
+        """Some times a second."""
+        now_ms, phase = self._instance.now_ms, self._facts.phase
+        if phase is LinkPhase.NONE:
+            return
+        if phase is LinkPhase.CONNECT:
+            if now_ms >= self._retry_at_ms or self._retry_at_ms > now_ms + RETRY_MS:
+                self._connect()
+            return
+        if self._steps is not None:
+            self._heard_ms = now_ms  # it is this server that takes its time
+            if has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):
+                self._sent_ms = now_ms
+                self._write(b"\n")
+        elif has_passed(self._timeout_ms(), self._heard_ms, now_ms):
+            self.drop("the primary says nothing", at_once=False)
+        elif self._following is not None and has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):
+            self.acknowledge()
+
+    def _timeout_ms(self) -> int:
+        """A line of the handshake comes soon; PSYNC and all after it may take their time."""
+        timeout_ms = self._config.repl_timeout * 1000
+        if self._facts.phase is LinkPhase.HANDSHAKE and self._after_psync not in self._answers:
+            return min(LINE_TIMEOUT_MS, timeout_ms)
+        return timeout_ms
+
+    def _log(self, level: str, message: str) -> None:
+        self._instance.host.log(level, message)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
