@@ -138,6 +138,9 @@ class Host(Protocol):
     def peer_is_gone(self, client: Client) -> bool:
         """Whether the other side has closed, though the loop has not yet told us."""
 
+    def set_delay(self, client: Client, *, is_allowed: bool) -> None:
+        """Whether small packets may be held back, to send fewer (repl-disable-tcp-nodelay)."""
+
     def unsent_bytes(self, client: Client) -> int:
         """Output that has left `client.output` but that the client has not yet taken."""
 

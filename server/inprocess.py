@@ -220,6 +220,9 @@ class InProcessServer:
         """What the test says."""
         return client in self.gone
 
+    def set_delay(self, client: Client, *, is_allowed: bool) -> None:
+        """There is no network."""
+
     def unsent_bytes(self, client: Client) -> int:
         """Everything leaves at once."""
         return 0

@@ -405,6 +405,13 @@ class Service:
         """Whether the socket has reached its end."""
         return client.transport is not None and cast("Connection", client.transport).peer_is_gone()
 
+    def set_delay(self, client: Client, *, is_allowed: bool) -> None:
+        """TCP_NODELAY."""
+        if client.transport is None or client.unix_socket:
+            return
+        sock = cast("Connection", client.transport).transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not is_allowed)
+
     def unsent_bytes(self, client: Client) -> int:
         """What waits in the transport."""
         if client.transport is None:

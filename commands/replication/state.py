@@ -110,6 +110,7 @@ class LinkFacts:
     attempts: int = 0  # to synchronise, since the link was up
     total_attempts: int = 0
     is_transferring: bool = False  # a snapshot is received or loaded
+    is_installing: bool = False  # it is complete, and is being loaded
     snapshot_bytes: int = 0  # its announced length; 0 if only its end will tell
     snapshot_bytes_read: int = 0
     snapshot_heard_ms: int = UNKNOWN

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from commands import registry, version
-from commands.client import Client
+from commands.client import GATE_PRIMARY, GATE_REPLICA, Client
 from commands.instance import Instance
 from commands.persistence import NEVER
 from commands.replication.information import buffers, replication
@@ -70,9 +70,13 @@ def _listeners(listeners: list[tuple[str, str, int]]) -> Iterator[Field]:
     yield from ((f"listener{number}", line) for number, line in enumerate(lines))
 
 
+_REPLICATION_GATES = GATE_PRIMARY | GATE_REPLICA
+
+
 def clients(instance: Instance) -> Iterator[Field]:
     """Who is connected and who waits."""
-    connected, blocked = instance.clients.values(), instance.blocked
+    connected = [c for c in instance.clients.values() if not c.gates & _REPLICATION_GATES]
+    blocked = instance.blocked
     yield "connected_clients", len(connected)
     yield "cluster_connections", 0
     yield "maxclients", instance.config.maxclients
@@ -167,7 +171,7 @@ def persistence(instance: Instance) -> Iterator[Field]:
     """The state of the files, and of the child that writes one."""
     state = instance.persistence
     yield "loading", int(state.loading)
-    yield "async_loading", 0
+    yield "async_loading", int(instance.replication.link.is_installing and not state.loading)
     yield from _child(instance)
     yield from _snapshots(instance)
     yield from _append_only_file(instance)

@@ -135,7 +135,7 @@ class Link:
             self._facts.client = None
             self._instance.forget_client(following.client)
         now_ms, facts = self._instance.now_ms, self._facts
-        facts.is_transferring = False
+        facts.is_transferring = facts.is_installing = False
         if facts.phase is LinkPhase.CONNECTED:
             facts.down_since_ms = now_ms
         self._begin_anew()
@@ -318,6 +318,7 @@ class Link:
         state.loading_total_bytes = reception.received_bytes
         installation = Installation(self._instance, self._files, reception.path)
         self._steps = self._installing(installation, reception)
+        self._facts.is_installing = True
         self._schedule()
 
     def _installing(self, installation: Installation, reception: Reception) -> Generator[None]:
@@ -384,7 +385,7 @@ class Link:
         if facts.down_since_ms != UNKNOWN:
             facts.down_total_ms += now_ms - facts.down_since_ms
         facts.up_since_ms, facts.down_since_ms = now_ms, UNKNOWN
-        facts.is_transferring = False
+        facts.is_transferring = facts.is_installing = False
         facts.attempts = 0
         self.can_resume = self._knows_offsets
         self.failover = False

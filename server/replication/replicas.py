@@ -72,6 +72,7 @@ class Replicas:
         replica.phase = ReplicaPhase.WAIT_SNAPSHOT
         replica.heard_ms = self._instance.now_ms
         client.gates |= GATE_REPLICA
+        self._instance.host.set_delay(client, is_allowed=self._config.repl_disable_tcp_nodelay)
         self._state.replicas[client] = replica
         self._alone_since_ms = UNKNOWN
         self._feed.flush()  # for those who were there before
