@@ -166,14 +166,15 @@ class Instance:
 
     def store(self, db: Database, key: bytes, value: Value) -> None:
         """See `Client.store`."""
-        old = db.get(key)
+        notifies = self.config.notify_keyspace_events
+        old = db.get(key) if notifies else None
         value.access_ms = self.now_ms
         db.set(key, value)
         if type(value) is Stream and value.idempotence is not None:
             self.idempotence.watch(value.idempotence)  # it may be a copy
         if self.blocked.waiters:
             self.blocked.signal_key_as_ready(db.index, key)
-        if self.config.notify_keyspace_events:
+        if notifies:
             if old is None:
                 self.notify(notifications.NEW, b"new", key, db.index)
             else:

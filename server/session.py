@@ -111,6 +111,7 @@ class Session:
                 self._read(data)
             else:
                 self._read_before_login(data)
+            dispatcher.mark()  # what was read may be a part of one long request
             if dispatcher.mark_ns > dispatcher.turn_end_ns and self.unread:
                 dispatcher.yielded[self.client] = None
                 return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from commands.arguments import Arguments
 from commands.client import Client
 from commands.keys.existence import delete
@@ -46,15 +48,15 @@ def mget(client: Client, argv: Argv) -> bytes:
 
     Source: Redis 7.2.
     """
-    values = [client.lookup(key) for key in argv[1:]]
-    return replies.array(
-        [
-            replies.bulk_or_nil(
-                value.to_bytes() if isinstance(value, StringValue) else None, client.resp
-            )
-            for value in values
-        ]
-    )
+    nil = replies.NIL[client.resp]
+    items = [replies.array_header(len(argv) - 1)]
+    for value in map(client.lookup, islice(argv, 1, None)):
+        if type(value) is StringValue:
+            data = value.to_bytes()
+            items.append(b"$%d\r\n%b\r\n" % (len(data), data))
+        else:
+            items.append(nil)
+    return b"".join(items)
 
 
 @command(

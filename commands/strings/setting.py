@@ -17,6 +17,9 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.strings import StringValue
 
+# So many are set one by one.
+FEW_KEYS = 16
+
 
 @dataclass(slots=True)
 class SetOptions:
@@ -92,9 +95,10 @@ def put(
     keep_lifetime: bool = False,
 ) -> None:
     """Set a key to a new string and tell everybody."""
-    db = client.db
-    client.lookup_for_write(key)  # what has expired goes first, with its own event
-    client.store(key, StringValue(data, client.instance.now_ms))
+    db, instance = client.db, client.instance
+    if db.expires:
+        client.lookup_for_write(key)  # what has expired goes first, with its own event
+    instance.store(db, key, StringValue(data, instance.now_ms))
     if deadline_ms is not None:
         db.expire_at(key, deadline_ms)
     elif db.expires and not keep_lifetime:
@@ -210,8 +214,7 @@ def getset(client: Client, argv: Argv) -> bytes:
 )
 def mset(client: Client, argv: Argv) -> bytes:
     """OK. Source: Redis 7.2."""
-    for key, data in _pairs(argv, b"mset"):
-        put(client, key, data)
+    _put_all(client, _pairs(argv, b"mset"))
     return replies.OK
 
 
@@ -232,9 +235,27 @@ def msetnx(client: Client, argv: Argv) -> bytes:
     pairs = _pairs(argv, b"msetnx")
     if any(client.lookup_for_write(key) is not None for key, _ in pairs):
         return replies.ZERO
+    _put_all(client, pairs)
+    return replies.ONE
+
+
+def _put_all(client: Client, pairs: list[tuple[bytes, bytes]]) -> None:
+    """As `put` for each. Many new keys, of which nobody is told, are put in at once."""
+    instance, db = client.instance, client.db
+    is_plain = len(pairs) > FEW_KEYS and not (
+        instance.config.notify_keyspace_events
+        or instance.watchers
+        or instance.tracking.active
+        or instance.blocked.waiters
+    )
+    if is_plain:
+        now_ms = instance.now_ms
+        values = [StringValue(data, now_ms) for _, data in pairs]
+        if db.add_all([key for key, _ in pairs], values):
+            instance.dirty += len(pairs)
+            return
     for key, data in pairs:
         put(client, key, data)
-    return replies.ONE
 
 
 def _pairs(argv: Argv, command: bytes) -> list[tuple[bytes, bytes]]:

@@ -67,6 +67,7 @@ def exec_(client: Client, argv: Argv) -> bytes:
             return replies.NIL_ARRAY[client.resp]
         # What the transaction itself changes must not count against its watches.
         client.instance.unwatch(client)
+        client.gates &= ~GATE_MULTI  # what runs now is plain, and there may be very much of it
         room_bytes = output_room_bytes(client)
         results = _run_queue(client, room_bytes)
         if results is None:
@@ -86,9 +87,10 @@ def _run_queue(client: Client, room_bytes: int | None) -> list[bytes] | None:
     results: list[bytes] = []
     is_too_long = False
     client.deny_blocking = True
+    run = client.instance.dispatcher.run
     try:
         for declared, argv in client.queue:
-            reply = client.instance.run(client, declared, argv)
+            reply = run(client, declared, argv)
             assert reply is None or type(reply) is bytes, f"{declared.fullname!r} blocks in EXEC"
             results.append(reply or b"")
             if room_bytes is not None:

@@ -206,6 +206,24 @@ def test_what_follows_a_password_runs_in_order_however_it_is_cut() -> None:
     assert client.feed(sent) == expected
 
 
+def test_one_long_request_is_read_in_turns_too() -> None:
+    server = InProcessServer()
+    client, other = server.connect(), server.connect()
+    client.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    client.feed(replies.command([b"EXISTS", *[b"key"] * 50_000]))
+    server.dispatcher.turn_ns = -1
+    other.send(replies.command([b"XADD", b"s", b"1-1", b"f", b"v"]))
+    server.cycle.finish()
+    left = []
+    while server.dispatcher.yielded:
+        left.append(len(client.session.unread))
+        server.cycle.go_on()
+        server.cycle.finish()
+    assert len(left) >= 3
+    assert left == sorted(left, reverse=True)
+    assert client.received().endswith(b":0\r\n")
+
+
 # -- before login --------------------------------------------------------------------------------
 
 

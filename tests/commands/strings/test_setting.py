@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from commands.strings import setting
+from server.inprocess import InProcessServer
 from tests.commands.keys.conversation import (
     NIL,
     NOT_AN_INTEGER,
@@ -166,6 +168,33 @@ def test_mset_sets_every_pair_in_order(talk: Conversation) -> None:
     assert talk.events() == ["new a", "set a", "new b", "set b", "set a"]
     assert talk.propagated() == ["MSET a 1 b 2 a 3"]
     assert talk.do("MGET a b") == b"*2\r\n$1\r\n3\r\n$1\r\n2\r\n"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["PING", "SET k5 old PX 10", "SET k5 old EX 10", "XADD k5 1-1 f v", "WATCH k5",
+     "CONFIG SET notify-keyspace-events KEA"],
+)  # fmt: skip
+@pytest.mark.parametrize("last", ["k99 new", "k0 again"])
+def test_very_many_keys_are_set_as_a_few_are(
+    before: str, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New ones of which nobody is told are put in at once."""
+    words = " ".join(f"k{n} v{n}" for n in range(20))
+    outcomes = []
+    for few_keys in (setting.FEW_KEYS, 1000):
+        monkeypatch.setattr(setting, "FEW_KEYS", few_keys)
+        server = InProcessServer()
+        client, other = server.connect(), server.connect()
+        client.execute(*before.split())
+        server.now_ms += 20
+        outcome = [other.execute("MSET", *words.split(), *last.split())]
+        outcome += [client.execute("MULTI"), client.execute("EXEC")]
+        looks = ("KEYS *", "GET k0", "GET k5", "TTL k5", "GET k99", "SCAN 0 COUNT 100")
+        outcome += [client.execute(*look.split()) for look in looks]
+        outcomes.append((outcome, server.propagated, server.instance.dirty))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][2] >= 21
 
 
 def test_msetnx_sets_all_or_none(talk: Conversation) -> None:
