@@ -119,6 +119,8 @@ class SortedSetValue(Value):
         longest = max(map(len, scores), default=0)
         is_small = _is_small(len(scores), longest, limits)
         made = cls(access_ms, LISTPACK if is_small else SKIPLIST)
+        if is_small:
+            scores = {member: _without_sign(score) for member, score in scores.items()}
         made._scores = scores
         made._order = SortedList(zip(scores.values(), scores, strict=True))
         return made
@@ -241,6 +243,8 @@ class SortedSetValue(Value):
                 self._encoding = SKIPLIST
             if self._scan_order is not None:
                 self._scan_order.add(member)
+        if self._encoding == LISTPACK:
+            score = _without_sign(score)
         self._scores[member] = score
         self._order.add((score, member))
 
@@ -309,6 +313,11 @@ class SortedSetValue(Value):
 # A pair with its score and its place in the list; an empty sorted list.
 _PAIR_BYTES = getsizeof((0.0, b"")) + getsizeof(0.5) + 8
 _ORDER_BYTES = 305
+
+
+def _without_sign(score: float) -> float:
+    """The score as a listpack has it: -0 is 0 there, since whole numbers are integers."""
+    return score + 0.0
 
 
 def _is_small(count: int, longest: int, limits: EncodingLimits) -> bool:

@@ -617,6 +617,17 @@ _ENTRIES: list[tuple[str, str, list[tuple[str, str, tuple[bytes, ...], tuple[byt
     ),
 ]
 
+# A waiter for several keys tries them in its own order; in Redis 7.0 the one that was ready first.
+_ONE = (b"*3\r\n$1\r\nz\r\n$3\r\none\r\n$1\r\n1\r\n", b"*3\r\n$1\r\nz\r\n$3\r\none\r\n,1\r\n")
+_TWO = (b"*3\r\n$1\r\ny\r\n$3\r\ntwo\r\n$1\r\n2\r\n", b"*3\r\n$1\r\ny\r\n$3\r\ntwo\r\n,2\r\n")
+_ENTRIES.append(
+    (
+        "a sorted set that was waited for by several keys",
+        RUN_AGAIN,
+        [("c: EXEC", "a", _ONE, _TWO), ("c: EXEC", "b", _TWO, _ONE)],
+    )
+)
+
 BLOCKING_DIFFERENCES = [
     BlockingDifference(scenario, line, client, "7.2", RUN_AGAIN, (redis,), (rillway,))
     for scenario, line, client, redis, rillway in _ERRORS

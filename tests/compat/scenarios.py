@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.compat.list_scenarios import LIST_SCENARIOS
+from tests.compat.sorted_set_scenarios import SORTED_SETS
 
 READERS = {
     "a reader gets the entry that is added": """
@@ -598,4 +599,4 @@ VANISHED = {
     """,
 }
 
-SCENARIOS = {**READERS, **UNBLOCKED, **GROUPS, **VANISHED, **LIST_SCENARIOS}
+SCENARIOS = {**READERS, **UNBLOCKED, **GROUPS, **VANISHED, **LIST_SCENARIOS, **SORTED_SETS}

@@ -140,6 +140,14 @@ def test_how_many_members_come_decides_from_the_start() -> None:
     assert value.encoding == b"skiplist"
 
 
+def test_only_the_large_form_tells_0_from_its_opposite() -> None:
+    small, large = filled({b"a": -0.0}), filled({b"a": -0.0}, NONE_SMALL)
+    assert (str(small.score(b"a")), str(large.score(b"a"))) == ("0.0", "-0.0")
+    small = SortedSetValue.of({b"a": -0.0}, LIMITS)
+    large = SortedSetValue.of({b"a": -0.0}, NONE_SMALL)
+    assert (str(small.score(b"a")), str(large.score(b"a"))) == ("0.0", "-0.0")
+
+
 def test_nothing_shrinks_back() -> None:
     value = filled({b"a": 1.0, b"m" * 65: 2.0})
     value.remove(b"m" * 65)

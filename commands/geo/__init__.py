@@ -1,0 +1,1 @@
+"""Commands on places on a map, which sorted sets hold."""

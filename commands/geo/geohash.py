@@ -1,0 +1,168 @@
+"""Places as numbers: 52 bits of a geohash, which a sorted set keeps as a score.
+
+The map is divided into halves, again and again, by longitude and by latitude in turn; each halving
+is a bit. A cell of `step` halvings in either direction has 2 * step bits, and all places in it have
+them as the first bits of their numbers.
+
+Latitudes end at 85.05112878 degrees, where a square map of the world (Web Mercator) ends. The text
+of GEOHASH goes up to 90 degrees, as geohashes do elsewhere.
+
+Every operation on floating-point numbers stands in the order in which Redis has it: the last digit
+of a distance depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import asin, cos, pi, sin, sqrt
+from typing import NamedTuple
+
+STEP_MAX = 26
+HASH_BITS = 2 * STEP_MAX
+
+LONGITUDE_MAX = 180.0
+LATITUDE_MAX = 85.05112878
+EARTH_RADIUS_M = 6372797.560856
+
+_ALPHABET = b"0123456789bcdefghjkmnpqrstuvwxyz"
+_TEXT_LATITUDE_MAX = 90.0
+_TEXT_CHARACTERS = 11
+_CHARACTER_BITS = 5
+
+_RADIANS_PER_DEGREE = pi / 180.0
+
+
+class Place(NamedTuple):
+    """Degrees."""
+
+    longitude: float
+    latitude: float
+
+    @property
+    def is_on_map(self) -> bool:
+        """Whether it can be kept."""
+        return abs(self.longitude) <= LONGITUDE_MAX and abs(self.latitude) <= LATITUDE_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A rectangle of the map: its column and row of 2**step."""
+
+    column: int
+    row: int
+    step: int
+
+    @classmethod
+    def of(cls, place: Place, step: int, latitude_max: float = LATITUDE_MAX) -> Cell:
+        """The cell that a place is in."""
+        column = (place.longitude + LONGITUDE_MAX) / (LONGITUDE_MAX + LONGITUDE_MAX)
+        row = (place.latitude + latitude_max) / (latitude_max + latitude_max)
+        return cls(int(column * (1 << step)), int(row * (1 << step)), step)
+
+    @property
+    def bits(self) -> int:
+        """The geohash; bits of the row are at the even places."""
+        return _spread(self.row) | _spread(self.column) << 1
+
+    def neighbour(self, east: int, north: int) -> Cell:
+        """The cell so many columns and rows away; the map goes on at its other side."""
+        mask = (1 << self.step) - 1
+        return Cell(self.column + east & mask, self.row + north & mask, self.step)
+
+    @property
+    def west_edge(self) -> float:
+        return _edge(self.column, self.step, LONGITUDE_MAX)
+
+    @property
+    def east_edge(self) -> float:
+        return _edge(self.column + 1, self.step, LONGITUDE_MAX)
+
+    @property
+    def south_edge(self) -> float:
+        return _edge(self.row, self.step, LATITUDE_MAX)
+
+    @property
+    def north_edge(self) -> float:
+        return _edge(self.row + 1, self.step, LATITUDE_MAX)
+
+
+def _edge(line: int, step: int, maximum: float) -> float:
+    """The degree of a line between cells."""
+    return -maximum + (line * 1.0 / (1 << step)) * (maximum + maximum)
+
+
+def _spread(number: int) -> int:
+    """A number of 32 bits with its bits at every other place."""
+    number = (number | number << 16) & 0x0000FFFF0000FFFF
+    number = (number | number << 8) & 0x00FF00FF00FF00FF
+    number = (number | number << 4) & 0x0F0F0F0F0F0F0F0F
+    number = (number | number << 2) & 0x3333333333333333
+    return (number | number << 1) & 0x5555555555555555
+
+
+def _gather(number: int) -> int:
+    """What `_spread` was given."""
+    number &= 0x5555555555555555
+    number = (number | number >> 1) & 0x3333333333333333
+    number = (number | number >> 2) & 0x0F0F0F0F0F0F0F0F
+    number = (number | number >> 4) & 0x00FF00FF00FF00FF
+    number = (number | number >> 8) & 0x0000FFFF0000FFFF
+    return (number | number >> 16) & 0x00000000FFFFFFFF
+
+
+def encode(place: Place) -> int:
+    """The number that a sorted set keeps for a place."""
+    return Cell.of(place, STEP_MAX).bits
+
+
+def decode(score: float) -> Place:
+    """The middle of the cell that a score stands for."""
+    bits = int(min(max(score, 0.0), float(1 << 63)))
+    cell = Cell(_gather(bits >> 1), _gather(bits), STEP_MAX)
+    longitude = (cell.west_edge + cell.east_edge) / 2
+    latitude = (cell.south_edge + cell.north_edge) / 2
+    return Place(
+        min(max(longitude, -LONGITUDE_MAX), LONGITUDE_MAX),
+        min(max(latitude, -LATITUDE_MAX), LATITUDE_MAX),
+    )
+
+
+def text_of(place: Place) -> bytes:
+    """The geohash as eleven characters."""
+    bits = Cell.of(place, STEP_MAX, _TEXT_LATITUDE_MAX).bits
+    characters = bytearray()
+    for count in range(1, _TEXT_CHARACTERS + 1):
+        shift = HASH_BITS - count * _CHARACTER_BITS
+        # There are no bits for the last one.
+        characters.append(_ALPHABET[bits >> shift & 31 if shift >= 0 else 0])
+    return bytes(characters)
+
+
+# -- distances ---------------------------------------------------------------------------------
+
+
+def radians(degrees: float) -> float:
+    return degrees * _RADIANS_PER_DEGREE
+
+
+def degrees(radians_: float) -> float:
+    return radians_ / _RADIANS_PER_DEGREE
+
+
+def distance_m(first: Place, second: Place) -> float:
+    """Along a great circle (haversine)."""
+    half_longitude = sin((radians(second.longitude) - radians(first.longitude)) / 2)
+    if half_longitude == 0.0:
+        return latitude_distance_m(first.latitude, second.latitude)
+    first_latitude, second_latitude = radians(first.latitude), radians(second.latitude)
+    half_latitude = sin((second_latitude - first_latitude) / 2)
+    square = (
+        half_latitude * half_latitude
+        + cos(first_latitude) * cos(second_latitude) * half_longitude * half_longitude
+    )
+    return 2.0 * EARTH_RADIUS_M * asin(sqrt(square))
+
+
+def latitude_distance_m(first: float, second: float) -> float:
+    """Along a meridian."""
+    return EARTH_RADIUS_M * abs(radians(second) - radians(first))
