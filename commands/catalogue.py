@@ -11,6 +11,7 @@ from commands.connection import (
     client_tracking,
     session,
 )
+from commands.geo import places, searching
 from commands.hashes import combined, times
 from commands.hashes import counting as hash_counting
 from commands.hashes import reading as hash_reading
@@ -88,6 +89,7 @@ MODULES = (
     databases, existence, expiry, objects, serialization, transfer, walking,
     counting, parts, reading, setting,
     blocking, changing, elements, moving, popping, pushing,
+    places, searching,
     set_algebra, set_members, set_picking, set_walking,
     sorted_set_adding, sorted_set_algebra, sorted_set_picking, sorted_set_popping,
     sorted_set_ranges, sorted_set_reading, sorted_set_removing, sorted_set_walking,

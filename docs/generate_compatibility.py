@@ -47,8 +47,6 @@ GROUPS = {
 
 # What Redis 7 has and Rillway has not: the feature, and its commands.
 ABSENT_COMMANDS: dict[str, str] = {
-    "Places on a map": """geoadd geodist geohash geopos georadius georadius_ro georadiusbymember
-        georadiusbymember_ro geosearch geosearchstore""",
     "Bits of strings, common parts of strings": """bitcount bitfield bitfield_ro bitop bitpos getbit
         setbit lcs""",
     "HyperLogLogs": "pfadd pfcount pfdebug pfmerge pfselftest",

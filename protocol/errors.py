@@ -359,6 +359,33 @@ LIMIT_BY_RANK = (
 WITHSCORES_BY_LEX = b"ERR syntax error, WITHSCORES not supported in combination with BYLEX"
 
 
+UNSUPPORTED_UNIT = b"ERR unsupported unit provided. please use M, KM, FT, MI"
+RADIUS_NOT_A_NUMBER = b"ERR need numeric radius"
+RADIUS_NEGATIVE = b"ERR radius cannot be negative"
+WIDTH_NOT_A_NUMBER = b"ERR need numeric width"
+HEIGHT_NOT_A_NUMBER = b"ERR need numeric height"
+BOX_NEGATIVE = b"ERR height or width cannot be negative"
+MEMBER_WITHOUT_PLACE = b"ERR could not decode requested zset member"
+ANY_WITHOUT_COUNT = b"ERR the ANY argument requires COUNT argument"
+
+
+def invalid_place(longitude: float, latitude: float) -> ReplyError:
+    """A place beyond the edges of the map."""
+    return ReplyError(b"ERR invalid longitude,latitude pair %f,%f" % (longitude, latitude))
+
+
+def store_with_details(what: bytes) -> ReplyError:
+    """STORE of GEORADIUS, or GEOSEARCHSTORE, with options that only a reply can follow."""
+    return ReplyError(
+        b"ERR %b is not compatible with WITHDIST, WITHHASH and WITHCOORD options" % what
+    )
+
+
+def exactly_one_of(choices: bytes, command: bytes) -> ReplyError:
+    """GEOSEARCH without a center or a shape; `command` as it was sent."""
+    return ReplyError(b"ERR exactly one of %b can be specified for %b" % (choices, command))
+
+
 def no_input_key(command: bytes) -> ReplyError:
     """ZUNION and its kin with a number of keys below one; `command` in lower case."""
     return ReplyError(b"ERR at least 1 input key is needed for '%b' command" % command)

@@ -29,6 +29,7 @@ _TEXT_LATITUDE_MAX = 90.0
 _TEXT_CHARACTERS = 11
 _CHARACTER_BITS = 5
 
+_TWO_63 = float(1 << 63)
 _RADIANS_PER_DEGREE = pi / 180.0
 
 
@@ -67,7 +68,9 @@ class Cell:
     def neighbour(self, east: int, north: int) -> Cell:
         """The cell so many columns and rows away; the map goes on at its other side."""
         mask = (1 << self.step) - 1
-        return Cell(self.column + east & mask, self.row + north & mask, self.step)
+        column = self.column + east & mask if east else self.column
+        row = self.row + north & mask if north else self.row
+        return Cell(column, row, self.step)
 
     @property
     def west_edge(self) -> float:
@@ -117,7 +120,7 @@ def encode(place: Place) -> int:
 
 def decode(score: float) -> Place:
     """The middle of the cell that a score stands for."""
-    bits = int(min(max(score, 0.0), float(1 << 63)))
+    bits = _whole_bits(score)
     cell = Cell(_gather(bits >> 1), _gather(bits), STEP_MAX)
     longitude = (cell.west_edge + cell.east_edge) / 2
     latitude = (cell.south_edge + cell.north_edge) / 2
@@ -125,6 +128,13 @@ def decode(score: float) -> Place:
         min(max(longitude, -LONGITUDE_MAX), LONGITUDE_MAX),
         min(max(latitude, -LATITUDE_MAX), LATITUDE_MAX),
     )
+
+
+def _whole_bits(score: float) -> int:
+    """A score as 64 bits, as processors make it of a floating-point number."""
+    if -_TWO_63 <= score < 2 * _TWO_63:
+        return int(score) & (1 << 64) - 1
+    return 1 << 63 if score < 0 else 0
 
 
 def text_of(place: Place) -> bytes:

@@ -23,7 +23,7 @@ from tests.compat.commands import (
 )
 from tests.compat.drawing import Argument, Draft, Drafts, Rising, mostly, weighted
 from tests.compat.list_commands import LISTS, LISTS_CLOSING, list_command
-from tests.compat.set_commands import SETS, set_command, sorted_set_command
+from tests.compat.set_commands import SETS, geo_command, set_command, sorted_set_command
 
 Argv: TypeAlias = list[bytes]
 
@@ -103,7 +103,9 @@ def sequences() -> SearchStrategy[Sequence]:
 
 
 _streams_mostly = weighted((16, stream_command), (2, key_command), (1, string_command))
-_sets_mostly = weighted((5, set_command), (7, sorted_set_command), (2, key_command))
+_sets_mostly = weighted(
+    (5, set_command), (7, sorted_set_command), (2, geo_command), (2, key_command)
+)
 _lists_mostly = weighted((12, list_command), (2, key_command), (1, stream_command))
 _keys_mostly = weighted((1, stream_command), (2, key_command), (3, string_command))
 

@@ -196,6 +196,54 @@ sorted_set_command: Drafts = weighted(
     (1, command(b"ZSCAN", zset_key, one_of(b"0", b"0", b"x"), scan_options)),
 )
 
+_degrees = mostly(
+    one_of(b"13.361389", b"15.087269", b"38.115556", b"0", b"-0.5", b"12.7584489", b"85.05"),
+    one_of(b"x", b"180", b"-180", b"180.1", b"85.06", b"", b"-85.05112878", b"nan"),
+)
+_place: Drafts = command(_degrees, _degrees)
+_unit = mostly(one_of(b"m", b"km", b"ft", b"MI"), one_of(b"x", b""))
+_length = mostly(
+    one_of(b"0", b"100", b"200", b"3000", b"200000.5", b"20000000"), one_of(b"x", b"-1", b"inf")
+)
+_geo_count: Drafts = command(b"COUNT", arg.count, sometimes(b"ANY"))
+_geo_options = some_of(
+    _geo_count, *(command(word) for word in (b"WITHCOORD", b"WITHDIST", b"WITHHASH", b"ASC"))
+)
+_store_options = some_of(_geo_count, command(b"DESC"), command(b"STOREDIST"))
+_radius_options = some_of(
+    _geo_count,
+    command(one_of(b"STORE", b"STOREDIST"), zset_key),
+    command(b"WITHDIST"),
+    command(b"DESC"),
+)
+_center: Drafts = st.one_of(command(b"FROMMEMBER", member), command(b"FROMLONLAT", _place))
+_shape: Drafts = st.one_of(
+    command(b"BYRADIUS", _length, _unit), command(b"BYBOX", _length, _length, _unit)
+)
+
+geo_command: Drafts = weighted(
+    (
+        5,
+        command(
+            b"GEOADD",
+            zset_key,
+            some_of(command(b"NX"), command(b"XX"), command(b"CH")),
+            st.lists(st.tuples(_place, member), min_size=1, max_size=4).map(
+                lambda places: [word for place, name in places for word in (*place, name)]
+            ),
+        ),
+    ),
+    (1, command(b"GEOPOS", zset_key, members)),
+    (1, command(b"GEOHASH", zset_key, members)),
+    (1, command(b"GEODIST", zset_key, member, member, sometimes(_unit))),
+    (3, command(b"GEOSEARCH", zset_key, _center, _shape, _geo_options)),
+    (1, command(b"GEOSEARCHSTORE", zset_key, zset_key, _center, _shape, _store_options)),
+    (1, command(b"GEORADIUS", zset_key, _place, _length, _unit, _radius_options)),
+    (1, command(b"GEORADIUS_RO", zset_key, _place, _length, _unit, _geo_options)),
+    (1, command(b"GEORADIUSBYMEMBER", zset_key, member, _length, _unit, _radius_options)),
+    (1, command(b"GEORADIUSBYMEMBER_RO", zset_key, member, _length, _unit, _geo_options)),
+)
+
 SETS: list[Draft] = [
     [b"SADD", b"set", b"1", b"2", b"3", b"10"],
     [b"SADD", b"set2", b"a", b"b", b"1", b"3"],

@@ -1,4 +1,4 @@
-"""Scenarios of clients that wait for members of sorted sets; `blocking.py` says how to read them."""
+"""Scenarios of clients that wait for sorted sets; `blocking.py` says how to read them."""
 
 from __future__ import annotations
 

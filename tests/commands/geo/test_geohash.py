@@ -1,0 +1,80 @@
+"""commands/geo/geohash.py: places, cells and distances. Numbers: Redis 7.0."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.geo.geohash import (
+    LATITUDE_MAX,
+    Cell,
+    Place,
+    decode,
+    distance_m,
+    encode,
+    latitude_distance_m,
+    text_of,
+)
+
+PALERMO = Place(13.361389, 38.115556)
+CATANIA = Place(15.087269, 37.502669)
+PLACES = st.builds(
+    Place, st.floats(-180, 180), st.floats(-LATITUDE_MAX, LATITUDE_MAX, allow_nan=False)
+)
+
+
+def test_a_place_is_a_number_of_52_bits() -> None:
+    assert encode(PALERMO) == 3479099956230698
+    assert encode(CATANIA) == 3479447370796909
+    assert decode(3479099956230698) == Place(13.361389338970184, 38.1155563954963)
+
+
+@given(PLACES)
+def test_a_place_comes_back_within_its_cell(place: Place) -> None:
+    found = decode(encode(place))
+    assert abs(found.longitude - place.longitude) < 1e-5 or abs(place.longitude) == 180
+    assert abs(found.latitude - place.latitude) < 1e-5 or abs(place.latitude) == LATITUDE_MAX
+
+
+@pytest.mark.parametrize(
+    ("score", "place"),
+    [
+        (-5.0, Place(180.0, LATITUDE_MAX)),
+        (1e300, Place(-179.999997317791, -85.0511275126394)),
+        (float("-inf"), Place(180.0, -85.0511275126394)),
+    ],
+)
+def test_any_score_stands_for_some_place(score: float, place: Place) -> None:
+    assert decode(score).longitude == pytest.approx(place.longitude)
+    assert decode(score).is_on_map
+
+
+def test_the_map_has_edges() -> None:
+    assert Place(-180.0, LATITUDE_MAX).is_on_map
+    assert not Place(180.1, 0.0).is_on_map
+    assert not Place(0.0, 85.06).is_on_map
+
+
+def test_the_text_of_a_place() -> None:
+    assert text_of(decode(encode(PALERMO))) == b"sqc8b49rny0"
+    assert text_of(decode(encode(CATANIA))) == b"sqdtr74hyu0"
+
+
+def test_neighbours_go_around_the_world() -> None:
+    cell = Cell.of(Place(179.9, 0.1), 2)
+    assert (cell.column, cell.row) == (3, 2)
+    assert cell.neighbour(1, 0) == Cell(0, 2, 2)
+    assert cell.neighbour(-1, 1) == Cell(2, 3, 2)
+    assert cell.neighbour(0, 2) == Cell(3, 0, 2)
+    assert (cell.west_edge, cell.east_edge) == (90.0, 180.0)
+    assert cell.south_edge == 0.0
+    assert cell.north_edge == pytest.approx(LATITUDE_MAX / 2)
+
+
+def test_distances() -> None:
+    first, second = decode(encode(PALERMO)), decode(encode(CATANIA))
+    assert b"%.4f" % distance_m(first, second) == b"166274.1516"
+    assert distance_m(first, first) == 0.0
+    north = Place(first.longitude, 40.0)
+    assert distance_m(first, north) == latitude_distance_m(first.latitude, 40.0)

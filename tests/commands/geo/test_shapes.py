@@ -1,0 +1,55 @@
+"""commands/geo/shapes.py: what is within a shape lies in its cells."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.geo.geohash import HASH_BITS, Place, decode, encode
+from commands.geo.shapes import Circle, Rectangle, Shape
+
+# Away from the poles and the date line, where Redis overlooks places, and so does this.
+LONGITUDES, LATITUDES = st.floats(-60, 60), st.floats(-60, 60)
+
+
+@given(LONGITUDES, LATITUDES, st.floats(0, 2e6), st.floats(-1, 1), st.floats(-1, 1), st.booleans())
+def test_a_place_within_a_shape_is_in_one_of_its_spans(
+    longitude: float, latitude: float, size: float, east: float, north: float, is_round: bool
+) -> None:
+    center = Place(longitude, latitude)
+    shape: Shape
+    shape = Circle(center, size, 1.0) if is_round else Rectangle(center, size, size / 2, 1.0)
+    degrees = size / 111_000
+    place = Place(longitude + east * degrees, latitude + north * degrees)
+    if not place.is_on_map:
+        return
+    score = encode(place)
+    if shape.distance_within(decode(score)) is not None:
+        assert any(start <= score < end for start, end in shape.spans())
+
+
+def test_a_circle_has_an_edge() -> None:
+    circle = Circle(Place(0.0, 0.0), 112.0, 1000.0)
+    assert circle.distance_within(Place(1.0, 0.0)) is not None
+    assert circle.distance_within(Place(1.01, 0.0)) is None
+    assert circle.distance_within(Place(0.0, -1.0)) is not None
+
+
+def test_a_rectangle_is_as_wide_and_as_high_as_it_says() -> None:
+    box = Rectangle(Place(0.0, 0.0), 300.0, 100.0, 1000.0)
+    assert box.distance_within(Place(1.3, 0.4)) is not None
+    assert box.distance_within(Place(1.4, 0.0)) is None
+    assert box.distance_within(Place(0.0, 0.5)) is None
+
+
+def test_no_cell_is_searched_twice_in_a_row() -> None:
+    spans = list(Circle(Place(0.0, 0.0), 3e7, 1.0).spans())
+    assert all(first != second for first, second in pairwise(spans[1:]))
+    assert {end - start for start, end in spans} == {1 << HASH_BITS - 2}
+
+
+def test_a_point_needs_only_the_smallest_cells() -> None:
+    spans = list(Circle(Place(10.0, 10.0), 0.0, 1.0).spans())
+    assert all(end - start == 1 for start, end in spans)
