@@ -63,11 +63,19 @@ def check_url(url: str) -> None:
     redis.Redis.from_url(url)  # does not connect yet
 
 
+class ReplyTooLong(Exception):
+    """A reply has more bytes than it may have. The connection is of no use after that: reopen."""
+
+
 class Connection:
-    """Use as a context manager, or close it. Raises ConnectionLost wherever it is lost."""
+    """Use as a context manager, or close it. Raises ConnectionLost wherever it is lost.
+
+    `received_bytes`: of all replies so far.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.received_bytes = 0
         self._reader = hiredis.Reader(replyError=ServerError)
         self._socket = self._open(url)
 
@@ -109,16 +117,17 @@ class Connection:
         except OSError as error:
             raise self._lost(error) from error
 
-    def receive(self) -> Reply:
-        """The next reply. Raises ServerError."""
-        reply = self.receive_any()
+    def receive(self, max_bytes: int | None = None) -> Reply:
+        """The next reply. Raises ServerError, ReplyTooLong."""
+        reply = self.receive_any(max_bytes)
         if isinstance(reply, ServerError):
             raise reply
         return reply
 
-    def receive_any(self) -> Reply:
-        """The next reply; an error is returned as one."""
+    def receive_any(self, max_bytes: int | None = None) -> Reply:
+        """The next reply; an error is returned as one. Raises ReplyTooLong."""
         reply = self._reader.gets()
+        start = self.received_bytes
         while reply is False:
             try:
                 data = self._socket.recv(RECEIVE_BYTES)
@@ -127,6 +136,9 @@ class Connection:
             if not data:
                 raise self._lost("the server closed the connection")
             self._reader.feed(data)
+            self.received_bytes += len(data)
+            if max_bytes is not None and self.received_bytes - start > max_bytes:
+                raise ReplyTooLong(f"a reply has more than {max_bytes:,} bytes")
             reply = self._reader.gets()
         return reply
 
@@ -134,6 +146,12 @@ class Connection:
         return ConnectionLost(f"{public_url(self.url)}: {reason}")
 
     # -- end --------------------------------------------------------------------------------------
+
+    def reopen(self) -> None:
+        """A new connection instead of this one: what was underway is dropped."""
+        self.close()
+        self._reader = hiredis.Reader(replyError=ServerError)
+        self._socket = self._open(self.url)
 
     def close(self) -> None:
         self._opened.disconnect()

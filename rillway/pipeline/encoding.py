@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from rillway.pipeline.origins import Origins
 from rillway.pipeline.schema import ORIGIN
 
-# Arrow counts the bytes of an array with 31 bits.
-MAX_BATCH_BYTES = 256 << 20
+# What is made into requests at once.
+MAX_BATCH_BYTES = 32 << 20
 FIELDS, STREAM, ID = "fields", "stream", "id"
 
 SEPARATOR = pa.scalar(b"", pa.binary())
@@ -95,7 +95,7 @@ class Encoder:
             raise UnwritableRow(f"originColumns: {error}") from None
 
     def requests(self, batch: pa.RecordBatch) -> Iterator[pa.BinaryArray]:
-        """A request for each row, in arrays of no more bytes than Arrow can count.
+        """A request for each row, in arrays of not too many bytes.
 
         Raises UnwritableRow for a row without a stream, an ID or a field.
         """

@@ -2,8 +2,8 @@
 
 A range is cut once, and the cuts are kept (offsets.py): to cut it again later could give others,
 as entries are deleted and trimmed meanwhile. The server is never asked for more than a page at
-once. Where it has XSPLIT (Rillway), slices hold equally many entries; else they are cut by ID,
-which is by time.
+once, of entries and of bytes. Where it has XSPLIT (Rillway), slices hold equally many entries; else
+they are cut by ID, which is by time.
 """
 
 from __future__ import annotations
@@ -13,14 +13,22 @@ from dataclasses import dataclass
 from math import ceil
 
 from rillway.pipeline.capabilities import Capabilities
-from rillway.pipeline.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.connection import (
+    Connection,
+    Reply,
+    ReplyTooLong,
+    ServerError,
+    Word,
+    pack,
+)
 from rillway.pipeline.facts import StreamFacts
 from rillway.pipeline.ids import format_id, parse_id
+from rillway.pipeline.paging import PageSize
 
 XSPLIT = "XSPLIT"
-PAGE_SIZE = 1000
 # Spark writes the cuts of a batch down, so there must not be too many.
 MAX_SLICES = 1000
+SAMPLED_ENTRIES = 10
 EVERYTHING = 2**63 - 1
 # What an entry costs on the wire besides its own bytes: headers and line ends of its parts.
 ENTRY_OVERHEAD_BYTES, WORD_OVERHEAD_BYTES = 30, 6
@@ -159,10 +167,14 @@ class Planner:
         self, stream: str, after: int, end: int, max_entries: int | None, max_bytes: int | None
     ) -> tuple[int, int]:
         last, counted, used_bytes = after, 0, 0
+        size = PageSize()
         while max_entries is None or counted < max_entries:
-            left = PAGE_SIZE if max_entries is None else min(PAGE_SIZE, max_entries - counted)
-            bounds = format_id(last + 1), format_id(end)
-            page = self._connection.call("XRANGE", stream, *bounds, "COUNT", left)
+            if max_entries is not None:
+                size.count = min(size.count, max_entries - counted)
+            left = size.count
+            page = self._page(Range(stream, last, end), size)
+            if page is None:
+                continue
             if max_bytes is None:
                 last, counted = parse_id(page[-1][0]) if page else last, counted + len(page)
             else:
@@ -174,6 +186,26 @@ class Planner:
             if len(page) < left:
                 break
         return last, counted
+
+    def sample_entry_bytes(self, wanted: Range) -> int:
+        """How large an entry is, by the first few of a range; 0 if there are none."""
+        size = PageSize(SAMPLED_ENTRIES)
+        while (page := self._page(wanted, size)) is None:
+            pass
+        return max((entry_bytes(flat) for _, flat in page), default=0)
+
+    def _page(self, wanted: Range, size: PageSize) -> Reply | None:
+        """The first page of a range; None if it had too many bytes: `size` is less then."""
+        link, before = self._connection, self._connection.received_bytes
+        link.send(pack("XRANGE", wanted.stream, *wanted.bounds(), "COUNT", size.count))
+        try:
+            page = link.receive(size.max_bytes)
+        except ReplyTooLong:
+            link.reopen()
+            size.shrink()
+            return None
+        size.seen(len(page), link.received_bytes - before)
+        return page
 
 
 def _split_request(wanted: Range, every: int, count: int | None = None) -> tuple[Word, ...]:

@@ -14,57 +14,90 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from rillway.pipeline.connection import Connection, pack
+from rillway.pipeline.connection import Connection, ReplyTooLong, pack
 from rillway.pipeline.decoding import Decoder, RawEntry, fields_decoder, map_decoder
 from rillway.pipeline.facts import read_facts
 from rillway.pipeline.ids import format_id, parse_id
 from rillway.pipeline.loss import LossPolicy
-from rillway.pipeline.planning import Slice
+from rillway.pipeline.paging import PAGE_SIZE, PageSize
+from rillway.pipeline.planning import Slice, entry_bytes
 from rillway.pipeline.schema import FIELDS_MODE, MAP_MODE
 
-PAGE_SIZE = 1000
 BATCH_ROWS = 10_000
+BATCH_BYTES = 32 << 20
 
 MODE_DECODERS = {FIELDS_MODE: fields_decoder, MAP_MODE: map_decoder}
 
 
 @dataclass(slots=True)
 class SliceReader:
-    """Reads a slice once. `entries` counts what it has handed out."""
+    """Reads a slice once. `entries` counts what it has handed out.
+
+    `page_bytes`: about how many bytes the page has that was handed out last.
+    """
 
     connection: Connection
     slice: Slice
     policy: LossPolicy
     page_size: int = PAGE_SIZE
     entries: int = 0
+    page_bytes: int = 0
     # IDs that were there and are not any more, where a page was to begin.
     gaps: list[int] = field(default_factory=list)
 
     def pages(self) -> Iterator[list[RawEntry]]:
         """The entries in order. Raises DataLost at the end if some were trimmed meanwhile."""
+        size = PageSize(self.page_size)
         expected = self.slice.first
-        self._request(expected, self.page_size)
-        asked_for = self.page_size
-        has_more = True
-        while has_more:
-            page = self.connection.receive()
+        asked_for = self._request(expected, size.count)
+        while asked_for:
+            before = self.connection.received_bytes
+            try:
+                page = self.connection.receive(size.max_bytes)
+            except ReplyTooLong:
+                self.connection.reopen()
+                size.shrink()
+                asked_for = self._request(expected, size.count + (1 if self.entries else 0))
+                continue
+            self.page_bytes = self.connection.received_bytes - before
             has_more = len(page) == asked_for
+            size.seen(len(page), self.page_bytes)
             if not page or parse_id(page[0][0]) != expected:
                 self.gaps.append(expected)
             elif self.entries:
                 del page[0]  # the page before had it
+            asked_for = 0
             if has_more:
                 expected = parse_id(page[-1][0])
-                asked_for = self.page_size + 1
-                self._request(expected, asked_for)
+                # The last one once more, and as many after it.
+                asked_for = self._request(expected, size.count + 1)
             self.entries += len(page)
             if page:
                 yield page
         self._check()
 
-    def _request(self, start: int, count: int) -> None:
+    def _request(self, start: int, count: int) -> int:
         bounds = format_id(start), format_id(self.slice.last)
         self.connection.send(pack("XRANGE", self.slice.stream, *bounds, "COUNT", count))
+        return count
+
+    def batches(
+        self, decode: Decoder, rows: int = BATCH_ROWS, max_bytes: int = BATCH_BYTES
+    ) -> Iterator[pa.RecordBatch]:
+        """Pages put together to batches of at least `rows` or half of `max_bytes`.
+
+        A batch has about `max_bytes` at most, or one entry. Raises DataLost at the end.
+        """
+        held: list[RawEntry] = []
+        held_bytes = 0
+        for page in self.pages():
+            held += page
+            held_bytes += self.page_bytes
+            if len(held) >= rows or held_bytes >= max_bytes // 2:
+                yield from _decoded(decode, held, held_bytes, max_bytes)
+                held, held_bytes = [], 0
+        if held:
+            yield from _decoded(decode, held, held_bytes, max_bytes)
 
     def _check(self) -> None:
         planned = self.slice.entries
@@ -83,30 +116,38 @@ class SliceReader:
             self.policy.unclear(f"{text} were deleted or trimmed while they were read")
 
 
-def batches(
-    pages: Iterator[list[RawEntry]], decode: Decoder, rows: int = BATCH_ROWS
+def _decoded(
+    decode: Decoder, entries: list[RawEntry], size_bytes: int, max_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """Pages put together to batches of at least `rows`, the last one excepted."""
+    """As one batch, or as several."""
+    parts = min(-(-size_bytes // max_bytes), len(entries))
+    if parts <= 1:
+        yield decode(entries)
+        return
+    # Not by number alone: one of them may be as large as all others.
     held: list[RawEntry] = []
-    for page in pages:
-        held += page
-        if len(held) >= rows:
+    held_bytes = 0
+    for entry in entries:
+        entry_size = entry_bytes(entry[1])
+        if held and held_bytes + entry_size > max_bytes:
             yield decode(held)
-            held = []
-    if held:
-        yield decode(held)
+            held, held_bytes = [], 0
+        held.append(entry)
+        held_bytes += entry_size
+    yield decode(held)
 
 
 def joined(parts: Iterable[pa.RecordBatch], rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """Neighbours put together as long as they have no more than `rows`: small slices are many."""
     held: list[pa.RecordBatch] = []
-    held_rows = 0
+    held_rows = held_bytes = 0
     for part in parts:
-        if held and held_rows + len(part) > rows:
+        if held and (held_rows + len(part) > rows or held_bytes + part.nbytes > BATCH_BYTES):
             yield concatenated(held)
-            held, held_rows = [], 0
+            held, held_rows, held_bytes = [], 0, 0
         held.append(part)
         held_rows += len(part)
+        held_bytes += part.nbytes
     if held:
         yield concatenated(held)
 
@@ -134,4 +175,4 @@ def read_batches(
         return
     part = Slice(stream, parse_id(found[0][0]), last)
     reader = SliceReader(connection, part, LossPolicy(fails=True), page_size)
-    yield from batches(reader.pages(), MODE_DECODERS[mode](stream), batch_rows)
+    yield from reader.batches(MODE_DECODERS[mode](stream), batch_rows)

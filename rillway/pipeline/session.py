@@ -35,6 +35,8 @@ QUICK_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # What goes from the JVM to the sink at once: by itself, Spark only counts rows.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "32m",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.sources.default": "parquet",
     "spark.sql.parquet.compression.codec": "zstd",

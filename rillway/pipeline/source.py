@@ -33,7 +33,7 @@ from rillway.pipeline.loss import LossPolicy, check_start
 from rillway.pipeline.offsets import Offset, Position, from_json, to_json
 from rillway.pipeline.options import EARLIEST, LATEST, SourceOptions
 from rillway.pipeline.planning import Planner, backlog, shares
-from rillway.pipeline.reading import SliceReader, batches, joined
+from rillway.pipeline.reading import SliceReader, joined
 from rillway.pipeline.schema import FIELDS_MODE, MAP_MODE, to_arrow
 from rillway.pipeline.shadow_group import publish, shadow_group
 from rillway.pipeline.starting import beginning, ending_offset, starting_offset
@@ -60,7 +60,7 @@ class SliceTask:
             policy = LossPolicy(fails=self.options.fail_on_data_loss)
             for part in task:
                 reader = SliceReader(connection, part, policy, self.options.page_size)
-                yield from batches(reader.pages(), self._decoder(part.stream))
+                yield from reader.batches(self._decoder(part.stream))
 
     def _decoder(self, stream: str) -> Decoder:
         if self.options.mode == FIELDS_MODE:

@@ -25,6 +25,8 @@ from rillway.pipeline.options import SinkOptions
 from rillway.pipeline.origins import Origins
 
 CHUNKS_UNDERWAY = 2
+# A transaction is held by the server as a whole before anything of it is done.
+CHUNK_BYTES = 8 << 20
 MULTI, EXEC = pack("MULTI"), pack("EXEC")
 PASSED_ID = "The ID specified in XADD is equal or smaller"
 
@@ -117,8 +119,7 @@ class EntryWriter:
                 done += len(requests)
                 streams = encoder.streams(part)
                 origins = encoder.origins(part) if self._has_marks else None
-                for begin in range(0, len(requests), self._options.batch_size):
-                    bounds = begin, self._options.batch_size
+                for bounds in chunk_bounds(requests, self._options.batch_size):
                     yield Chunk(
                         requests.slice(*bounds),
                         self._trims(streams.slice(*bounds)),
@@ -209,6 +210,20 @@ class EntryWriter:
         for reply in result[rows:]:
             if isinstance(reply, ServerError):
                 raise reply
+
+
+def chunk_bounds(requests: pa.BinaryArray, rows: int) -> Iterator[tuple[int, int]]:
+    """Where chunks begin and how many rows they have: `rows` at most, and CHUNK_BYTES.
+
+    A row with more bytes is a chunk of its own.
+    """
+    begin, end = 0, len(requests)
+    while begin < end:
+        count = min(rows, end - begin)
+        while count > 1 and len(data_of(requests, begin, begin + count)) > CHUNK_BYTES:
+            count = (count + 1) // 2
+        yield begin, count
+        begin += count
 
 
 def _check_transaction(

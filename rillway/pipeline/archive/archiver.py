@@ -34,6 +34,7 @@ from rillway.pipeline.offsets import BEGINNING, Position
 from rillway.pipeline.planning import Planner, Range
 
 BATCH_ENTRIES = 250_000
+BATCH_BYTES = 1 << 30
 # A task for fewer entries than that costs more than it saves.
 MIN_TASK_ENTRIES = 10_000
 MAX_COMMIT_ATTEMPTS = 20
@@ -45,6 +46,7 @@ class Settings:
 
     url: str
     batch_entries: int = BATCH_ENTRIES
+    batch_bytes: int = BATCH_BYTES  # as the server sends them
     rules: TrimRules = field(default_factory=TrimRules)
     trims: bool = True
     accepts_loss: bool = False
@@ -149,10 +151,7 @@ class _Run:
         )
         at = start
         while at.id < end.id and not hooks.is_interrupted():
-            last, counted = self._planner.end_within(
-                self._stream, at.id, end.id, self._settings.batch_entries, None
-            )
-            is_last = counted < self._settings.batch_entries or last == end.id
+            last, counted, is_last = self._batch_end(at.id, end.id)
             self._report.archived += counted
             if is_last:
                 batch_end = end
@@ -167,6 +166,18 @@ class _Run:
         self._report.is_complete = at.id >= end.id
         self._finish(at, hooks)
         return self._report
+
+    def _batch_end(self, after: int, end: int) -> tuple[int, int, bool]:
+        """The last ID of the next batch, how many entries it has, and whether nothing follows."""
+        settings = self._settings
+        limit = settings.batch_entries
+        # To keep a limit of bytes, all is read twice; so only where it may matter.
+        size = self._planner.sample_entry_bytes(Range(self._stream, after, end))
+        max_bytes = settings.batch_bytes if 2 * size * limit > settings.batch_bytes else None
+        last, counted = self._planner.end_within(self._stream, after, end, limit, max_bytes)
+        # The last entries may have been deleted: then the end is an ID that is not there.
+        is_last = last == end or self._planner.found([Range(self._stream, last, end)]) == [None]
+        return last, counted, is_last
 
     def _checked_start(self, stored: Position | None, facts: StreamFacts) -> Position:
         """Where to begin. Raises DataLost if what follows is not all there."""

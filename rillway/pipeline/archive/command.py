@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 
 from rillway.pipeline.archive.archiver import (
+    BATCH_BYTES,
     BATCH_ENTRIES,
     Archiver,
     Hooks,
@@ -83,6 +84,7 @@ def archive_main(arguments: list[str]) -> int:
     settings = Settings(
         options.url,
         batch_entries=options.batch,
+        batch_bytes=options.batch_bytes,
         rules=TrimRules(
             keep_ms=round(options.keep * 1000),
             ignored_groups=frozenset(options.ignore_group),
@@ -335,6 +337,13 @@ def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
         default=BATCH_ENTRIES,
         metavar="N",
         help="entries that are committed at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--batch-bytes",
+        type=size_in_bytes,
+        default=BATCH_BYTES,
+        metavar="SIZE",
+        help="the same in bytes, as the server sends them (default: 1g)",
     )
     parser.add_argument(
         "--lease",

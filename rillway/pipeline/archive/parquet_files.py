@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -29,7 +29,7 @@ from rillway.pipeline.decoding import fields_decoder
 from rillway.pipeline.ids import MAX_SEQ, make_id, ms_of
 from rillway.pipeline.loss import DataLost, LossPolicy
 from rillway.pipeline.planning import Slice
-from rillway.pipeline.reading import SliceReader, batches
+from rillway.pipeline.reading import BATCH_BYTES, SliceReader
 from rillway.pipeline.schema import arrow_schema
 
 PARTITIONED_BY = ("stream", "date")
@@ -44,6 +44,8 @@ COMPRESSION = "zstd"
 DICTIONARIES = ["fields.list.element.name", "fields.list.element.value", "seq"]
 ENCODINGS = {"id": "DELTA_BYTE_ARRAY", "ms": "DELTA_BINARY_PACKED", "ts": "DELTA_BINARY_PACKED"}
 ROW_GROUP_ROWS = 250_000
+# As Arrow has them: of small entries, about as many as the rows above.
+ROW_GROUP_BYTES = 48 << 20
 READ_ROWS = 10_000
 
 MS_PER_DAY = 86_400_000
@@ -89,7 +91,7 @@ def write_slice(task: WriteTask) -> list[ArchivedFile]:
     part = task.slice
     with paused_collector(), Connection(task.url) as connection:
         reader = SliceReader(connection, part, ArchiveLossPolicy(accepts=task.accepts_loss))
-        decoded = batches(reader.pages(), fields_decoder(part.stream), READ_ROWS)
+        decoded = reader.batches(fields_decoder(part.stream), READ_ROWS)
         return write_files(Path(task.root), part.stream, decoded)
 
 
@@ -173,7 +175,7 @@ class _NewFile:
             column_encoding=ENCODINGS,
         )
         self._held: list[pa.RecordBatch] = []
-        self._held_rows = 0
+        self._held_rows = self._held_bytes = 0
         self._rows = 0
         self._first_id = self._last_id = 0
 
@@ -184,13 +186,14 @@ class _NewFile:
         self._rows += len(batch)
         self._held.append(batch.select(FILE_SCHEMA.names))
         self._held_rows += len(batch)
-        if self._held_rows >= ROW_GROUP_ROWS:
+        self._held_bytes += batch.nbytes
+        if self._held_rows >= ROW_GROUP_ROWS or self._held_bytes >= ROW_GROUP_BYTES:
             self._write_held()
 
     def _write_held(self) -> None:
         if self._held:
             self._writer.write_table(pa.Table.from_batches(self._held, FILE_SCHEMA))
-        self._held, self._held_rows = [], 0
+        self._held, self._held_rows, self._held_bytes = [], 0, 0
 
     def finish(self) -> ArchivedFile:
         self._write_held()
@@ -231,7 +234,7 @@ def read_file(root: Path, file: ArchivedFile, first: int, last: int) -> Iterator
     schema = arrow_schema()
     with pq.ParquetFile(root / file.path) as parquet:
         groups = _row_groups(parquet, ms_of(first), ms_of(last))
-        for batch in parquet.iter_batches(READ_ROWS, row_groups=groups):
+        for batch in _bounded_batches(parquet, groups):
             part = between(batch, first, last)
             if len(part):
                 streams = pa.repeat(file.stream, len(part))
@@ -240,6 +243,15 @@ def read_file(root: Path, file: ArchivedFile, first: int, last: int) -> Iterator
                     for field in schema
                 ]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _bounded_batches(parquet: pq.ParquetFile, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """By bytes as well as by rows; one row group after the other, as each has its own measure."""
+    for number in groups:
+        group = parquet.metadata.row_group(number)
+        row_bytes = max(group.total_byte_size // max(group.num_rows, 1), 1)
+        rows = max(min(READ_ROWS, BATCH_BYTES // row_bytes), 1)
+        yield from parquet.iter_batches(rows, row_groups=[number])
 
 
 def _row_groups(parquet: pq.ParquetFile, first_ms: int, last_ms: int) -> list[int]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from rillway.pipeline import planning
+from rillway.pipeline import paging, planning
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.facts import StreamFacts, read_facts
 from rillway.pipeline.ids import MAX_ID, format_id, make_id
@@ -109,6 +109,16 @@ def test_the_end_within_a_number_of_bytes(link: Connection) -> None:
     last, counted = planner.end_within("s", 0, MAX_ID, None, 10_500)
     assert (last, counted) == (make_id(10), 10)
     assert planner.end_within("s", 0, MAX_ID, 3, 10_500) == (make_id(3), 3)
+
+
+def test_pages_that_are_read_ahead_are_bounded_by_bytes(
+    link: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "MAX_REPLY_BYTES", 300_000)
+    add(link, "s", [f"{n}-0" for n in range(1, 31)], "field", "x" * 20_000)
+    before = link.received_bytes
+    assert Planner(link).end_within("s", 0, MAX_ID, None, 410_000) == (make_id(20), 20)
+    assert link.received_bytes - before < 2_000_000
 
 
 def test_an_entry_above_the_limit_of_bytes_is_read_alone(link: Connection) -> None:

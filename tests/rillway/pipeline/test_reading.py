@@ -6,13 +6,14 @@ import logging
 
 import pytest
 
+from rillway.pipeline import paging
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.decoding import fields_decoder
 from rillway.pipeline.ids import MAX_ID, make_id
 from rillway.pipeline.loss import DataLost, LossPolicy
 from rillway.pipeline.planning import Slice
-from rillway.pipeline.reading import SliceReader, batches, read_batches
-from tests.rillway.pipeline.scene import add_many, ids_of
+from rillway.pipeline.reading import SliceReader, read_batches
+from tests.rillway.pipeline.scene import add, add_many, ids_of
 
 pytestmark = pytest.mark.integration
 
@@ -99,9 +100,43 @@ def test_a_loss_that_may_be_only_warns(link: Connection, caplog: pytest.LogCaptu
 
 def test_pages_are_put_together_to_batches(link: Connection) -> None:
     add_many(link, "s", 100)
-    pages = reader(link, whole()).pages()
-    found = [batch.num_rows for batch in batches(pages, fields_decoder("s"), rows=25)]
+    found = [batch.num_rows for batch in reader(link, whole()).batches(fields_decoder("s"), 25)]
     assert found == [30, 30, 30, 10]
+
+
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if entries of some KiB were megabytes."""
+    monkeypatch.setattr(paging, "FIRST_PAGE_SIZE", 10)
+    monkeypatch.setattr(paging, "PAGE_BYTES", 20_000)
+    monkeypatch.setattr(paging, "MAX_REPLY_BYTES", 300_000)
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("sizes", [(5000,), (10, 200_000), (200_000, 10), (400_000,), (1, 9, 90)])
+def test_pages_and_batches_are_bounded_by_bytes(link: Connection, sizes: tuple[int, ...]) -> None:
+    """Entries of each size come in hundreds, so that small pages follow on large ones."""
+    number, expected = 1, []
+    for size in sizes:
+        for _ in range(20):
+            add(link, "s", [f"{number}-0"], "f", "x" * size)
+            expected.append(f"{number}-0")
+            number += 1
+    part = Slice("s", make_id(1), make_id(number))
+    found = SliceReader(Connection(link.url), part, LossPolicy(fails=True), 1000)
+    largest = max(sizes)
+    read = []
+    for batch in found.batches(fields_decoder("s"), max_bytes=100_000):
+        assert len(batch) == 1 or batch.nbytes < 110_000 + 200 * len(batch)
+        assert found.page_bytes < max(350_000 + (1 << 18), largest * 3)
+        read += ids_of([batch])
+    assert read == expected
+
+
+def test_a_page_of_one_entry_goes_on(link: Connection) -> None:
+    add_many(link, "s", 5)
+    found = SliceReader(Connection(link.url), whole(5, 5), LossPolicy(fails=True), 1)
+    assert [len(page) for page in found.pages()] == [1] * 5
 
 
 def test_a_range_is_read_without_spark(link: Connection) -> None:

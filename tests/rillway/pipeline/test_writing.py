@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from rillway.pipeline import writing
 from rillway.pipeline.connection import Connection, ServerError
 from rillway.pipeline.ledger import LedgerConflict
 from rillway.pipeline.options import SinkOptions
-from rillway.pipeline.writing import EntryWriter, IdConflict, Written
+from rillway.pipeline.writing import EntryWriter, IdConflict, Written, chunk_bounds
 from tests.rillway.pipeline.scene import add, stream_ids
 
 pytestmark = pytest.mark.integration
@@ -63,6 +64,17 @@ def test_an_error_of_the_server_ends_the_write(link: Connection) -> None:
     link.call("SET", "s", "no stream")
     with pytest.raises(ServerError, match="WRONGTYPE"):
         write(link, rows(1, 25))
+
+
+def test_chunks_are_bounded_by_bytes(link: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "CHUNK_BYTES", 10_000)
+    sizes = [10, 9000, 9000, 20_000, 10, 10, 4000, 4000, 4000]
+    requests = pa.array([b"x" * size for size in sizes], pa.binary())
+    assert list(chunk_bounds(requests, 3)) == [(0, 2), (2, 1), (3, 1), (4, 3), (7, 2)]
+    assert list(chunk_bounds(requests.slice(4), 2)) == [(0, 2), (2, 2), (4, 1)]
+    large = pa.record_batch({"n": [str(n) for n in range(30)], "x": ["x" * 3000] * 30})
+    assert write(link, large, ledger=LEDGER) == Written(30, 0)
+    assert written(link) == list(range(30))
 
 
 # -- IDs of their own ----------------------------------------------------------------------------

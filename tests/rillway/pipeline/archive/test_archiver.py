@@ -62,6 +62,21 @@ def test_what_is_archived_leaves_the_stream(link: Connection, table: ArchiveTabl
     assert live_ids(link) == []
 
 
+def test_batches_are_bounded_by_bytes(link: Connection, table: ArchiveTable) -> None:
+    """Small entries first, then large ones, and a last one that is gone."""
+    add_many(link, 15)
+    for number in range(16, 31):
+        link.call("XADD", STREAM, f"{number}-0", "n", "x" * 10_000)
+    add(link, "31-0")
+    link.call("XDEL", STREAM, "31-0")
+    report = archive(link, table, batch_bytes=30_500)
+    assert (report.archived, report.batches) == (30, 6)
+    assert report.is_complete
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 31)]
+    assert table.end(STREAM) == Position(parse_id("31-0"), 31)
+    assert archive(link, table, batch_bytes=30_500).batches == 0
+
+
 def test_the_next_round_begins_behind_the_last(link: Connection, table: ArchiveTable) -> None:
     for first in (1, 11, 21):
         add_many(link, 10, first)

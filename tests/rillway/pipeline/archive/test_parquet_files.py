@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rillway.pipeline.archive import parquet_files
 from rillway.pipeline.archive.parquet_files import (
     FILE_SCHEMA,
     between,
@@ -67,6 +68,21 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert read[0].column("fields").to_pylist()[1] == [{"name": b"n", "value": b"1-1"}]
     assert footer_facts(tmp_path, files[1]) == (2, DAY_MS, DAY_MS)
     assert pq.read_schema(tmp_path / files[0].path).equals(FILE_SCHEMA)
+
+
+def test_row_groups_and_what_is_read_of_them_are_bounded_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_files, "ROW_GROUP_BYTES", 100_000)
+    monkeypatch.setattr(parquet_files, "BATCH_BYTES", 30_000)
+    decode = fields_decoder("s")
+    value = bytes(range(256)) * 40
+    written = (decode([[b"%d-0" % n, [b"n", b"%d" % n + value]]]) for n in range(1, 41))
+    (file,) = write_files(tmp_path, "s", written)
+    assert pq.read_metadata(tmp_path / file.path).num_row_groups == 4
+    read = list(read_file(tmp_path, file, MIN_ID, MAX_ID))
+    assert ids_of(iter(read)) == [f"{n}-0" for n in range(1, 41)]
+    assert max(len(batch) for batch in read) <= 4
 
 
 def test_files_that_were_begun_are_removed_when_reading_fails(tmp_path: Path) -> None:
