@@ -16,7 +16,7 @@ MAX_ID = b"18446744073709551615-18446744073709551615"
 
 stream_key = mostly(one_of(b"s", b"s", b"s", b"s", b"t"), one_of(b"text", b"missing", b""))
 string_key = mostly(one_of(b"text", b"count"), one_of(b"s", b"missing", b""))
-any_key = one_of(b"s", b"t", b"text", b"count", b"missing", b"set", b"zset", b"list")
+any_key = one_of(b"s", b"t", b"text", b"count", b"missing", b"set", b"zset", b"list", b"hash")
 group = mostly(one_of(b"g", b"g", b"h"), one_of(b"", b"nogroup"))
 consumer = mostly(one_of(b"alice", b"bob"), one_of(b"", b"carol"))
 

@@ -287,6 +287,7 @@ TIME_RULES: dict[bytes, Callable[[Argv, Exactly], Expected]] = {
     b"RANDOMKEY": _any_key,
     b"SRANDMEMBER": _any_members,
     b"ZRANDMEMBER": _any_members,
+    b"HRANDFIELD": _any_members,
     b"SPOP": _any_member,
 }
 
@@ -380,7 +381,10 @@ def _exchange(position: int, argv: Argv, ours: Reply, theirs: Reply) -> Exchange
     return Exchange(position, argv, _sorted(argv, ours), _sorted(argv, theirs))
 
 
-UNORDERED = frozenset((b"KEYS", b"SMEMBERS", b"SINTER", b"SUNION", b"SDIFF", b"SPOP"))
+UNORDERED = frozenset(
+    (b"KEYS", b"SMEMBERS", b"SINTER", b"SUNION", b"SDIFF", b"SPOP", b"HKEYS", b"HVALS")
+)
+IN_PAIRS = frozenset((b"HGETALL", b"HSCAN"))
 
 
 def _sorted(argv: Argv, reply: Reply) -> Reply:
@@ -388,10 +392,21 @@ def _sorted(argv: Argv, reply: Reply) -> Reply:
     name = argv[0].upper()
     if name in UNORDERED:
         return replace(reply, items=_sorted_items(reply))
-    if name in (b"SCAN", b"SSCAN") and len(reply.items) == 2:
+    if name in (b"SCAN", b"SSCAN", b"HSCAN") and len(reply.items) == 2:
         cursor, keys = reply.items
-        return replace(reply, items=(cursor, replace(keys, items=_sorted_items(keys))))
+        items = _sorted_pairs(keys) if name in IN_PAIRS else _sorted_items(keys)
+        return replace(reply, items=(cursor, replace(keys, items=items)))
+    if name in IN_PAIRS:
+        return replace(reply, items=_sorted_pairs(reply))
     return reply
+
+
+def _sorted_pairs(reply: Reply) -> tuple[Reply, ...]:
+    """The items two by two, in the order of the first of each."""
+    pairs = sorted(
+        zip(reply.items[::2], reply.items[1::2], strict=True), key=lambda pair: pair[0].head
+    )
+    return tuple(item for pair in pairs for item in pair)
 
 
 def _sorted_items(reply: Reply) -> tuple[Reply, ...]:

@@ -37,17 +37,22 @@ _DUMPED = {
         "616c6963650068e5cf8b0100000003626f620068e5cf8b010000010000000000000000000000000000000201"
         "68000381ffffffffffffffff0001056361726f6c0068e5cf8b010000000a0061b445ba0e430e7b"
     ),
+    "a small hash": "101414000000040081660201018167028361626304ff0a00bb7da15c0a8e8139",
+    "a hash as a table": "04010166c0010a001a826a5279bf95ce",
+    "a hash of Redis 6": "0d181800000012000000040000016603f20201670303616263ff0a001846f009d99cdb62",
+    "a hash of Redis 2": "090e02016601003101670300616263ff0a00408f393c6918052a",
 }
 PAYLOADS = [bytes.fromhex(text) for text in _DUMPED.values()]
 
 # Refused by all: damaged, cut off, of a version and of a type that nobody knows, and a stream that
-# announces a node and has none; the last two have a checksum that is right.
+# announces a node and has none; those from the version on have a checksum that is right.
 REFUSED = [
     PAYLOADS[0].replace(b"9", b"8"),
     PAYLOADS[4][:-1],
     b"",
     b"\x00" * 10,
-    bytes.fromhex("00c139300f0086108f2b3d50f541"),
+    bytes.fromhex("00c13930500052be23b60dae6f4d"),
     bytes.fromhex("c8000a0004153279a98a6cc2"),
     bytes.fromhex("13010a00d1adbd1920224c2f"),
+    bytes.fromhex("04000a00933196c0279295bf"),  # a hash without fields
 ]

@@ -22,6 +22,7 @@ from tests.compat.commands import (
     transaction_command,
 )
 from tests.compat.drawing import Argument, Draft, Drafts, Rising, mostly, weighted
+from tests.compat.hash_commands import HASHES, HASHES_CLOSING, hash_command
 from tests.compat.list_commands import LISTS, LISTS_CLOSING, list_command
 from tests.compat.set_commands import SETS, geo_command, set_command, sorted_set_command
 
@@ -83,6 +84,7 @@ CLOSING: list[Argv] = [
         for group in (b"g", b"h")
     ),
     *LISTS_CLOSING,
+    *HASHES_CLOSING,
 ]
 
 
@@ -91,13 +93,16 @@ def sequences() -> SearchStrategy[Sequence]:
     return st.builds(
         _sequence,
         st.sampled_from([100, 1, 2, 3, 10]),
-        st.sampled_from([NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES, SETS, SETS, LISTS]),
+        st.sampled_from(
+            [NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES, SETS, SETS, LISTS, HASHES]
+        ),
         st.one_of(
             _steps_of(_streams_mostly),
             _steps_of(_streams_mostly),
             _steps_of(_keys_mostly),
             _steps_of(_sets_mostly),
             _steps_of(_lists_mostly),
+            _steps_of(_hashes_mostly),
         ),
     )
 
@@ -107,6 +112,7 @@ _sets_mostly = weighted(
     (5, set_command), (7, sorted_set_command), (2, geo_command), (2, key_command)
 )
 _lists_mostly = weighted((12, list_command), (2, key_command), (1, stream_command))
+_hashes_mostly = weighted((12, hash_command), (2, key_command), (1, string_command))
 _keys_mostly = weighted((1, stream_command), (2, key_command), (3, string_command))
 
 
