@@ -34,6 +34,7 @@ from server.connection import Connection, write_output
 from server.cron import close_idle_clients, expire_fields, expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
+from server.exposure import exposure_warning
 from server.long_replies import LongReplies
 from server.persistence.children import ForkedChildren
 from server.persistence.files import OsFiles
@@ -211,7 +212,10 @@ class Service:
         )
 
     def announce(self) -> None:
-        """Say at one glance what is served where."""
+        """Say at one glance what is served where, and whether that is to everyone."""
+        warning = exposure_warning(self.instance.config, self.listeners)
+        if warning is not None:
+            self.log("warning", warning)
         served = [
             f"port {port} on {address}" if kind == "tcp" else f"unix socket {address}"
             for kind, address, port in self.listeners

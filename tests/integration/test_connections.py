@@ -240,6 +240,15 @@ def test_a_unix_socket_that_is_in_use_is_left_to_its_server(
         sock.connect(str(path))
 
 
+def test_a_server_that_is_open_to_everyone_says_so(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    open_server = run_rillway("--bind", "0.0.0.0", "--protected-mode", "no")
+    assert "No password is set and protected-mode is off" in open_server.output()
+    closed = run_rillway("--bind", "0.0.0.0", "--protected-mode", "yes")
+    assert "No password" not in closed.output()
+
+
 def test_a_pid_file_is_there_while_the_server_runs(
     run_rillway: Callable[..., RunningServer], tmp_path: Path
 ) -> None:
