@@ -28,7 +28,7 @@ from commands.keys import (
 )
 from commands.lists import blocking, changing, elements, moving, popping, pushing
 from commands.pubsub import publish, subscribe
-from commands.replication import role, role_change, synchronisation, waiting
+from commands.replication import failover, role, role_change, synchronisation, waiting
 from commands.server import (
     command_docs,
     command_keys,
@@ -96,5 +96,5 @@ MODULES = (
     combined, hash_counting, hash_reading, hash_setting, hash_walking, times,
     command_table, command_docs, command_keys, config, debug, function, information, latency,
     lolwut, memory, module, monitor, persistence, shutdown, slowlog, state,
-    role, role_change, synchronisation, waiting,
+    failover, role, role_change, synchronisation, waiting,
 )  # fmt: skip

@@ -101,6 +101,23 @@ class Replication(Protocol):
     def acknowledged(self, replica: Replica) -> None:
         """A replica has said how far it is."""
 
+    def answer_when_acknowledged(
+        self, client: Client, block: Block, counted: int, *, on_disk: bool
+    ) -> None:
+        """Run the command of a client again that is about to wait on `block`, when replicas have
+        said more than what made `counted` of them count (WAIT, WAITAOF)."""
+
+    def take_over(self, replication_id: bytes) -> None:
+        """PSYNC ... FAILOVER: the primary wants this replica to be one. Raises ReplyError."""
+
+    def start_failover(
+        self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool
+    ) -> None:
+        """Hand the role over to a replica as soon as it has everything; 0: without a limit."""
+
+    def abort_failover(self) -> None:
+        """Stay the primary."""
+
     def follow(self, host: str, port: int) -> None:
         """REPLICAOF: be a replica of that one."""
 

@@ -42,6 +42,7 @@ GATE_LOADING = 1 << 1  # the data is being read from disk
 GATE_WRITES_REFUSED = 1 << 2  # what cannot be made durable is not accepted
 GATE_FEW_REPLICAS = 1 << 3  # min-replicas-to-write
 GATE_READ_ONLY = 1 << 4  # a replica that takes writes from its primary only
+GATE_FAILOVER = 1 << 6  # writes are held back while another server takes over
 GATE_STALE = 1 << 5  # a replica without a link that must not serve what may be old
 
 

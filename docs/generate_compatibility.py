@@ -54,7 +54,6 @@ ABSENT_COMMANDS: dict[str, str] = {
     "Scripts": """eval eval_ro evalsha evalsha_ro fcall fcall_ro script function|delete
         function|dump function|kill function|load function|restore""",
     "Keys that move between servers": "migrate restore-asking",
-    "Replication": "failover",
     "Cluster": "asking cluster readonly readwrite",
     "Access control lists": "acl",
     "Modules": "module|load module|loadex module|unload",

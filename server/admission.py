@@ -23,6 +23,7 @@ from commands.client import (
     Client,
 )
 from commands.instance import (
+    GATE_FAILOVER,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
     GATE_PAUSED,
@@ -68,8 +69,11 @@ class Admission:
         if refusal is not None:
             self._dispatcher.reject(client, command, refusal)
             return False
-        if self._instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
+        instance = self._instance
+        if instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
             return False  # also what a transaction would queue, as in Redis
+        if instance.gates & GATE_FAILOVER and self._wait_for_failover(client, command, argv):
+            return False
         if client.gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
             self._enqueue(client, command, argv)
             return False
@@ -128,6 +132,13 @@ class Admission:
             return False
         if command.fullname == b"client|unpause":
             return False  # Redis holds it back as well, so that nobody can end the pause there
+        self._dispatcher.postponed[client] = argv
+        return True
+
+    def _wait_for_failover(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Hold a write back until it is clear who is the primary."""
+        if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command):
+            return False
         self._dispatcher.postponed[client] = argv
         return True
 

@@ -103,6 +103,7 @@ class LinkFacts:
     phase: LinkPhase = LinkPhase.NONE
     client: Client | None = None  # that runs the primary's requests, while it is connected
     received_offset: int = 0  # of bytes that were received, whether applied or not
+    synced_offset: int = UNKNOWN  # on this replica's disk, if it has an append-only file
     heard_ms: int = UNKNOWN
     up_since_ms: int = UNKNOWN
     down_since_ms: int = UNKNOWN

@@ -45,6 +45,8 @@ def psync(client: Client, argv: Argv) -> None:
     replication = client.instance.host.replication
     if client.replica is not None and client.replica.is_attached:
         return
+    if len(argv) > 3 and argv[3].lower() == b"failover":
+        replication.take_over(argv[1])
     replication.check_can_serve(client)
     offset = parse_int(argv[2])
     replication.synchronise(client, argv[1], offset)

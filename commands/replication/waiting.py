@@ -1,6 +1,7 @@
 """WAIT and WAITAOF: a client waits until what it has written is safe.
 
-There are no replicas yet: whoever waits for some waits for its whole timeout, as with Redis.
+A replica counts when it has acknowledged the offset of the client's last write. One that never
+said what is on its disk (any Redis before 7.2) never counts for WAITAOF.
 """
 
 from __future__ import annotations
@@ -16,6 +17,15 @@ from protocol.errors import ReplyError
 _FOR_EVERY_SHARD = (b"request_policy:all_shards", b"response_policy:agg_min")
 _LOCAL_OUT_OF_RANGE = b"ERR value is out of range, value must between 0 and 1"
 _REPLICAS_OUT_OF_RANGE = b"ERR value is out of range, must be positive"
+_WAIT_ON_REPLICA = (
+    b"ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a"
+    b" replica is configured to be writable (which is not the default) writes to replicas are just"
+    b" local and are not propagated."
+)
+_WAITAOF_ON_REPLICA = (
+    b"ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas"
+    b" are just local and are not propagated."
+)
 _APPEND_ONLY_FILE_IS_OFF = (
     b"ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
 )
@@ -34,12 +44,25 @@ _APPEND_ONLY_FILE_IS_OFF = (
     tips=_FOR_EVERY_SHARD,
 )
 def wait(client: Client, argv: Argv) -> bytes | Block:
-    """How many replicas have it: 0. Source: Redis 7.2."""
+    """How many replicas have it, when these are enough or the time is over. Source: Redis 7.2."""
+    if client.instance.replication.is_replica:
+        raise ReplyError(_WAIT_ON_REPLICA)
     wanted = parse_int(argv[1])
     timeout_ms = parse_block(argv[2], client.instance.now_ms)
-    if wanted <= 0 or client.deny_blocking:
-        return replies.ZERO
-    return Block([], timeout_ms, lambda client: replies.ZERO, replies.ZERO)
+    return _wait_for_replicas(client, wanted, timeout_ms)
+
+
+def _wait_for_replicas(client: Client, wanted: int, timeout_ms: int) -> bytes | Block:
+    state = client.instance.replication
+    offset = client.replicated_offset
+    reached = sum(replica.offset >= offset for replica in state.online_replicas)
+    reply = replies.integer(reached)
+    if reached >= wanted or client.deny_blocking:
+        return reply
+    block = Block([], timeout_ms, lambda _: _wait_for_replicas(client, wanted, timeout_ms), reply)
+    replication = client.instance.host.replication
+    replication.answer_when_acknowledged(client, block, reached, on_disk=False)
+    return block
 
 
 @command(
@@ -61,6 +84,8 @@ def waitaof(client: Client, argv: Argv) -> bytes | Block:
         raise ReplyError(_LOCAL_OUT_OF_RANGE)
     replicas = parse_int(argv[2], _REPLICAS_OUT_OF_RANGE, 0, INT64_MAX)
     timeout_ms = parse_block(argv[3], client.instance.now_ms)
+    if client.instance.replication.is_replica:
+        raise ReplyError(_WAITAOF_ON_REPLICA)
     return _wait_for_disks(client, local, replicas, timeout_ms)
 
 
@@ -69,14 +94,18 @@ def _wait_for_disks(client: Client, local: int, replicas: int, timeout_ms: int) 
     instance = client.instance
     if local and not instance.config.appendonly:
         raise ReplyError(_APPEND_ONLY_FILE_IS_OFF)
-    persistence, units = instance.host.persistence, client.write_offset
-    is_synced = persistence.synced_units >= units
-    reply = replies.array([replies.integer(is_synced), replies.ZERO])
-    if (is_synced >= local and not replicas) or client.deny_blocking:
+    host, units, offset = instance.host, client.write_offset, client.replicated_offset
+    is_synced = host.persistence.synced_units >= units
+    online = instance.replication.online_replicas
+    reached = sum(replica.synced_offset >= offset for replica in online)
+    reply = replies.array([replies.integer(is_synced), replies.integer(reached)])
+    if (is_synced >= local and reached >= replicas) or client.deny_blocking:
         return reply
     block = Block(
         [], timeout_ms, lambda client: _wait_for_disks(client, local, replicas, timeout_ms), reply
     )
     if not is_synced:
-        persistence.answer_when_synced(client, block, units)
+        host.persistence.answer_when_synced(client, block, units)
+    if replicas:
+        host.replication.answer_when_acknowledged(client, block, reached, on_disk=True)
     return block

@@ -361,6 +361,7 @@ class Link:
         state.replication_id, state.offset = self._full_sync
         state.second_id, state.second_offset = NO_ID, UNKNOWN
         self._feed.begin_backlog()
+        self._facts.synced_offset = UNKNOWN
         early = self._early
         self._instance.host.persistence.data_replaced()
         self._log("notice", "Synchronization with the primary has succeeded.")
@@ -409,7 +410,10 @@ class Link:
         if self._following is None or not self._knows_offsets:
             return
         self._sent_ms = self._instance.now_ms
-        self._write(command([b"REPLCONF", b"ACK", b"%d" % self._state.offset]))
+        words = [b"REPLCONF", b"ACK", b"%d" % self._state.offset]
+        if self._config.appendonly and self._facts.synced_offset != UNKNOWN:
+            words += [b"FACK", b"%d" % self._facts.synced_offset]
+        self._write(command(words))
 
     def _forget_history(self, reason: str) -> None:
         """The stream makes no sense: the two may differ by now, so all is asked for again."""

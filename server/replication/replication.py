@@ -14,8 +14,10 @@ docs/architecture/replication.md shows how they hang together.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
+from commands.blocking import Block
 from commands.client import Client
 from commands.instance import GATE_READ_ONLY, GATE_STALE, Instance
 from commands.replication.state import NO_ID, UNKNOWN, LinkPhase, Replica
@@ -23,11 +25,13 @@ from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.children import Children
 from server.persistence.files import Files
+from server.replication.failover import Failover
 from server.replication.feed import Feed
 from server.replication.link import Link
 from server.replication.outside import Outside
 from server.replication.replicas import Replicas
 from server.replication.transfers import Transfers
+from server.replication.waiting import WaitingClients
 from storage.values import as_int64
 
 
@@ -50,9 +54,13 @@ class Replication:
         self.feed = Feed(instance, self.send)
         self.transfers = Transfers(instance, self.feed, outside, children, files)
         self.replicas = Replicas(instance, self.feed, self.transfers)
+        self.waiting = WaitingClients(instance, self.feed)
+        # (propagated_units, offset) at the end of cycles, until they are known to be on disk.
+        self._places: deque[tuple[int, int]] = deque()
         self.link = Link(
             instance, self.feed, outside, files, self._review_gates, self.replicas.disconnect_all
         )
+        self.failover = Failover(instance, self.link, self.follow, self.promote)
         # From the first moment on: what is not yet loaded must not be written to either.
         self._state.is_replica = self._config.replicaof is not None
         self._review_gates()
@@ -91,13 +99,29 @@ class Replication:
 
     def flush(self) -> None:
         """A step of the cycle, before output leaves: what is new goes to the replicas."""
+        self.waiting.finish_cycle()
+        self._note_synced()
         self.feed.flush()
+
+    def _note_synced(self) -> None:
+        """On a replica: up to where the stream is in the append-only file, and on disk."""
+        if not self._state.is_replica or not self._config.appendonly:
+            return
+        instance, places = self._instance, self._places
+        place = instance.propagated_units, self._state.offset
+        if not places or places[-1] != place:
+            places.append(place)
+        synced_units = instance.host.persistence.synced_units
+        while places and places[0][0] <= synced_units:
+            self._state.link.synced_offset = places.popleft()[1]
 
     def tick(self) -> None:
         """`hz` times a second."""
         if self._is_open:
             self.link.tick()
+            self.failover.tick()
             self.replicas.tick()
+            self.waiting.note_acknowledgement()  # one may be gone
             self.transfers.tick()
 
     def look(self) -> None:
@@ -174,6 +198,26 @@ class Replication:
         is_stale = state.is_replica and not state.is_link_up
         instance.set_gate(GATE_STALE, is_shut=is_stale and not config.replica_serve_stale_data)
 
+    def take_over(self, replication_id: bytes) -> None:
+        """See `commands.host.Replication`."""
+        state = self._state
+        if not state.is_replica:
+            raise ReplyError(errors.PSYNC_FAILOVER_ON_PRIMARY)
+        if replication_id.decode("latin-1").lower() != state.replication_id:
+            raise ReplyError(errors.PSYNC_FAILOVER_OTHER_ID)
+        self._instance.host.log("notice", "The primary hands its role over to this server.")
+        self.promote()
+
+    def start_failover(
+        self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool
+    ) -> None:
+        """See `commands.host.Replication`."""
+        self.failover.start(target, timeout_ms, force=force)
+
+    def abort_failover(self) -> None:
+        """See `commands.host.Replication`."""
+        self.failover.abort()
+
     # -- commands ask: for the link ------------------------------------------------------------
 
     def drop_link(self) -> None:
@@ -202,6 +246,14 @@ class Replication:
     def acknowledged(self, replica: Replica) -> None:
         """See `commands.host.Replication`."""
         self.replicas.acknowledged(replica)
+        self.waiting.note_acknowledgement()
+        self.failover.tick()
+
+    def answer_when_acknowledged(
+        self, client: Client, block: Block, counted: int, *, on_disk: bool
+    ) -> None:
+        """See `commands.host.Replication`."""
+        self.waiting.add(client, block, counted, on_disk=on_disk)
 
 
 def _database(found: dict[bytes, bytes]) -> int:

@@ -1,0 +1,116 @@
+"""FAILOVER: a primary hands its role over to a replica that has everything.
+
+    waiting-for-sync      writes are held back until the replica (the one that was named, or the
+                          first one) has acknowledged all there is
+    failover-in-progress  this server follows it, and asks it to take over (PSYNC ... FAILOVER)
+    no-failover           it did: this server is its replica. Or it did not, and this is a primary
+
+With a time limit the first step is given up, or with FORCE the second begins without waiting any
+longer: what the replica lacks is lost then. From the second step on there is no way back but a new
+history, because the other one may have taken over already.
+
+Source: Redis 7.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from commands.instance import GATE_FAILOVER, Instance
+from commands.replication.state import Replica
+from server.replication.link import Link
+
+NONE, WAITING, IN_PROGRESS = "no-failover", "waiting-for-sync", "failover-in-progress"
+
+
+class Failover:
+    """Of one instance. `follow` and `promote` change the role."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        link: Link,
+        follow: Callable[[str, int], object],
+        promote: Callable[[], object],
+    ) -> None:
+        self._instance = instance
+        self._state = instance.replication
+        self._link = link
+        self._follow = follow
+        self._promote = promote
+        self._target: tuple[str, int] | None = None
+        self._until_ms = 0  # 0: for ever
+        self._is_forced = False
+        link.refused = self._refused
+
+    def start(self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool) -> None:
+        """Hold writes back, and wait for the replica."""
+        self._target = target
+        self._until_ms = self._instance.now_ms + timeout_ms if timeout_ms else 0
+        self._is_forced = force
+        self._state.failover = WAITING
+        self._instance.set_gate(GATE_FAILOVER, is_shut=True)
+        self._log("FAILOVER requested.")
+        self.tick()
+
+    def abort(self) -> None:
+        """FAILOVER ABORT."""
+        self._log("FAILOVER aborted.")
+        if self._state.failover == IN_PROGRESS:
+            self._promote()
+        self._finish()
+
+    def tick(self) -> None:
+        """Some times a second, and when a replica has said how far it is."""
+        if self._state.failover == WAITING:
+            self._wait()
+        elif self._state.failover == IN_PROGRESS and self._state.is_link_up:
+            self._log("FAILOVER succeeded: this server is a replica now.")
+            self._finish()
+
+    def _wait(self) -> None:
+        ready = self._ready()
+        if ready is not None:
+            self._hand_over(*ready)
+        elif self._until_ms and self._instance.now_ms >= self._until_ms:
+            if self._is_forced and self._target is not None:
+                self._log("FAILOVER: the time is over, the replica is forced to take over.")
+                self._hand_over(*self._target)
+            else:
+                self._log("FAILOVER: the replica did not catch up in time.")
+                self._finish()
+
+    def _ready(self) -> tuple[str, int] | None:
+        """The place of a replica that may take over, and has everything."""
+        for replica in self._state.online_replicas:
+            place = place_of(replica)
+            if replica.offset == self._state.offset and self._target in (None, place):
+                return place
+        return None
+
+    def _hand_over(self, host: str, port: int) -> None:
+        self._log(f"FAILOVER: handing over to {host}:{port}.")
+        self._state.failover = IN_PROGRESS
+        self._link.failover = True
+        self._follow(host, port)
+
+    def _refused(self) -> None:
+        """The other side did not take over, or cannot be reached."""
+        if self._state.failover == IN_PROGRESS:
+            self._log("FAILOVER: the replica did not take over. This server stays the primary.")
+            self._promote()
+            self._finish()
+
+    def _finish(self) -> None:
+        self._link.failover = False
+        self._state.failover = NONE
+        self._instance.set_gate(GATE_FAILOVER, is_shut=False)
+        self._instance.host.resume_postponed()
+
+    def _log(self, message: str) -> None:
+        self._instance.host.log("notice", message)
+
+
+def place_of(replica: Replica) -> tuple[str, int]:
+    """Where others reach it."""
+    return replica.ip.decode("latin-1"), replica.port
