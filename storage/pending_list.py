@@ -192,8 +192,10 @@ class PendingList(PendingEntries):
         self.length += count
         last = self._blocks.last
         held = last.ids
-        # What is behind the last ID belongs into the last block.
-        if held and held[-1] < ids[0] and len(held) + count <= BLOCK_ENTRIES:
+        # What is behind the last ID belongs into the last block, which is empty as long as consumers
+        # keep up.
+        is_behind = held[-1] < ids[0] if held else last.start <= ids[0]
+        if is_behind and len(held) + count <= BLOCK_ENTRIES:
             if count == 1:
                 last.append(ids[0], owner, delivery_ms, is_stray=are_strays)
             else:

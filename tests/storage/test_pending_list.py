@@ -54,6 +54,20 @@ def test_runs_are_kept_in_the_order_of_their_ids(alice: Consumer, bob: Consumer)
     assert 25 not in bob.pending
 
 
+def test_consumers_that_keep_up_are_served_the_quick_way(
+    alice: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is acknowledged before more is delivered: the list is empty each time."""
+    pending = delivered((alice, list(range(BLOCK_ENTRIES + 10))))
+    pending.remove_all(list(range(BLOCK_ENTRIES + 10)))
+    monkeypatch.setattr(PendingList, "_room_for", None)
+    for start in range(10_000, 10_500, 10):
+        run = list(range(start, start + 10))
+        pending.extend(run, alice, 5, are_strays=False)
+        assert list(pending) == list(alice.pending) == run
+        assert pending.remove_all(run) == 10
+
+
 def test_a_run_that_comes_again_is_added_as_a_whole(alice: Consumer, bob: Consumer) -> None:
     """A group that was set back: what is delivered lies below what is, or was, pending."""
     count = 5 * BLOCK_ENTRIES
