@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from server.gathering import Gathering
     from server.service import Service
 
-# A read of so many bytes probably left some in the socket.
+# A read of so many bytes probably left some in the socket, ...
 _LONG_READ_BYTES = 128 * 1024
+# ... and so did a shorter one that ends in the middle of a request.
+_PART_BYTES = 4 * 1024
 # The event that tells that a peer has closed, whatever it sent before; 0 where there is none.
 _PEER_CLOSED: int = getattr(select, "POLLRDHUP", 0)
 # How often it is seen whether a client that sends no more has been answered.
@@ -96,7 +98,11 @@ class Connection(asyncio.Protocol):
         stats.net_input_bytes += len(data)
         self.session.receive(data)
         cycle.touch(client)
-        if len(data) >= _LONG_READ_BYTES or (dispatcher.yielded and client in dispatcher.yielded):
+        if dispatcher.yielded and client in dispatcher.yielded:
+            self._pause()
+        elif len(data) >= _PART_BYTES and (
+            len(data) >= _LONG_READ_BYTES or self.session.reader.buffered_bytes
+        ):
             self._pause()
 
     def resume_writing(self) -> None:
