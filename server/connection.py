@@ -98,10 +98,10 @@ class Connection(asyncio.Protocol):
         stats.net_input_bytes += len(data)
         self.session.receive(data)
         cycle.touch(client)
-        if dispatcher.yielded and client in dispatcher.yielded:
-            self._pause()
-        elif len(data) >= _PART_BYTES and (
-            len(data) >= _LONG_READ_BYTES or self.session.reader.buffered_bytes
+        if (
+            len(data) >= _LONG_READ_BYTES
+            or (dispatcher.yielded and client in dispatcher.yielded)
+            or (len(data) >= _PART_BYTES and self.session.reader.buffered_bytes)
         ):
             self._pause()
 

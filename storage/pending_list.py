@@ -192,8 +192,8 @@ class PendingList(PendingEntries):
         self.length += count
         last = self._blocks.last
         held = last.ids
-        # What is behind the last ID belongs into the last block, which is empty as long as consumers
-        # keep up.
+        # What is behind the last ID belongs into the last block. As long as consumers keep up, that
+        # is empty.
         is_behind = held[-1] < ids[0] if held else last.start <= ids[0]
         if is_behind and len(held) + count <= BLOCK_ENTRIES:
             if count == 1:
