@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from commands.bitmaps import fields, operations, single_bits
+from commands.bitmaps import searching as bit_searching
 from commands.connection import (
     authentication,
     client_attributes,
@@ -88,6 +90,7 @@ MODULES = (
     set_id, settings, split, trim,
     databases, existence, expiry, objects, serialization, transfer, walking,
     counting, parts, reading, setting,
+    bit_searching, fields, operations, single_bits,
     blocking, changing, elements, moving, popping, pushing,
     places, searching,
     set_algebra, set_members, set_picking, set_walking,

@@ -47,8 +47,7 @@ GROUPS = {
 
 # What Redis 7 has and Rillway has not: the feature, and its commands.
 ABSENT_COMMANDS: dict[str, str] = {
-    "Bits of strings, common parts of strings": """bitcount bitfield bitfield_ro bitop bitpos getbit
-        setbit lcs""",
+    "Common parts of strings": "lcs",
     "HyperLogLogs": "pfadd pfcount pfdebug pfmerge pfselftest",
     "Sorting": "sort sort_ro",
     "Scripts": """eval eval_ro evalsha evalsha_ro fcall fcall_ro script function|delete

@@ -331,6 +331,25 @@ def exec_refused(reason: bytes) -> ReplyError:
     return ReplyError(b"EXECABORT Transaction discarded because of: %b" % reason)
 
 
+# -- bits ------------------------------------------------------------------------------------
+
+BIT_OFFSET = b"ERR bit offset is not an integer or out of range"
+NOT_A_BIT = b"ERR bit is not an integer or out of range"
+BIT_ARGUMENT = b"ERR The bit argument must be 1 or 0."
+BITOP_NOT = b"ERR BITOP NOT must be called with a single source key."
+BITFIELD_TYPE = (
+    b"ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but"
+    b" i64 is."
+)
+BITFIELD_OVERFLOW = b"ERR Invalid OVERFLOW type specified"
+BITFIELD_RO_ONLY_GETS = b"ERR BITFIELD_RO only supports the GET subcommand"
+
+
+def too_few_for_bitop(operation: bytes) -> ReplyError:
+    """BITOP of an operation that takes its first string apart from the others."""
+    return ReplyError(b"ERR BITOP %b must be called with at least two source keys." % operation)
+
+
 # -- lists, and what pops from several keys ------------------------------------------------------
 
 NOT_POSITIVE = b"ERR value is out of range, must be positive"

@@ -481,6 +481,17 @@ DIFFERENCES = [
         rule=rules.small_lists,
     ),
     Difference(
+        "ranges of bits",
+        since="7.2",
+        reason="BITCOUNT and BITPOS read all arguments before they look for the key.",
+        shown=Shown(
+            ("BITCOUNT missing 0 x",),
+            redis="(integer) 0",
+            rillway="(error) ERR value is not an integer or out of range",
+        ),
+        rule=rules.bit_range,
+    ),
+    Difference(
         "the least rank",
         since="7.2",
         reason="A rank that has no positive counterpart is refused.",

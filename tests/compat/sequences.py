@@ -14,6 +14,7 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from tests.compat.bit_commands import BITS, BITS_CLOSING, bit_command
 from tests.compat.commands import (
     key_command,
     misspelt,
@@ -85,6 +86,20 @@ CLOSING: list[Argv] = [
     ),
     *LISTS_CLOSING,
     *HASHES_CLOSING,
+    *BITS_CLOSING,
+]
+
+
+OPENINGS = [
+    NOTHING,
+    ENTRIES_AND_GROUPS,
+    DELIVERIES,
+    DELIVERIES,
+    SETS,
+    SETS,
+    LISTS,
+    HASHES,
+    BITS,
 ]
 
 
@@ -93,9 +108,7 @@ def sequences() -> SearchStrategy[Sequence]:
     return st.builds(
         _sequence,
         st.sampled_from([100, 1, 2, 3, 10]),
-        st.sampled_from(
-            [NOTHING, ENTRIES_AND_GROUPS, DELIVERIES, DELIVERIES, SETS, SETS, LISTS, HASHES]
-        ),
+        st.sampled_from(OPENINGS),
         st.one_of(
             _steps_of(_streams_mostly),
             _steps_of(_streams_mostly),
@@ -103,6 +116,7 @@ def sequences() -> SearchStrategy[Sequence]:
             _steps_of(_sets_mostly),
             _steps_of(_lists_mostly),
             _steps_of(_hashes_mostly),
+            _steps_of(_bits_mostly),
         ),
     )
 
@@ -111,6 +125,7 @@ _streams_mostly = weighted((16, stream_command), (2, key_command), (1, string_co
 _sets_mostly = weighted(
     (5, set_command), (7, sorted_set_command), (2, geo_command), (2, key_command)
 )
+_bits_mostly = weighted((12, bit_command), (1, key_command), (1, string_command))
 _lists_mostly = weighted((12, list_command), (2, key_command), (1, stream_command))
 _hashes_mostly = weighted((12, hash_command), (2, key_command), (1, string_command))
 _keys_mostly = weighted((1, stream_command), (2, key_command), (3, string_command))

@@ -1,0 +1,84 @@
+"""Places of bits in strings, as requests give them: bit 0 is the highest of the first byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commands.arguments import INT64_MAX, parse_int
+from commands.client import Client
+from protocol import errors
+from protocol.errors import ReplyError
+
+
+def parse_bit_offset(client: Client, text: bytes, unit_bits: int = 0) -> int:
+    """The place of a bit. With `unit_bits` it may also be `#3`: that many of such units.
+
+    Raises ReplyError, also for a string that would be longer than allowed.
+    """
+    if unit_bits and text.startswith(b"#"):
+        offset = parse_int(text[1:], errors.BIT_OFFSET) * unit_bits
+    else:
+        offset = parse_int(text, errors.BIT_OFFSET)
+    limit_bytes = INT64_MAX if client.replays else client.instance.config.proto_max_bulk_len
+    if offset < 0 or offset >> 3 >= limit_bytes:
+        raise ReplyError(errors.BIT_OFFSET)
+    return offset
+
+
+@dataclass(slots=True)
+class BitRange:
+    """`[start [end [BYTE | BIT]]]` of BITCOUNT and BITPOS; both ends are included."""
+
+    start: int = 0
+    end: int = -1
+    has_end: bool = False
+    counts_bits: bool = False
+
+    def clip(self, length_bytes: int) -> tuple[int, int] | None:
+        """The bits from one place to before another one of a string; None if there are none."""
+        start, end = self.start, self.end
+        length = length_bytes * 8 if self.counts_bits else length_bytes
+        if start < 0 and end < 0 and start > end:
+            return None
+        start = max(start + length, 0) if start < 0 else start
+        end = min(max(end + length, 0) if end < 0 else end, length - 1)
+        if start > end:
+            return None
+        unit = 1 if self.counts_bits else 8
+        return start * unit, (end + 1) * unit
+
+
+def parse_bit_range(words: Sequence[bytes], *, is_position: bool) -> BitRange:
+    """The rest of a request: of BITPOS, or of BITCOUNT, which wants both ends.
+
+    Raises ReplyError. As in Redis, it depends on the command whether the unit is read first.
+    """
+    if not words:
+        return BitRange()
+    if len(words) > 3 or (len(words) == 1 and not is_position):
+        raise ReplyError(errors.SYNTAX)
+    start = parse_int(words[0])
+    if len(words) == 1:
+        return BitRange(start)
+    if is_position:
+        unit = _parse_unit(words)
+        end = parse_int(words[1])
+    else:
+        end = parse_int(words[1])
+        unit = _parse_unit(words)
+    return BitRange(start, end, has_end=True, counts_bits=unit == b"BIT")
+
+
+def _parse_unit(words: Sequence[bytes]) -> bytes:
+    unit = words[2].upper() if len(words) > 2 else b"BYTE"
+    if unit not in (b"BYTE", b"BIT"):
+        raise ReplyError(errors.SYNTAX)
+    return unit
+
+
+def extract(data: bytes | bytearray, start: int, end: int) -> int:
+    """The bits from `start` to before `end` as a number; those after the string are 0."""
+    first, last = start >> 3, (end + 7) >> 3
+    number = int.from_bytes(data[first:last].ljust(last - first, b"\0"), "big")
+    return number >> (last * 8 - end) & (1 << end - start) - 1

@@ -1,0 +1,89 @@
+"""BITOP: strings are combined bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from operator import and_, or_, xor
+
+from commands import notifications
+from commands.client import Client
+from commands.registry import DENYOOM, WRITE, Argv, KeySpec, command
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.strings import StringValue
+
+
+def _one(numbers: list[int]) -> int:
+    """The bits that are set in exactly one of the numbers."""
+    once = more = 0
+    for number in numbers:
+        more |= once & number
+        once |= number
+    return once & ~more
+
+
+def _others(numbers: list[int]) -> int:
+    """The bits that are set in any number but the first."""
+    return reduce(or_, numbers[1:])
+
+
+OPERATIONS: dict[bytes, Callable[[list[int]], int]] = {
+    b"AND": lambda numbers: reduce(and_, numbers),
+    b"OR": lambda numbers: reduce(or_, numbers),
+    b"XOR": lambda numbers: reduce(xor, numbers),
+    b"NOT": lambda numbers: ~numbers[0],
+    b"DIFF": lambda numbers: numbers[0] & ~_others(numbers),
+    b"DIFF1": lambda numbers: _others(numbers) & ~numbers[0],
+    b"ANDOR": lambda numbers: numbers[0] & _others(numbers),
+    b"ONE": _one,
+}
+_NEED_TWO = (b"DIFF", b"DIFF1", b"ANDOR")
+
+
+@command(
+    "BITOP",
+    arity=-4,
+    flags=WRITE | DENYOOM,
+    keys=(
+        KeySpec(begin=2, flags=(b"OW", b"UPDATE")),
+        KeySpec(begin=3, last=-1, flags=(b"RO", b"ACCESS")),
+    ),
+    group="bitmap",
+    since="2.6.0",
+    summary="Combines strings bit by bit, and stores the result.",
+    syntax=("<AND | OR | XOR | NOT | DIFF | DIFF1 | ANDOR | ONE> destkey key [key ...]"),
+    complexity="O(N) with N the length of all strings.",
+    history=(("8.2.0", "Added the operations `DIFF`, `DIFF1`, `ANDOR` and `ONE`."),),
+)
+def bitop(client: Client, argv: Argv) -> bytes:
+    """Integer: the length of the result, that of the longest string. Source: Redis 8.2."""
+    name, target, keys = argv[1].upper(), argv[2], argv[3:]
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise ReplyError(errors.SYNTAX)
+    if name == b"NOT" and len(keys) != 1:
+        raise ReplyError(errors.BITOP_NOT)
+    if name in _NEED_TWO and len(keys) < 2:
+        raise errors.too_few_for_bitop(name)
+    values = [client.lookup_string(key) for key in keys]
+    sources = [b"" if value is None else value.data for value in values]
+    length = max(map(len, sources))
+    numbers = [int.from_bytes(one, "little") for one in sources]
+    result = operation(numbers) & (1 << length * 8) - 1
+    _store(client, target, result.to_bytes(length, "little"))
+    return replies.integer(length)
+
+
+def _store(client: Client, key: bytes, data: bytes) -> None:
+    """Make the result the string at `key`; nothing takes the key away."""
+    exists = client.lookup_for_write(key) is not None
+    if data:
+        client.store(key, StringValue(data, client.instance.now_ms, b"raw"))
+        client.db.persist(key)
+        client.modified(key)
+        client.notify(notifications.STRING, b"set", key)
+    elif exists:
+        client.remove(key)
+        client.modified(key)
+        client.notify(notifications.GENERIC, b"del", key)
