@@ -7,7 +7,8 @@ of a transaction until its EXEC has run: where the link breaks, it goes on there
 A primary is believed what it says about data. But what is no request (or is for a database that
 there is not) shows that the two do not speak of the same stream any more: `BrokenStream`.
 
-Only commands that change data run, and those that go with them. What such a command refuses is
+Only commands that change data run, and those that go with them; ECHO is one of these where it
+carries a request of Rillway's own (storage/append_only/carriers.py). What such a command refuses is
 counted, and the log tells of it: the two servers differ then.
 """
 
@@ -21,6 +22,7 @@ from commands.client import GATE_PRIMARY, GATE_SILENT, Client
 from commands.instance import Instance
 from commands.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
 from server.replication.feed import Feed
+from storage.append_only.carriers import is_carrier
 from storage.append_only.reader import (
     Batch,
     DamagedFile,
@@ -160,7 +162,9 @@ class Following:
     def _run(self, argv: Argv) -> None:
         command = _find(argv)
         if command is None or not (
-            command.flags & (WRITE | MAY_REPLICATE) or command.fullname in _ALONGSIDE
+            command.flags & (WRITE | MAY_REPLICATE)
+            or command.fullname in _ALONGSIDE
+            or (command.fullname == b"echo" and is_carrier(argv))
         ):
             name = b" ".join(argv[:2])[:128].decode("latin-1")
             self._instance.host.log(

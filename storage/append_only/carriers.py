@@ -32,9 +32,14 @@ def wrap(request: Sequence[bytes]) -> Argv:
     return [b"ECHO", MARK + VERSION + encode_request(request)]
 
 
+def is_carrier(argv: Argv) -> bool:
+    """Whether an ECHO carries something."""
+    return len(argv) == 2 and argv[1].startswith(MARK)
+
+
 def unwrap(argv: Argv) -> Argv | None:
     """The request that an ECHO carries; None if it is no carrier. Raises UnknownCarrier."""
-    if len(argv) != 2 or not argv[1].startswith(MARK):
+    if not is_carrier(argv):
         return None
     content = argv[1].removeprefix(MARK)
     if not content.startswith(VERSION + b"*"):

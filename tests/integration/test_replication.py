@@ -108,3 +108,29 @@ def test_redis_cli_takes_a_snapshot(run_rillway: Start, tmp_path: object) -> Non
         ["redis-check-rdb", path], check=True, capture_output=True, text=True, timeout=20
     )
     assert "4 keys read" in checked.stdout
+
+
+@pytest.mark.parametrize("replica_is_redis", [True, False], ids=["redis", "rillway"])
+def test_what_only_rillway_knows_harms_no_replica(
+    run_rillway: Start, run_redis: Start, replica_is_redis: bool
+) -> None:
+    primary = run_rillway(*AT_ONCE)
+    replica = (run_redis if replica_is_redis else run_rillway)()
+    fill(primary)
+    follow(replica, primary)
+    with client_of(primary) as client:
+        client.execute_command("XCFGSET", "s", "ACK-JOURNAL", "acks")
+        with client.pipeline(transaction=True) as pipeline:
+            pipeline.xadd("s", {"in": "the same transaction"})
+            pipeline.execute_command("XCFGSET", "s", "ACK-JOURNAL-MAXLEN", 7)
+            pipeline.execute()
+        [pending] = client.xpending_range("s", "g", "-", "+", 1)
+        client.xack("s", "g", pending["message_id"])
+        policy = client.execute_command("XINFO", "POLICY", "s")
+    wait_for_offset(replica, primary)
+    assert contents(replica) == contents(primary)
+    with client_of(replica) as client:
+        assert client.xlen("acks") == 1
+        if not replica_is_redis:
+            assert client.execute_command("XINFO", "POLICY", "s") == policy
+    assert "CRITICAL" not in replica.output()
