@@ -34,7 +34,7 @@ def expire_keys(instance: Instance, limit: int) -> int:
 
 def expire_fields(instance: Instance, limit: int) -> int:
     """Remove up to `limit` fields of hashes per database whose time is past; how many were."""
-    if not instance.active_expiry:
+    if not instance.active_expiry or instance.replication.is_replica:
         return 0
     return sum(_expire_fields(instance, db, limit) for db in instance.databases if db.field_expires)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from commands import notifications
 from commands.client import Client
-from commands.instance import Instance
+from commands.instance import GATE_READ_ONLY, Instance
 from storage.hashes import HashValue
 from storage.keyspace import Database
 
@@ -42,12 +42,21 @@ def time_for(client: Client) -> int | None:
 def _current(
     client: Client, key: bytes, found: HashValue, names: Iterable[bytes]
 ) -> HashValue | None:
-    """A hash without those of the fields that have expired; None if nothing is left of it."""
+    """A hash without those of the fields that have expired; None if nothing is left of it.
+
+    On a replica they stay, hidden from clients, until the primary says so.
+    """
     if client.replays:
         return found
     now_ms = client.instance.now_ms
     due = [name for name in dict.fromkeys(names) if found.is_expired(name, now_ms)]
-    if due:
+    if not due:
+        return found
+    if client.instance.gates & GATE_READ_ONLY:
+        found = found.copy()
+        for name in due:
+            found.delete(name)
+    else:
         remove_expired(client.instance, client.db, key, found, due)
     return found if found.fields else None
 

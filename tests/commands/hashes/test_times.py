@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.hashes.times import MAX_TIME_MS
+from server.cron import expire_fields
 from storage.hashes import HashValue
 from tests.commands.keys.conversation import NIL, NOT_AN_INTEGER, NOW_MS, Conversation
 from tests.support.replaying import replaying_client
@@ -250,3 +251,15 @@ def test_a_key_that_goes_takes_its_times_along(talk: Conversation) -> None:
     assert not talk.server.instance.databases[0].field_expires
     talk.server.advance(20)
     assert talk.do("GET h") == b"$4\r\ntext\r\n"
+
+
+def test_a_replica_hides_them_until_the_primary_removes_them(talk: Conversation) -> None:
+    talk.all("HPEXPIRE h 10 FIELDS 1 a", "REPLICAOF 127.0.0.1 1")
+    talk.server.now_ms += 11
+    assert talk.do("HMGET h a b") == b"*2\r\n$-1\r\n$1\r\n2\r\n"
+    assert talk.do("HKEYS h") == b"*2\r\n$1\r\nb\r\n$1\r\nc\r\n"
+    assert talk.do("HLEN h") == b":3\r\n"
+    assert expire_fields(talk.server.instance, limit=10) == 0
+    assert (talk.events(), talk.propagated()) == ([], [])
+    talk.all("REPLICAOF NO ONE")
+    assert expire_fields(talk.server.instance, limit=10) == 1
