@@ -121,8 +121,36 @@ def lists() -> Requests:
     ]
 
 
+def sets() -> Requests:
+    """In each form that either server has, with members that are numbers, long and binary."""
+    numbers = [0, -1, 2**15, 2**31, -(2**63), 2**63 - 1]
+    return [
+        *((0, ("SADD", f"set:numbers:{i}", *numbers[:i])) for i in range(1, 7)),
+        (0, ("SADD", "set:small", "lamp", "", "012", 7, 2**63, BINARY[:60])),
+        (0, ("SADD", "set:long", "x" * 65, BINARY, 1)),
+        (0, ("SADD", "set:many", *(f"member {i}" for i in range(700)))),
+        (0, ("SADD", "set:many numbers", *range(-300, 300))),
+        (0, ("PEXPIREAT", "set:small", FAR_MS)),
+        (15, ("SADD", "set", 1, 2, 3)),
+    ]
+
+
+def sorted_sets() -> Requests:
+    """Small and large ones, with scores of every kind, and places."""
+    scores = [0, 1, -1, 0.1, 2.5, -7.25, 1e17, 1e300, 5e-324, 2**53, "inf", "-inf", "3.5e-7"]
+    return [
+        (0, ("ZADD", "zset:scores", *(x for i, n in enumerate(scores) for x in (n, f"m{i}")))),
+        (0, ("ZADD", "zset:numbers", 1, 1, 2, -2, 3, 2**63 - 1, 4, "007", 5, "")),
+        (0, ("ZADD", "zset:long", 0.3, "x" * 65, 0.1, BINARY, 0.2, 7)),
+        (0, ("ZADD", "zset:many", *(x for i in range(500) for x in (i / 7, f"member {i}")))),
+        (0, ("GEOADD", "places", 13.361389, 38.115556, "Palermo", 15.087269, 37.502669, "Catania")),
+        (0, ("PEXPIREAT", "zset:numbers", FAR_MS)),
+        (5, ("ZADD", "zset", 1, "a", 1, "b")),
+    ]
+
+
 def everything() -> Requests:
-    return [*shapes(), *nodes(), *groups(), *strings(), *lists()]
+    return [*shapes(), *nodes(), *groups(), *strings(), *lists(), *sets(), *sorted_sets()]
 
 
 def more() -> Requests:
@@ -147,6 +175,17 @@ def more() -> Requests:
         (0, ("RPOPLPUSH", "list:long", "list:small")),
         (0, ("LMPOP", 2, "nothing here", "list:mixed", "RIGHT", "COUNT", 2)),
         (5, ("BLMOVE", "list", "list", "LEFT", "RIGHT", 1)),
+        (0, ("SPOP", "set:many", 20)),
+        (0, ("SREM", "set:small", "lamp")),
+        (0, ("SMOVE", "set:small", "set:made", 7)),
+        (0, ("SUNIONSTORE", "set:union", "set:numbers:3", "set:small")),
+        (0, ("ZINCRBY", "zset:scores", "0.1", "m3")),
+        (0, ("ZPOPMAX", "zset:many", 3)),
+        (0, ("ZUNIONSTORE", "zset:union", 2, "zset:many", "zset:scores", "WEIGHTS", 0.5, 2)),
+        (0, ("ZRANGESTORE", "zset:range", "zset:many", 10, 40)),
+        (0, ("ZMPOP", 2, "nothing here", "zset:long", "MIN")),
+        (5, ("BZPOPMIN", "zset", 1)),
+        (0, ("GEOADD", "places", 12.5, 37.9, "Trapani")),
         (0, ("DEL", "text")),
         (0, ("PERSIST", "later")),
     ]

@@ -21,7 +21,15 @@ from tests.crash.observation import Ask, as_map
 SHOWN_BY: dict[bytes, Callable[[Ask, bytes], Any]] = {
     b"string": lambda ask, key: ask("GET", key),
     b"list": lambda ask, key: ask("LRANGE", key, 0, -1),
+    b"set": lambda ask, key: sorted(ask("SMEMBERS", key)),
+    b"zset": lambda ask, key: scored(ask("ZRANGE", key, 0, -1, "WITHSCORES")),
 }
+
+
+def scored(words: list[bytes]) -> list[tuple[bytes, float]]:
+    """Members and scores, which Redis 7.0 prints with other digits."""
+    return [(member, float(score)) for member, score in zip(words[::2], words[1::2], strict=True)]
+
 
 View: TypeAlias = dict[Any, Any]
 
