@@ -11,6 +11,8 @@ import pytest
 from server.persistence.append_only_file import AppendOnlyFile
 from server.persistence.append_only_writer import AppendOnlyWriter
 from server.persistence.memory_files import MemoryFile, MemoryFiles
+from storage.append_only.reader import RequestFile
+from storage.append_only.requests import encode_requests
 from tests.crash import memory_rounds, process_rounds
 from tests.crash.effects import add
 from tests.crash.expectation import Expectation, Facts
@@ -91,12 +93,14 @@ def test_a_server_that_answers_before_it_writes_is_found_out(
 def test_a_server_that_forgets_one_kind_of_request_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    append = AppendOnlyWriter.append
+    append = AppendOnlyWriter.append_encoded
 
-    def without_acks(writer: AppendOnlyWriter, db: int, unit: list[list[bytes]]) -> None:
-        append(writer, db, [argv for argv in unit if argv[0].upper() != b"XACK"])
+    def without_acks(writer: AppendOnlyWriter, db: int, wire: bytes, last_db: int) -> None:
+        requests = [argv for batch in RequestFile(wire).batches() for argv in batch.requests]
+        kept = [argv for argv in requests if argv[0].upper() != b"XACK"]
+        append(writer, db, encode_requests(kept), last_db)
 
-    monkeypatch.setattr(AppendOnlyWriter, "append", without_acks)
+    monkeypatch.setattr(AppendOnlyWriter, "append_encoded", without_acks)
     assert "pending" in memory_failure(20)
 
 
