@@ -19,6 +19,7 @@ from commands.hashes import counting as hash_counting
 from commands.hashes import reading as hash_reading
 from commands.hashes import setting as hash_setting
 from commands.hashes import walking as hash_walking
+from commands.hyperloglogs import estimating
 from commands.keys import (
     databases,
     existence,
@@ -90,6 +91,7 @@ MODULES = (
     set_id, settings, split, trim,
     databases, existence, expiry, objects, serialization, transfer, walking,
     counting, parts, reading, setting,
+    estimating,
     bit_searching, fields, operations, single_bits,
     blocking, changing, elements, moving, popping, pushing,
     places, searching,

@@ -48,7 +48,7 @@ GROUPS = {
 # What Redis 7 has and Rillway has not: the feature, and its commands.
 ABSENT_COMMANDS: dict[str, str] = {
     "Common parts of strings": "lcs",
-    "HyperLogLogs": "pfadd pfcount pfdebug pfmerge pfselftest",
+    "Looking into HyperLogLogs": "pfdebug pfselftest",
     "Sorting": "sort sort_ro",
     "Scripts": """eval eval_ro evalsha evalsha_ro fcall fcall_ro script function|delete
         function|dump function|kill function|load function|restore""",

@@ -350,6 +350,11 @@ def too_few_for_bitop(operation: bytes) -> ReplyError:
     return ReplyError(b"ERR BITOP %b must be called with at least two source keys." % operation)
 
 
+# -- HyperLogLogs --------------------------------------------------------------------------
+
+NOT_A_HYPERLOGLOG = b"WRONGTYPE Key is not a valid HyperLogLog string value."
+CORRUPT_HYPERLOGLOG = b"INVALIDOBJ Corrupted HLL object detected"
+
 # -- lists, and what pops from several keys ------------------------------------------------------
 
 NOT_POSITIVE = b"ERR value is out of range, must be positive"

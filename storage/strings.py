@@ -50,16 +50,17 @@ class StringValue(Value):
 
     def append(self, tail: bytes) -> None:
         """Put `tail` behind the content."""
-        self._grown().extend(tail)
+        self.in_place().extend(tail)
 
     def overwrite(self, offset: int, patch: bytes) -> None:
         """Put `patch` over the content from `offset` on; a gap before it is filled with zeros."""
-        data = self._grown()
+        data = self.in_place()
         if offset > len(data):
             data.extend(bytes(offset - len(data)))
         data[offset : offset + len(patch)] = patch
 
-    def _grown(self) -> bytearray:
+    def in_place(self) -> bytearray:
+        """The content, to be changed as it is; the encoding is raw from then on."""
         if not isinstance(self.data, bytearray):
             self.data = bytearray(self.data)
             self._encoding = b"raw"

@@ -45,7 +45,7 @@ def for_bits(client: Client, key: bytes, value: StringValue | None) -> StringVal
     if value is None:
         value = StringValue(b"", client.instance.now_ms, b"raw")
         client.store(key, value)
-    value.overwrite(0, b"")
+    value.in_place()
     return value
 
 

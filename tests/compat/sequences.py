@@ -24,6 +24,11 @@ from tests.compat.commands import (
 )
 from tests.compat.drawing import Argument, Draft, Drafts, Rising, mostly, weighted
 from tests.compat.hash_commands import HASHES, HASHES_CLOSING, hash_command
+from tests.compat.hyperloglog_commands import (
+    HYPERLOGLOGS,
+    HYPERLOGLOGS_CLOSING,
+    hyperloglog_command,
+)
 from tests.compat.list_commands import LISTS, LISTS_CLOSING, list_command
 from tests.compat.set_commands import SETS, geo_command, set_command, sorted_set_command
 
@@ -87,6 +92,7 @@ CLOSING: list[Argv] = [
     *LISTS_CLOSING,
     *HASHES_CLOSING,
     *BITS_CLOSING,
+    *HYPERLOGLOGS_CLOSING,
 ]
 
 
@@ -100,6 +106,7 @@ OPENINGS = [
     LISTS,
     HASHES,
     BITS,
+    HYPERLOGLOGS,
 ]
 
 
@@ -117,6 +124,7 @@ def sequences() -> SearchStrategy[Sequence]:
             _steps_of(_lists_mostly),
             _steps_of(_hashes_mostly),
             _steps_of(_bits_mostly),
+            _steps_of(hyperloglog_command),
         ),
     )
 

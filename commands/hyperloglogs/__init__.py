@@ -1,0 +1,1 @@
+"""HyperLogLog commands."""
