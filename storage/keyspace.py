@@ -90,7 +90,7 @@ class Database:
         if old is None:
             value.serial = self._next_serial
             self._next_serial += 1
-            self._order[value.serial] = key
+            self._order.append(value.serial, key)
         else:
             value.serial = old.serial
             if old is not value:

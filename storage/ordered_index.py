@@ -84,7 +84,7 @@ class OrderedIndex(Generic[T]):
     def __setitem__(self, key: int, item: T) -> None:
         assert item is not None
         if key > self._top:
-            self._append(key, item)
+            self.append(key, item)
             return
         block = self._find(key)
         if key not in block:
@@ -95,6 +95,15 @@ class OrderedIndex(Generic[T]):
                 self._split(key)
         else:
             block[key] = item
+
+    def append(self, key: int, item: T) -> None:
+        """Add an item at a key above all that there ever were."""
+        tail = self._blocks[-1]
+        if len(tail) >= BLOCK_ITEMS:
+            tail = self._open_block(key)
+        tail[key] = item
+        self._top = key
+        self._length += 1
 
     def extend(self, keys: list[int], items: list[T]) -> None:
         """Add many items at once; `keys` ascend and are all new. Quickest above every old key."""
@@ -222,14 +231,6 @@ class OrderedIndex(Generic[T]):
         self._recent_start = bounds[index]
         self._recent_end = bounds[index + 1] if index + 1 < len(bounds) else KEY_LIMIT
         return self._recent
-
-    def _append(self, key: int, item: T) -> None:
-        tail = self._blocks[-1]
-        if len(tail) >= BLOCK_ITEMS:
-            tail = self._open_block(key)
-        tail[key] = item
-        self._top = key
-        self._length += 1
 
     def _open_block(self, bound: int) -> dict[int, T]:
         """A new last block, for keys from `bound` on."""

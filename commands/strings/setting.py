@@ -104,9 +104,10 @@ def put(
     elif db.expires and not keep_lifetime:
         db.persist(key)
     client.modified(key)
-    client.notify(notifications.STRING, b"set", key)
-    if deadline_ms is not None:
-        client.notify(notifications.GENERIC, b"expire", key)
+    if instance.config.notify_keyspace_events:
+        client.notify(notifications.STRING, b"set", key)
+        if deadline_ms is not None:
+            client.notify(notifications.GENERIC, b"expire", key)
 
 
 def _propagate_set(

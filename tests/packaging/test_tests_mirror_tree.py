@@ -16,6 +16,7 @@ FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
 TESTED_ELSEWHERE: dict[str, str] = {
     "commands/persistence.py": "plain attributes; whoever sets them has tests",
     "commands/output_limits.py": "transactions/test_transaction.py, and test_connections.py",
+    "commands/streams/full_info.py": "test_info.py beside it, and test_long_replies.py",
     "commands/streams/long_ranges.py": "tests/commands/test_long_replies.py",
     "commands/hashes/lookup.py": "test_times.py and test_reading.py beside it",
     "commands/host.py": "an interface, without behaviour; its implementations are in server/",
