@@ -8,10 +8,10 @@ from typing import Any
 import redis
 
 from tests.support.servers import RunningServer
+from tests.support.views import view
 
 WAIT_SECONDS = 15.0
 DATABASES = 16
-GROUP_FIELDS = (b"name", b"last-delivered-id", b"entries-read", b"pel-count", b"pending")
 
 
 def client_of(server: RunningServer, db: int = 0) -> Any:
@@ -55,43 +55,11 @@ def wait_for_offset(replica: RunningServer, primary: RunningServer) -> None:
 
 
 def contents(server: RunningServer, *, entries_read: bool = True) -> dict[tuple[int, bytes], Any]:
-    """All keys of all databases: streams with groups and pending entries, other values, TTLs.
-
-    `entries_read`: a Redis 7.0 does not tell its replicas how many entries a group has read.
-    """
+    """All keys of all databases; see `view`."""
     found: dict[tuple[int, bytes], Any] = {}
     for db in range(DATABASES):
         with client_of(server, db) as client:
+            client.response_callbacks.clear()  # replies as they are
             for key in client.keys("*"):
-                kind = client.type(key)
-                expires = client.execute_command("PEXPIRETIME", key)
-                is_stream = kind == b"stream"
-                value = stream(client, key, entries_read) if is_stream else client.dump(key)[:-10]
-                found[db, key] = kind, expires, value
+                found[db, key] = view(client.execute_command, key, entries_read=entries_read)
     return found
-
-
-def stream(client: Any, key: bytes, entries_read: bool) -> Any:
-    """All that replication carries of a stream: not when a consumer was last seen or active."""
-    full = pairs(client.execute_command("XINFO", "STREAM", key, "FULL", "COUNT", 0))
-    groups = []
-    for group in full[b"groups"]:
-        fields = pairs(group)
-        consumers = [pairs(consumer) for consumer in fields.pop(b"consumers")]
-        held = {c[b"name"]: (c[b"pel-count"], c[b"pending"]) for c in consumers}
-        kept = {name: fields[name] for name in GROUP_FIELDS}
-        if not entries_read:
-            del kept[b"entries-read"]
-        groups.append((kept, held, client.execute_command("XPENDING", key, fields[b"name"])))
-    facts = {
-        name: full[name]
-        for name in (b"length", b"last-generated-id", b"max-deleted-entry-id", b"entries-added")
-    }
-    return facts, groups, client.execute_command("XRANGE", key, "-", "+")
-
-
-def pairs(flat: Any) -> dict[bytes, Any]:
-    """A map as RESP2 has it, or as redis-py has made one of it."""
-    if isinstance(flat, dict):
-        return flat
-    return dict(zip(flat[::2], flat[1::2], strict=True))

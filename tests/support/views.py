@@ -1,0 +1,59 @@
+"""What a client can see of a server's data, and what replication carries of it.
+
+Not compared: when consumers were last seen or active, which is each server's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+Execute: TypeAlias = Callable[..., Any]
+
+GROUP_FIELDS = (b"name", b"last-delivered-id", b"entries-read", b"pel-count", b"pending")
+STREAM_FIELDS = (b"length", b"last-generated-id", b"max-deleted-entry-id", b"entries-added")
+PENDING = ("-", "+", 1000)
+
+
+def view(execute: Execute, key: bytes, *, entries_read: bool = True) -> Any:
+    """A key as a value that can be compared; `execute` runs a command and decodes its reply.
+
+    `entries_read`: a Redis 7.0 does not tell its replicas how many entries a group has read.
+    """
+    kind = execute("TYPE", key)
+    kind = kind if isinstance(kind, bytes) else str(kind).encode()
+    return kind, execute("PEXPIRETIME", key), _value(execute, kind, key, entries_read)
+
+
+def _value(execute: Execute, kind: bytes, key: bytes, entries_read: bool) -> Any:
+    if kind == b"stream":
+        return _stream(execute, key, entries_read)
+    if kind == b"set":
+        return sorted(execute("SMEMBERS", key))
+    if kind == b"hash":
+        return pairs(execute("HGETALL", key))
+    if kind == b"zset":
+        flat = execute("ZRANGE", key, 0, -1, "WITHSCORES")
+        return [(name, float(score)) for name, score in pairs(flat).items()]
+    return execute("LRANGE", key, 0, -1) if kind == b"list" else execute("GET", key)
+
+
+def _stream(execute: Execute, key: bytes, entries_read: bool) -> Any:
+    full = pairs(execute("XINFO", "STREAM", key, "FULL", "COUNT", 0))
+    groups = []
+    for group in full[b"groups"]:
+        fields = pairs(group)
+        consumers = [pairs(consumer) for consumer in fields[b"consumers"]]
+        held = {c[b"name"]: (c[b"pel-count"], c[b"pending"]) for c in consumers}
+        kept = [fields[name] for name in GROUP_FIELDS if entries_read or name != b"entries-read"]
+        # Counts and owners; idle times differ by when they are asked for.
+        pending = [row[:2] + row[3:] for row in execute("XPENDING", key, fields[b"name"], *PENDING)]
+        groups.append((kept, held, pending))
+    return [full[name] for name in STREAM_FIELDS], groups, execute("XRANGE", key, "-", "+")
+
+
+def pairs(flat: Any) -> dict[bytes, Any]:
+    """A map as RESP2 has it, or as redis-py has made one of it."""
+    if isinstance(flat, dict):
+        return flat
+    return dict(zip(flat[::2], flat[1::2], strict=True))
