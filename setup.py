@@ -102,6 +102,7 @@ setup(
         "rillway": "rillway",
         **{f"rillway.app.{layer}": layer for layer in LAYERS},
     },
+    package_data={f"{APP.replace('/', '.')}.commands.scripting": ["lua/*.lua"]},
     setup_requires=["mypy>=1.10"] if is_compiled and not has_compiler else [],
     ext_modules=compiled_modules() if is_compiled and has_compiler else [],
     cmdclass={"build_ext": build_into_app},

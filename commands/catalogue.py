@@ -32,6 +32,7 @@ from commands.keys import (
 from commands.lists import blocking, changing, elements, moving, popping, pushing
 from commands.pubsub import publish, subscribe
 from commands.replication import failover, role, role_change, synchronisation, waiting
+from commands.scripting import evaluation, script
 from commands.server import (
     command_docs,
     command_keys,
@@ -89,6 +90,7 @@ MODULES = (
     transaction, watch,
     acknowledge, add, claim, delete, group, idempotence, info, pending, ranges, read, read_group,
     set_id, settings, split, trim,
+    evaluation, script,
     databases, existence, expiry, objects, serialization, transfer, walking,
     counting, parts, reading, setting,
     estimating,

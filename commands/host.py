@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from commands.blocking import Block
     from commands.client import Client
-    from commands.registry import Argv, Command, Reply
+    from commands.registry import Argv, Command, Handler, Reply
     from commands.replication.state import Replica
 
 
@@ -189,6 +191,9 @@ class Host(Protocol):
     def rewrite_config(self) -> None:
         """CONFIG REWRITE. Raises OSError, or ValueError when there is no configuration file."""
 
+    def resume(self) -> None:
+        """A script that had paused is done: finish the cycle."""
+
     def log(self, level: str, message: str) -> None:
         """Write to the server's log; levels as the `loglevel` directive names them."""
 
@@ -223,3 +228,17 @@ class Dispatcher(Protocol):
 
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client with `reply` and let it go on with its next request."""
+
+    def account(
+        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+    ) -> Reply:
+        """As `run`, with a handler of one's own; a long reply comes in parts."""
+
+    def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
+        """The reply of `work`, which may call `pause_script`; a Block if it has."""
+
+    def pause_script(self) -> None:
+        """Let the loop go on for a while, in the midst of the script that runs."""
+
+    def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
+        """As `run`; of what it propagates only that which redis.set_repl(`keeps`) lets pass."""

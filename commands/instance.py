@@ -10,6 +10,7 @@ absence, fails transactions that watch it, and invalidates caches.
 from __future__ import annotations
 
 import traceback
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from commands import notifications
@@ -34,6 +35,7 @@ from storage.values import Value
 if TYPE_CHECKING:
     from commands.host import Dispatcher, Host
     from commands.registry import Argv, Command, Reply
+    from commands.scripting.scripting import Scripting
     from protocol.errors import ReplyError
 
 # The gates of Instance.gates.
@@ -44,6 +46,7 @@ GATE_FEW_REPLICAS = 1 << 3  # min-replicas-to-write
 GATE_READ_ONLY = 1 << 4  # a replica that takes writes from its primary only
 GATE_FAILOVER = 1 << 6  # writes are held back while another server takes over
 GATE_STALE = 1 << 5  # a replica without a link that must not serve what may be old
+GATE_BUSY = 1 << 7  # a script runs, and has for long
 
 
 class Instance:
@@ -88,6 +91,18 @@ class Instance:
         self.propagated_units = 0  # how many actions the sinks were given
         # set by the dispatcher itself (server/dispatch.py)
         self.dispatcher: Dispatcher
+
+    @cached_property
+    def scripting(self) -> Scripting:
+        """Scripts and libraries of functions. What they need is imported for the first of them."""
+        from commands.scripting.scripting import Scripting
+
+        return Scripting(self)
+
+    @property
+    def scripting_if_used(self) -> Scripting | None:
+        """The same if there was a script."""
+        return self.__dict__.get("scripting")
 
     # -- the dispatcher's services to handlers ---------------------------------------------------
 

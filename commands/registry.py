@@ -46,6 +46,7 @@ NO_ASYNC_LOADING = 1 << 18
 NO_MULTI = 1 << 19
 ALLOW_BUSY = 1 << 20
 MOVABLE_KEYS = 1 << 21
+NO_MANDATORY_KEYS = 1 << 22
 
 FLAG_NAMES = {
     WRITE: b"write",
@@ -64,6 +65,7 @@ FLAG_NAMES = {
     NO_ASYNC_LOADING: b"no_async_loading",
     NO_MULTI: b"no_multi",
     ALLOW_BUSY: b"allow_busy",
+    NO_MANDATORY_KEYS: b"no_mandatory_keys",
     MOVABLE_KEYS: b"movablekeys",
 }
 

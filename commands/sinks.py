@@ -28,6 +28,10 @@ class Message(list[bytes]):
     """A request that replicas get, and that no file keeps."""
 
 
+class FileRequest(list[bytes]):
+    """A request that the file keeps, and that no replica gets."""
+
+
 @dataclass(frozen=True)
 class Sink:
     """`append(db_index, unit)` takes a unit, or `take_encoded(db_index, wire, last_db)` its bytes.

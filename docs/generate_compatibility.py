@@ -42,7 +42,7 @@ GROUPS = {
     "pubsub": "Publish and subscribe",
     "connection": "Connection",
     "server": "Server",
-    "scripting": "Functions",
+    "scripting": "Scripts and functions",
 }
 
 # What Redis 7 has and Rillway has not: the feature, and its commands.
@@ -50,8 +50,8 @@ ABSENT_COMMANDS: dict[str, str] = {
     "Common parts of strings": "lcs",
     "Looking into HyperLogLogs": "pfdebug pfselftest",
     "Sorting": "sort sort_ro",
-    "Scripts": """eval eval_ro evalsha evalsha_ro fcall fcall_ro script function|delete
-        function|dump function|kill function|load function|restore""",
+    "Functions in Lua": """fcall fcall_ro function|delete function|dump function|kill function|load
+        function|restore""",
     "Keys that move between servers": "migrate restore-asking",
     "Cluster": "asking cluster readonly readwrite",
     "Access control lists": "acl",

@@ -13,6 +13,8 @@ from protocol import replies
 class ReplyError(Exception):
     """A refusal that goes to the client. `text` starts with its code, e.g. b"ERR syntax error"."""
 
+    is_counted: bool = False  # the statistics of errors know it already
+
     def __init__(self, text: bytes) -> None:
         super().__init__(text)
         self.text = text

@@ -23,6 +23,7 @@ from commands.client import (
     Client,
 )
 from commands.instance import (
+    GATE_BUSY,
     GATE_FAILOVER,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
@@ -32,6 +33,7 @@ from commands.instance import (
     GATE_WRITES_REFUSED,
 )
 from commands.registry import (
+    ALLOW_BUSY,
     LOADING,
     MAY_REPLICATE,
     NO_AUTH,
@@ -65,7 +67,7 @@ class Admission:
 
     def admits(self, client: Client, command: Command, argv: Argv) -> bool:
         """Whether the request runs now; if not, it was answered, queued or held back."""
-        refusal = self._refusal(client, command)
+        refusal = self._refusal(client, command, argv)
         if refusal is not None:
             self._dispatcher.reject(client, command, refusal)
             return False
@@ -79,7 +81,7 @@ class Admission:
             return False
         return True
 
-    def _refusal(self, client: Client, command: Command) -> ReplyError | None:
+    def _refusal(self, client: Client, command: Command, argv: Argv) -> ReplyError | None:
         """Why the request must not run; None if it may."""
         gates, instance = client.gates, self._instance
         if gates & GATE_AUTH and not command.flags & NO_AUTH:
@@ -94,6 +96,8 @@ class Admission:
             return errors.not_while_subscribed(command.fullname)
         if gates & GATE_MONITOR and command.flags & (READONLY | WRITE | MAY_REPLICATE):
             return ReplyError(errors.MONITOR_KEYSPACE)
+        if instance.gates & GATE_BUSY and not _runs_beside_script(command, argv):
+            return instance.scripting.busy_error
         if instance.gates & GATE_STALE and not _has_flag(client, command, STALE):
             return ReplyError(errors.MASTER_DOWN)
         if instance.gates & GATE_LOADING and not _has_flag(client, command, LOADING):
@@ -162,6 +166,13 @@ def _flags(client: Client, command: Command) -> list[int]:
     if command.fullname == b"exec" and client.queue is not None:
         return [queued.flags for queued, _ in client.queue]
     return [command.flags]
+
+
+def _runs_beside_script(command: Command, argv: Argv) -> bool:
+    """Whether a command runs while a script does: SHUTDOWN only if it saves nothing."""
+    if command.fullname == b"shutdown":
+        return b"NOSAVE" in [word.upper() for word in argv]
+    return bool(command.flags & ALLOW_BUSY)
 
 
 def _needs_disk(client: Client, command: Command) -> bool:

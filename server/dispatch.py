@@ -15,6 +15,7 @@ the cycle (server/cycle.py) decides when output leaves. What a command means is 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -43,6 +44,7 @@ from protocol.errors import ReplyError
 from protocol.request_runs import RequestRun, TailRun
 from server.admission import Admission
 from server.propagation import Propagation
+from server.script_runs import ScriptRuns
 from server.waiters import Waiters
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class Dispatcher:
         self.admission = Admission(self)
         self.propagation = Propagation(instance)
         self.waiters = Waiters(self)
+        self.script_runs = ScriptRuns(self)
         # The usual spellings find their command in one look, if it has no sub-commands.
         self._table = {
             spelling: command
@@ -333,7 +336,8 @@ class Dispatcher:
         """What the client is told. A defect of ours must not take the other clients with it."""
         instance = self.instance
         if isinstance(error, ReplyError):
-            instance.stats.count_error(error.code)
+            if not error.is_counted:
+                instance.stats.count_error(error.code)
             return error.wire
         text = "".join(traceback.format_exception(error))
         instance.host.log("warning", f"{command.fullname!r} failed: {text}")
@@ -396,6 +400,32 @@ class Dispatcher:
     def settle_propagation(self) -> None:
         """What ran so far goes to the sinks as they are: the role is about to change."""
         self.propagation.hand_on()
+
+    def hold_propagation(self) -> None:
+        """A command has paused: what it propagates is not yet whole."""
+        self._depth += 1
+
+    def release_propagation(self) -> None:
+        """It is done."""
+        self._depth -= 1
+
+    # -- scripts -------------------------------------------------------------------------------
+
+    def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
+        """Run what may pause (server/script_runs.py)."""
+        return self.script_runs.run(client, argv, work)
+
+    def pause_script(self) -> None:
+        """Let the loop go on in the midst of a script."""
+        self.script_runs.pause()
+
+    def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
+        """As `run`, with what it propagates held back from the file, from replicas, or both."""
+        propagation = self.propagation
+        held, propagation.held = propagation.held, keeps
+        reply = self.run(client, command, argv)
+        propagation.held = held
+        return reply
 
     # -- long replies --------------------------------------------------------------------------
 

@@ -93,6 +93,7 @@ class InProcessServer:
         self.now_ms = now_ms
         self._seed, self._directives = seed, directives
         self.random = random.Random(seed)
+        self.clock_step_us = self.clock_us_passed = 0
         self.log_lines: list[tuple[str, str]] = []
         self.shutdown_requested = False
         self.gone: set[Client] = set()  # clients whose peer has closed, unknown to the loop
@@ -192,8 +193,9 @@ class InProcessServer:
     # -- Host ----------------------------------------------------------------------------------
 
     def clock_us(self) -> int:
-        """The manual clock."""
-        return self.now_ms * 1000
+        """The manual clock; it goes on by `clock_step_us` for each look at it."""
+        self.clock_us_passed += self.clock_step_us
+        return self.now_ms * 1000 + self.clock_us_passed
 
     def random_below(self, limit: int) -> int:
         """Seeded."""
@@ -262,6 +264,9 @@ class InProcessServer:
     def rewrite_config(self) -> None:
         """There is no file."""
         raise ValueError("The server is running without a config file")
+
+    def resume(self) -> None:
+        """The cycle that runs will see to it."""
 
     def log(self, level: str, message: str) -> None:
         """Remembered for the test."""

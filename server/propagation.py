@@ -10,13 +10,17 @@ from __future__ import annotations
 from commands.client import Client
 from commands.instance import Instance
 from commands.registry import Argv
-from commands.sinks import ANY_DATABASE, Message, hand_to
+from commands.sinks import ANY_DATABASE, FileRequest, Message, hand_to
+
+# What redis.set_repl says.
+TO_NONE, TO_FILE, TO_REPLICAS, TO_ALL = range(4)
+_UNKNOWN_DATABASE = -2
 
 
 class Propagation:
     """The unit of one dispatcher that is being collected."""
 
-    __slots__ = ("_db", "_first_db", "_has_messages", "_instance", "unit")
+    __slots__ = ("_db", "_first_db", "_has_messages", "_instance", "held", "unit")
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -24,6 +28,7 @@ class Propagation:
         # The databases that the last and the first request of the unit are for.
         self._db = self._first_db = ANY_DATABASE
         self._has_messages = False
+        self.held = TO_ALL
 
     def collect(self, client: Client, argv: Argv, *, changed: bool) -> None:
         """What a client's command propagates: what it said itself, or itself if it changed data."""
@@ -37,12 +42,27 @@ class Propagation:
         """Requests that come behind those collected so far."""
         if not requests:
             return
+        if self.held != TO_ALL:
+            self._add_held(db_index, requests)
+            return
         if self._db == ANY_DATABASE:
             self._first_db = db_index
         elif self._db != db_index:
             self.unit.append([b"SELECT", b"%d" % db_index])
         self._db = db_index
         self.unit += requests
+
+    def _add_held(self, db_index: int, requests: list[Argv]) -> None:
+        """Requests for the file only, for replicas only, or for none: redis.set_repl."""
+        if self.held == TO_NONE:
+            return
+        if self._db == ANY_DATABASE:
+            self._first_db = db_index
+        kind = FileRequest if self.held == TO_FILE else Message
+        select = [b"SELECT", b"%d" % db_index]
+        self.unit += [kind(request) for request in (select, *requests)]
+        self._db = _UNKNOWN_DATABASE  # to those who do not get them
+        self._has_messages = True
 
     def add_message(self, request: Argv) -> None:
         """A request for replicas only."""
@@ -55,9 +75,13 @@ class Propagation:
             return
         unit, db_index, has_messages = self.unit, self._first_db, self._has_messages
         self.drop()
-        self._instance.emit(db_index, _framed(unit), messages=has_messages)
-        if has_messages:
-            self._keep(db_index, [request for request in unit if type(request) is not Message])
+        if not has_messages:
+            self._instance.emit(db_index, _framed(unit))
+            return
+        streamed = [request for request in unit if type(request) is not FileRequest]
+        if streamed:
+            self._instance.emit(db_index, _framed(streamed), messages=True)
+        self._keep(db_index, [request for request in unit if type(request) is not Message])
 
     def _keep(self, db_index: int, unit: list[Argv]) -> None:
         """Give what is no message to those who take none."""

@@ -25,7 +25,7 @@ from typing import NoReturn, cast
 from commands.client import GATE_PRIMARY, Client
 from commands.configuration import Configuration
 from commands.host import ProcessFacts
-from commands.instance import Instance
+from commands.instance import GATE_BUSY, Instance
 from commands.version import REDIS_VERSION, RILLWAY_VERSION
 from server import allocator, clock
 from server.caretaker import Caretaker
@@ -98,6 +98,7 @@ class Service:
             self.instance, files, ForkedChildren(files), ThreadSyncer(self._wake), self._fatal
         )
         self.cycle.before_output.append(self.persistence.flush)
+        self.dispatcher.script_runs.schedule = loop.call_soon
         self.replication = Replication(
             self.instance,
             Sockets(loop, self._begin_event, self.cycle.wake),
@@ -329,6 +330,9 @@ class Service:
         self.dispatcher.start_batch(clock.now_ms())
         instance = self.instance
         instance.stats.sample(instance.now_ms)
+        if instance.gates & GATE_BUSY:
+            self.loop.call_later(1 / instance.config.hz, self._tick)
+            return  # a script runs: no data changes, and none is saved
         if not instance.persistence.loading:
             expire_fields(instance, EXPIRE_LIMIT)
             expire_keys(instance, EXPIRE_LIMIT)
@@ -358,7 +362,7 @@ class Service:
 
     def _on_alarm(self) -> None:
         self._timer = self._timer_ms = None
-        if self.is_ending:
+        if self.is_ending or self.instance.gates & GATE_BUSY:
             return
         self.dispatcher.start_batch(clock.now_ms())
         self.dispatcher.waiters.wake_due(self.instance.now_ms)
@@ -491,6 +495,10 @@ class Service:
         if config.port == self._picked_port:
             config = dataclasses.replace(config, port=0)  # the next start picks one again
         rewrite_configuration(self.config_file, config)
+
+    def resume(self) -> None:
+        """The cycle ends with what waited for the script, and with the timer."""
+        self.cycle.wake()
 
     def log(self, level: str, message: str) -> None:
         """Write to the log."""

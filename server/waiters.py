@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from commands.blocking import Block, Waiting, WatchedKey
 from commands.client import GATE_TRACKING, Client
+from commands.instance import GATE_BUSY
 from commands.long_reply import LongReply
 from commands.registry import COMMANDS, READONLY, WRITE, Argv, Reply
 
@@ -47,6 +48,8 @@ class Waiters:
     def serve_ready_keys(self) -> None:
         """Serve the waiters of every ready key, first come first served."""
         blocked = self._blocked
+        if self._instance.gates & GATE_BUSY:
+            return  # the script that runs may yet take away what it gave
         while blocked.ready_keys:
             for watched in blocked.take_ready_keys():
                 self._serve_key(watched)

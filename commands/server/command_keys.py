@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from commands.client import Client
-from commands.registry import COMMANDS, LOADING, STALE, Argv, Command, KeySpec, command
+from commands.registry import (
+    COMMANDS,
+    LOADING,
+    NO_MANDATORY_KEYS,
+    STALE,
+    Argv,
+    Command,
+    KeySpec,
+    command,
+)
 from commands.server.command_table import shown_key_flag, status_set
 from protocol import replies
 from protocol.errors import ReplyError
@@ -65,7 +74,7 @@ def _keys(request: Argv) -> list[tuple[int, list[bytes]]]:
     found = [
         (position, _flags(spec, request)) for spec in specs for position in spec.positions(request)
     ]
-    if not found:
+    if not found and not declared.flags & NO_MANDATORY_KEYS:
         raise ReplyError(b"ERR Invalid arguments specified for command")
     return found
 

@@ -127,7 +127,7 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "allocator_resident", figures.used
     yield "total_system_memory", figures.total_system
     yield "total_system_memory_human", human(figures.total_system)
-    yield from _scripting_memory()
+    yield from _scripting_memory(instance)
     yield "maxmemory", 0
     yield "maxmemory_human", "0B"
     yield "maxmemory_policy", "noeviction"
@@ -150,21 +150,24 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "lazyfreed_objects", instance.chores.freed_objects
 
 
-def _scripting_memory() -> Iterator[Field]:
-    """There is no script engine."""
-    yield "used_memory_lua", 0
-    yield "used_memory_vm_eval", 0
-    yield "used_memory_lua_human", "0B"
-    yield "used_memory_scripts_eval", 0
-    yield "number_of_cached_scripts", 0
+def _scripting_memory(instance: Instance) -> Iterator[Field]:
+    """The interpreters, and the texts of scripts and libraries."""
+    scripting = instance.scripting_if_used
+    eval_bytes = scripting.memory_bytes if scripting else 0
+    body_bytes = scripting.scripts.body_bytes if scripting else 0
+    yield "used_memory_lua", eval_bytes
+    yield "used_memory_vm_eval", eval_bytes
+    yield "used_memory_lua_human", human(eval_bytes)
+    yield "used_memory_scripts_eval", body_bytes
+    yield "number_of_cached_scripts", len(scripting.scripts) if scripting else 0
     yield "number_of_functions", 0
     yield "number_of_libraries", 0
     yield "used_memory_vm_functions", 0
-    yield "used_memory_vm_total", 0
-    yield "used_memory_vm_total_human", "0B"
+    yield "used_memory_vm_total", eval_bytes
+    yield "used_memory_vm_total_human", human(eval_bytes)
     yield "used_memory_functions", 0
-    yield "used_memory_scripts", 0
-    yield "used_memory_scripts_human", "0B"
+    yield "used_memory_scripts", body_bytes
+    yield "used_memory_scripts_human", human(body_bytes)
 
 
 def persistence(instance: Instance) -> Iterator[Field]:

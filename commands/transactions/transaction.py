@@ -20,6 +20,7 @@ from commands.registry import (
     SKIP_SLOWLOG,
     STALE,
     Argv,
+    Reply,
     command,
 )
 from commands.transactions.watch import a_watched_key_changed
@@ -53,13 +54,20 @@ def multi(client: Client, argv: Argv) -> bytes:
     summary="Runs the queued requests of a transaction.",
     complexity="Depends on the queued commands.",
 )
-def exec_(client: Client, argv: Argv) -> bytes:
+def exec_(client: Client, argv: Argv) -> Reply:
     """The replies of the queued requests; null if a watched key changed.
 
     Errors: EXECABORT if a request was refused when it was queued. Source: Redis 7.2.
     """
     if client.queue is None:
         raise ReplyError(errors.EXEC_WITHOUT_MULTI)
+    if any(queued.group == "scripting" for queued, _ in client.queue):
+        return client.instance.dispatcher.run_with_pauses(client, argv, lambda: _execute(client))
+    return _execute(client)
+
+
+def _execute(client: Client) -> bytes:
+    """Run the transaction, if it may run, and forget it."""
     try:
         if client.dirty_exec:
             raise ReplyError(errors.EXEC_ABORT)

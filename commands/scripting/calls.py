@@ -1,0 +1,242 @@
+"""What scripts ask of the server: redis.call and the rest of the `redis` library.
+
+A command of a script is looked up, checked and run as one of a client; who may not run it, or what
+is no command, gets an error of its own.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import hiredis
+
+from commands.blocking import Block
+from commands.client import GATE_PRIMARY, GATE_TRACKING
+from commands.instance import GATE_FEW_REPLICAS, GATE_READ_ONLY, GATE_STALE, GATE_WRITES_REFUSED
+from commands.long_reply import LongReply
+from commands.registry import COMMANDS, MAY_REPLICATE, NOSCRIPT, STALE, WRITE, Argv, Command, Reply
+from commands.scripting.interpreter import Interpreter
+from commands.scripting.numbers import as_argument
+from commands.scripting.running import REPLICATE_ALL, Running
+from commands.version import REDIS_VERSION
+from protocol import errors
+
+if TYPE_CHECKING:
+    from commands.scripting.scripting import Scripting
+
+_NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
+_BAD_ARGUMENTS = b"!ERR Lua redis lib command arguments must be strings or integers\r\n"
+_UNKNOWN = b"ERR Unknown Redis command called from script"
+_WRONG_ARITY = b"ERR Wrong number of args calling Redis command from script"
+_NOT_ALLOWED = b"ERR This Redis command is not allowed from script"
+_READ_ONLY = b"ERR Write commands are not allowed from read-only scripts."
+_ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY | GATE_STALE | GATE_WRITES_REFUSED
+_LEVELS = ("debug", "verbose", "notice", "warning")
+
+_WHILE_LOADING = b"!ERR Redis commands can not be called while a library is loaded\r\n"
+# What scripts may call, in the usual spellings.
+_PLAIN = {
+    spelling: command
+    for name, command in COMMANDS.items()
+    for spelling in (name, name.upper())
+    if not command.subcommands and not command.flags & NOSCRIPT
+}
+
+
+class BadArguments(Exception):
+    """Arguments that are neither strings nor numbers."""
+
+
+class Calls:
+    """The services of one interpreter (commands/scripting/interpreter.py)."""
+
+    def __init__(self, scripting: Scripting) -> None:
+        self._scripting = scripting
+        self._instance = scripting.instance
+        self._client = scripting.client
+        self.version = REDIS_VERSION.encode()
+        major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
+        self.version_number = major << 16 | minor << 8 | patch
+
+    # -- commands ------------------------------------------------------------------------------
+
+    def begin(self, running: Running, interpreter: Interpreter) -> None:
+        """A script starts: what its calls need is looked up once."""
+        instance = self._instance
+        self._running = running
+        self._account = instance.dispatcher.account
+        self._may_be_refused = running.is_read_only or bool(instance.gates & _ROLE_GATES)
+        self._has_room = interpreter.has_room
+        self._is_tracked = bool(running.client.gates & GATE_TRACKING)
+
+    def call(self, *arguments: object) -> bytes | None:
+        """redis.call and redis.pcall."""
+        try:
+            command = _PLAIN.get(arguments[0]) if arguments else None  # type: ignore[call-overload]
+            if command is None or self._may_be_refused:
+                return self._call_any(arguments)
+            for argument in arguments:
+                if type(argument) is not bytes:
+                    return self._call_any(arguments)
+            return self._call_plain(command, cast("Argv", list(arguments)))
+        except BaseException as error:  # it must not reach the script
+            return self._failed(error)
+
+    def _call_plain(self, command: Command, argv: Argv) -> bytes | None:
+        """A command in a usual spelling, where none is refused for what it does."""
+        arity, count = command.arity, len(argv)
+        if count != arity and (arity >= 0 or count < -arity):
+            return self._call_any(argv)
+        if command.flags & WRITE:
+            self._running.has_written = True
+            if self._running.replicates != REPLICATE_ALL:
+                return self._run(command, argv)
+        reply = self._account(self._client, command, argv, command.handler)
+        if type(reply) is bytes and not self._is_tracked and self._has_room(len(reply)):
+            return reply
+        return self._conclude(command, argv, reply)
+
+    def _failed(self, error: BaseException) -> bytes:
+        """A defect of ours: it is in the log, and the script gets an error."""
+        text = "".join(traceback.format_exception(error))
+        self._instance.host.log("warning", f"A script's call failed: {text}")
+        return b"!ERR internal error, see the server's log\r\n"
+
+    def call_many(self, packed: bytes) -> bytes | None:
+        """The same for many arguments, which come as a RESP array."""
+        return self._call_any(_unpack(packed))
+
+    def _call_any(self, arguments: Sequence[object]) -> bytes | None:
+        """As `call`, for what is seldom: other spellings, numbers, refusals, errors."""
+        if self._scripting.running is None:
+            return _WHILE_LOADING
+        try:
+            argv = _to_argv(arguments)
+        except BadArguments:
+            return _BAD_ARGUMENTS
+        if not argv:
+            return _NO_ARGUMENTS
+        command = find_command(argv)
+        refusal = self._refusal(self._running, command, argv)
+        if refusal is not None:
+            self._instance.stats.count_error(refusal.split(b" ", 1)[0])
+            if command is not None:
+                self._instance.stats.of(command).rejected_calls += 1
+            return b"-%b\r\n" % refusal
+        assert command is not None
+        return self._run(command, argv)
+
+    def _run(self, command: Command, argv: Argv) -> bytes | None:
+        running, dispatcher = self._running, self._instance.dispatcher
+        if command.flags & WRITE:
+            running.has_written = True
+        if running.replicates == REPLICATE_ALL:
+            reply = dispatcher.run(self._client, command, argv)
+        else:
+            reply = dispatcher.run_held_back(self._client, command, argv, running.replicates)
+        return self._conclude(command, argv, reply)
+
+    def _conclude(self, command: Command, argv: Argv, reply: Reply) -> bytes | None:
+        """A command has run: its reply, if the interpreter has room for it."""
+        if self._is_tracked:
+            self._instance.tracking.command_ran(self._running.client, command, argv)
+        if type(reply) is LongReply:
+            reply = reply.join()
+        assert type(reply) is not Block, f"{command.fullname!r} blocks in a script"
+        if type(reply) is not bytes:
+            return b"$-1\r\n"
+        return reply if self._has_room(len(reply)) else None
+
+    def _refusal(self, running: Running, command: Command | None, argv: Argv) -> bytes | None:
+        """Why a script must not run a command."""
+        if command is None:
+            return _UNKNOWN
+        if not command.accepts(len(argv)):
+            return _WRONG_ARITY
+        if command.flags & NOSCRIPT:
+            return _NOT_ALLOWED
+        if running.is_read_only and command.flags & (WRITE | MAY_REPLICATE):
+            return _READ_ONLY
+        gates = self._instance.gates
+        if gates & _ROLE_GATES and not running.client.replays:
+            return self._refusal_of_gates(running, command, gates)
+        return None
+
+    def _refusal_of_gates(self, running: Running, command: Command, gates: int) -> bytes | None:
+        """Why a script must not run a command now, be it that it has begun to write."""
+        if gates & GATE_STALE and not command.flags & STALE:
+            return b"ERR Can not execute the command on a stale replica"
+        if not command.flags & WRITE or running.client.gates & GATE_PRIMARY:
+            return None
+        if gates & GATE_READ_ONLY:
+            return errors.READ_ONLY
+        if running.has_written:
+            return None
+        if gates & GATE_WRITES_REFUSED and self._instance.write_refusal is not None:
+            return self._instance.write_refusal.text
+        return errors.NO_REPLICAS if gates & GATE_FEW_REPLICAS else None
+
+    # -- the rest of the library ---------------------------------------------------------------
+
+    def look(self) -> int:
+        """Some time has passed."""
+        return self._scripting.look()
+
+    def set_resp(self, version: int) -> None:
+        """redis.setresp."""
+        self._scripting.client.resp = version
+
+    def set_repl(self, flags: int) -> None:
+        """redis.set_repl."""
+        running = self._scripting.running
+        if running is not None:
+            running.replicates = flags
+
+    def log(self, level: int, text: bytes) -> None:
+        """redis.log."""
+        self._instance.host.log(_LEVELS[level], text.decode("utf-8", "backslashreplace"))
+
+    def acl_check(self, packed: bytes) -> bool | bytes:
+        """redis.acl_check_cmd."""
+        try:
+            argv = _to_argv(_unpack(packed))
+        except BadArguments:
+            return _BAD_ARGUMENTS[1:-2]
+        if not argv:
+            return _NO_ARGUMENTS[1:-2]
+        if find_command(argv) is None:
+            return b"ERR Invalid command passed to redis.acl_check_cmd()"
+        return True
+
+    def register(self, *arguments: object) -> bytes | None:
+        """redis.register_function."""
+        return b"ERR redis.register_function can only be called on FUNCTION LOAD command"
+
+
+def find_command(argv: Argv) -> Command | None:
+    """The command or sub-command in any spelling."""
+    command = COMMANDS.get(argv[0]) or COMMANDS.get(argv[0].lower())
+    if command is None or not command.subcommands or len(argv) == 1:
+        return command
+    return command.subcommands.get(argv[1].lower())
+
+
+def _to_argv(arguments: Sequence[object]) -> Argv:
+    argv = []
+    for argument in arguments:
+        if type(argument) is bytes:
+            argv.append(argument)
+        elif type(argument) in (int, float):
+            argv.append(as_argument(argument))  # type: ignore[arg-type]
+        else:
+            raise BadArguments
+    return argv
+
+
+def _unpack(packed: bytes) -> list[object]:
+    reader = hiredis.Reader()
+    reader.feed(packed)
+    arguments: list[object] = reader.gets()
+    return arguments

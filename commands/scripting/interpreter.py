@@ -1,0 +1,247 @@
+"""A Lua interpreter in which scripts run: Lua 5.1 of lupa, closed in by our own Lua code.
+
+What scripts can reach is in lua/sandbox.lua; how they are run and stopped is in lua/runner.lua.
+This module makes an interpreter, compiles, runs, and keeps its memory bounded.
+
+Rules at the border, which lupa does not keep by itself:
+  - A Python function that Lua calls never raises: the exception would reach the script as an
+    object. `_host_functions` sees to it.
+  - It never gives Lua more than there is memory for: where Lua runs out of it inside of such a
+    call, the call never returns. `has_room` is asked first; None says that there is none.
+  - No Python object but these functions is given to Lua, and those only to our own Lua code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from commands.scripting.bytecode import keep_callers
+
+if TYPE_CHECKING:
+    from commands.registry import Argv
+
+# What a script may hold besides compiled code, and what is kept free for the interpreter's own use.
+MEMORY_BYTES = 256 * 1024 * 1024
+_MARGIN_BYTES = 1024 * 1024
+# Arguments that go to Lua one by one; more go as tables.
+_FEW = 64
+_OUT_OF_MEMORY = b"ERR not enough memory"
+_ORDER = ("runner", "patterns", "sandbox", "replies", "redis", "bits", "structs", "json", "msgpack")
+_LUA = Path(__file__).with_name("lua")
+
+# What a look at the clock says; the texts are in lua/runner.lua.
+GO_ON, KILLED, LOADS_TOO_LONG = range(3)
+
+Compiled: TypeAlias = Any  # a Lua function
+
+
+class CompileError(Exception):
+    """The source is no Lua; the argument is Lua's message, as bytes."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a script ended that did not return."""
+
+    text: bytes
+    source: bytes | None = None
+    line: int | None = None
+    is_counted: bool = False  # the statistics of errors know it already
+
+
+class Services(Protocol):
+    """What the interpreter's Lua code asks of Python; all of it in bytes and numbers."""
+
+    version: bytes
+    version_number: int
+
+    def call(self, *arguments: object) -> bytes | None:
+        """redis.call: the reply, or an error; one that begins with ! was not counted.
+
+        None if there is no memory for it.
+        """
+
+    def call_many(self, packed: bytes) -> bytes | None:
+        """The same with arguments as a RESP array."""
+
+    def look(self) -> int:
+        """Some time has passed: GO_ON, or why the script ends."""
+
+    def set_resp(self, version: int) -> None:
+        """redis.setresp."""
+
+    def set_repl(self, flags: int) -> None:
+        """redis.set_repl."""
+
+    def log(self, level: int, text: bytes) -> None:
+        """redis.log."""
+
+    def acl_check(self, packed: bytes) -> bool | bytes:
+        """redis.acl_check_cmd: whether the command may run, or an error's text."""
+
+    def register(self, *arguments: object) -> bytes | None:
+        """redis.register_function: an error's text, or None."""
+
+
+class Interpreter:
+    """One Lua state."""
+
+    def __init__(self, services: Services, *, is_for_scripts: bool) -> None:
+        from lupa.lua51 import LuaRuntime
+
+        self._lua = LuaRuntime(
+            encoding=None,
+            attribute_filter=_refuse_attribute,
+            register_eval=False,
+            register_builtins=False,
+            unpack_returned_tuples=True,
+            max_memory=MEMORY_BYTES,
+        )
+        self._lua.set_max_memory(0)
+        native = self._lua.table_from({b"is_for_scripts": is_for_scripts})
+        load = self._lua.execute(
+            b"return function(source, host, native)"
+            b" return assert(loadstring(source, '=rillway'))(host, native) end"
+        )
+        host = self._lua.table_from(_host_functions(services, self))
+        for name in _ORDER:
+            result = load((_LUA / f"{name}.lua").read_bytes(), host, native)
+            if name == "patterns":
+                native[b"patterns"] = result
+        self._lua.execute(b"local all = _G for name in pairs(all) do all[name] = nil end")
+        self._native = native
+        self._compile = native[b"compile"]
+        self._run_script, self._run_script_long = native[b"run_script"], native[b"run_script_long"]
+        self._run_function = native[b"run_function"]
+        self._run_function_long = native[b"run_function_long"]
+        self._collect = native[b"collect"]
+        self._table_from = self._lua.table_from
+        self._used: Callable[[], int] = self._lua.get_memory_used
+        self._limit_bytes = self._collect_at_bytes = 0
+        self.collect()
+
+    # -- memory --------------------------------------------------------------------------------
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the interpreter holds."""
+        return self._used()
+
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether a text of that size fits."""
+        return self._used() + size_bytes + _MARGIN_BYTES < self._limit_bytes
+
+    def collect(self) -> None:
+        """Free what nothing refers to; what is left does not count against the next script."""
+        self._lua.set_max_memory(0)
+        self._collect()
+        used_bytes = self._used()
+        self._limit_bytes = used_bytes + MEMORY_BYTES
+        self._collect_at_bytes = used_bytes + MEMORY_BYTES // 4
+        self._lua.set_max_memory(self._limit_bytes)
+
+    # -- code ----------------------------------------------------------------------------------
+
+    def compile(self, source: bytes, chunk_name: bytes) -> Compiled:
+        """A function from source. Raises CompileError."""
+        if not self.has_room(20 * len(source)):
+            self.collect()
+        self._lua.set_max_memory(0)
+        try:
+            function, message = self._compile(source, chunk_name)
+        finally:
+            self._lua.set_max_memory(self._limit_bytes)
+        if function is None:
+            raise CompileError(message)
+        return function
+
+    def run_script(self, function: Compiled, resp: int, keys: Argv, rest: Argv) -> bytes | Failure:
+        """The reply of a script of EVAL."""
+        texts = keys + rest if keys else rest
+        size_bytes = sum(map(len, texts))
+        if len(texts) <= _FEW and self._used() + size_bytes < self._collect_at_bytes:
+            return self._run(self._run_script, function, resp, len(keys), *texts)
+        return self._run_long(self._run_script_long, function, resp, keys, rest)
+
+    def run_function(
+        self, function: Compiled, resp: int, keys: Argv, rest: Argv
+    ) -> bytes | Failure:
+        """The reply of a function of a library."""
+        texts = keys + rest if keys else rest
+        size_bytes = sum(map(len, texts))
+        if len(texts) <= _FEW and self._used() + size_bytes < self._collect_at_bytes:
+            return self._run(self._run_function, function, resp, len(keys), *texts)
+        return self._run_long(self._run_function_long, function, resp, keys, rest)
+
+    def _run_long(
+        self, run: Any, function: Compiled, resp: int, keys: Argv, rest: Argv
+    ) -> bytes | Failure:
+        """The same with more than fits a frame, or where memory is short."""
+        size_bytes = sum(map(len, keys)) + sum(map(len, rest)) + 64 * (len(keys) + len(rest))
+        if self._used() + size_bytes >= self._collect_at_bytes:
+            self.collect()
+            if not self.has_room(size_bytes):
+                return Failure(_OUT_OF_MEMORY)
+        return self._run(run, function, resp, self._table_from(keys), self._table_from(rest))
+
+    def _run(self, run: Any, function: Compiled, resp: int, *arguments: Any) -> bytes | Failure:
+        try:
+            result = run(function, resp, *arguments)
+        except Exception as error:  # outside of what Lua itself catches: it has no memory left
+            self.collect()
+            return Failure(b"ERR " + repr(error).encode("utf-8", "replace"))
+        if type(result) is bytes:
+            return result
+        text, source, line, is_counted = (*result[1:], None, None, None)[:4]
+        return Failure(text, source, line, bool(is_counted))
+
+
+def _refuse_attribute(obj: object, name: object, is_setting: bool) -> object:
+    raise AttributeError("not for scripts")
+
+
+def _host_functions(services: Services, interpreter: Interpreter) -> dict[bytes, object]:
+    """The table `host` of the Lua code."""
+    from commands.scripting import numbers
+    from commands.scripting.chance import Chance
+
+    def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, or None where it raises, or returns what does not fit."""
+
+        def call(*arguments: object) -> Any:
+            try:
+                result = function(*arguments)
+                if type(result) is bytes and not interpreter.has_room(len(result)):
+                    return None
+            except BaseException:
+                return None
+            return result
+
+        return call
+
+    chance = Chance()
+    functions: dict[bytes, Callable[..., Any]] = {
+        b"call_many": services.call_many,
+        b"set_resp": services.set_resp,
+        b"set_repl": services.set_repl,
+        b"log": services.log,
+        b"acl_check": services.acl_check,
+        b"register": services.register,
+        b"keep_callers": keep_callers,
+        b"find": bytes.find,
+        b"random": chance.random,
+        b"seed": chance.seed,
+        b"sha1hex": numbers.sha1hex,
+        b"double_reply": numbers.double_reply,
+        b"pack_float": numbers.pack_float,
+        b"unpack_float": numbers.unpack_float,
+        b"look": services.look,
+        **numbers.BIT_OPERATIONS,
+    }
+    host: dict[bytes, object] = {name: guarded(function) for name, function in functions.items()}
+    host[b"call"] = services.call  # guards itself, and is called most
+    host[b"version"], host[b"version_number"] = services.version, services.version_number
+    return host

@@ -1,0 +1,166 @@
+-- How a script runs: under a hook that looks at the clock, with errors that name their line.
+--
+-- Only this file and what it loads use the debug library. Functions of the host (Python) are called
+-- from here and never handed to scripts; none of them raises.
+
+local host, native = ...
+
+local error, pcall, xpcall, type, tostring = error, pcall, xpcall, type, tostring
+local select, unpack, newproxy, getmetatable = select, unpack, newproxy, getmetatable
+local getinfo, sethook = debug.getinfo, debug.sethook
+local sub, byte, match = string.sub, string.byte, string.match
+
+local INSTRUCTIONS = 10000  -- between two looks at the clock
+
+-- -- time -----------------------------------------------------------------------------------------
+
+local KILLED = {}
+local is_running, is_killed, stopping = false, false, nil
+local entry
+
+-- Why a script ends, by what the host says after a look at the clock; nil: it goes on.
+local STOPS = {
+  'ERR Script killed by user with SCRIPT KILL...',
+  'ERR FUNCTION LOAD timeout',
+}
+
+local function hook()
+  if not is_running then return end
+  if is_killed then
+    if getinfo(2, 'f').func == entry then return end
+    error(KILLED, 0)
+  end
+  sethook(hook, '', INSTRUCTIONS)
+  stopping = STOPS[host.look()]
+  if stopping then
+    is_killed = true
+    sethook(hook, '', 1)  -- no pcall holds it: the next instruction raises it again
+    error(KILLED, 0)
+  end
+end
+
+-- The running coroutine is watched, too.
+function native.watch() sethook(hook, '', is_killed and 1 or INSTRUCTIONS) end
+
+-- Look at the clock with the next instruction: something ran that counts as few.
+function native.look() sethook(hook, '', 1) end
+
+function native.end_if_killed()
+  if is_killed then error(KILLED, 0) end
+end
+
+-- Every cycle of the collector looks at the clock as well: large texts come from few instructions.
+local function renew()
+  local proxy = newproxy(true)
+  getmetatable(proxy).__gc = function()
+    if is_running and not is_killed then sethook(hook, '', 1) end
+    renew()
+  end
+end
+renew()
+
+sethook(hook, '', INSTRUCTIONS)
+
+-- -- errors ---------------------------------------------------------------------------------------
+
+-- Where the script was: the innermost function that is not one of ours.
+local function position()
+  local level = 2
+  while true do
+    local info = getinfo(level, 'Sl')
+    if not info then return nil end
+    if info.what ~= 'C' and info.what ~= 'tail' and info.source ~= '=rillway' then
+      local source = info.source
+      return source, info.currentline
+    end
+    level = level + 1
+  end
+end
+
+local function on_error(problem)
+  if problem == KILLED then
+    local source, line = position()
+    return {err = stopping, source = source, line = line, killed = true}
+  end
+  if problem == 'not enough memory' then native.collect() end
+  if type(problem) ~= 'table' then
+    problem = {err = 'ERR ' .. tostring(problem)}
+  end
+  if problem.source == nil then
+    problem.source, problem.line = position()
+  end
+  return problem
+end
+
+-- -- running --------------------------------------------------------------------------------------
+
+local run_resp, wanted_resp, body_function, body_keys, body_arguments = 2, 2, nil, nil, nil
+
+function native.set_resp(resp) run_resp = resp end
+function native.get_resp() return run_resp end
+
+local function body()
+  local value = body_function(body_keys, body_arguments)
+  return native.to_reply(value, wanted_resp, run_resp)
+end
+
+-- What is left when even an error's description would not fit. Lua frees nothing by itself then.
+local function out_of_memory()
+  native.collect()
+  return false, 'ERR not enough memory'
+end
+
+local function describe(problem)
+  local text = problem.err
+  if type(text) ~= 'string' then text = 'ERR unknown error' end
+  return false, text, problem.source, problem.line, problem.ignore_error_stats_update and true
+end
+
+-- The reply of a function as bytes; or false, the error's text, its source and line, and whether
+-- the error was counted already.
+function entry(f, resp, keys, arguments)
+  is_running, is_killed, stopping, run_resp, wanted_resp = true, false, nil, 2, resp
+  body_function, body_keys, body_arguments = f, keys, arguments
+  local ok, value = xpcall(body, on_error)
+  is_running = false
+  if is_killed then
+    is_killed = false
+    sethook(hook, '', INSTRUCTIONS)
+    if ok or type(value) ~= 'table' or not value.killed then return false, stopping end
+  end
+  if ok then return value end
+  if type(value) ~= 'table' then return out_of_memory() end
+  return describe(value)
+end
+
+local function split(keys, ...)
+  if keys == 0 then return {}, {...} end
+  if keys == 1 then
+    local first = ...
+    return {first}, {select(2, ...)}
+  end
+  return {unpack({...}, 1, keys)}, {select(keys + 1, ...)}
+end
+
+-- A script of EVAL: `keys` of the texts are its KEYS, the others its ARGV.
+function native.run_script(f, resp, keys, ...)
+  local globals = native.globals
+  globals.KEYS, globals.ARGV = split(keys, ...)
+  return entry(f, resp)
+end
+
+-- The same with more texts than fit a frame, as two tables.
+function native.run_script_long(f, resp, keys, arguments)
+  local globals = native.globals
+  globals.KEYS, globals.ARGV = keys, arguments
+  return entry(f, resp)
+end
+
+-- A function of a library, which gets the same as arguments.
+function native.run_function(f, resp, keys, ...)
+  return entry(f, resp, split(keys, ...))
+end
+
+function native.run_function_long(f, resp, keys, arguments)
+  return entry(f, resp, keys, arguments)
+end

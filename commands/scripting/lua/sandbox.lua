@@ -1,0 +1,369 @@
+-- What scripts may reach: the globals, each library behind a table that cannot be changed.
+--
+-- The environment of a script is an empty table whose metatable finds the globals; so are the
+-- libraries in it. Functions that look past a metatable (next, rawset, table.insert, ...) know
+-- these tables. The interpreter's own globals, and with them debug, io, package and the module with
+-- which Python would be reached, stay out of sight.
+--
+-- Source: the globals that Redis 7.0 shows, and os.clock of 7.4.
+
+local host, native = ...
+
+local error, type, tostring, tonumber, select = error, type, tostring, tonumber, select
+local c_next, c_pairs, c_pcall, c_unpack = next, pairs, pcall, unpack
+local c_rawset, c_rawget = rawset, rawget
+local c_getmetatable, c_setmetatable, c_setfenv = getmetatable, setmetatable, setfenv
+local getinfo = debug.getinfo
+local c_load, floor, c_random, c_randomseed = load, math.floor, math.random, math.randomseed
+local c_loadstring, c_dump, c_rep, c_insert = loadstring, string.dump, string.rep, table.insert
+local c_sort, c_foreach, c_collect, c_tostring = table.sort, table.foreach, collectgarbage, tostring
+local gsub, gmatch, match, byte = string.gsub, string.gmatch, string.match, string.byte
+local concat = table.concat
+
+local READ_ONLY = 'Attempt to modify a readonly table'
+
+-- -- errors ---------------------------------------------------------------------------------------
+
+-- Raise what a C function says of bad arguments, as if the script had called it itself. Called by
+-- a function that the script calls, and not as a tail call.
+function native.fail(name, f, ...)
+  local _, message = c_pcall(f, ...)
+  if type(message) == 'string' then
+    message = gsub(message, "'%?'", "'" .. name .. "'")
+    if getinfo(2, 'n').namewhat == 'method' then
+      message = gsub(message, '^bad argument #(%d+)', function(index)
+        return 'bad argument #' .. index - 1
+      end)
+      message = gsub(message, "^bad argument #0 to '.-'", "calling '" .. name .. "' on bad self")
+    end
+  end
+  error(message, 3)
+end
+local fail = native.fail
+
+-- -- tables that cannot be changed ----------------------------------------------------------------
+
+local contents = {}    -- of each read-only table
+local metatables = {}  -- what getmetatable shows of them
+
+local function refuse() error(READ_ONLY, 2) end
+
+local function protect(table)
+  local front = {}
+  contents[front] = table
+  return c_setmetatable(front, {__index = table, __newindex = refuse})
+end
+native.protect = protect
+
+local globals = {}
+local environment = protect(globals)
+local globals_metatable = {
+  __index = function(_, name)
+    error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
+  end,
+}
+c_setmetatable(globals, globals_metatable)
+globals._G = environment
+metatables[environment] = protect(globals_metatable)
+
+local function next(table, key)
+  return c_next(contents[table] or table, key)
+end
+
+function globals.next(...)
+  if type((...)) ~= 'table' then return (fail('next', c_next, ...)) end
+  local table, key = ...
+  return c_next(contents[table] or table, key)
+end
+
+function globals.pairs(...)
+  local table = ...
+  if type(table) ~= 'table' then return (fail('pairs', c_pairs, ...)) end
+  if contents[table] then return next, table, nil end
+  return c_next, table, nil
+end
+
+function globals.rawget(...)
+  local table, key = ...
+  if type(table) ~= 'table' or select('#', ...) < 2 then return (fail('rawget', c_rawget, ...)) end
+  return c_rawget(contents[table] or table, key)
+end
+
+function globals.rawset(...)
+  local table, key, value = ...
+  if type(table) ~= 'table' or select('#', ...) < 3 then return (fail('rawset', c_rawset, ...)) end
+  if key == nil then error('table index is nil', 0) end
+  if key ~= key then error('table index is NaN', 0) end
+  if contents[table] then error(READ_ONLY, 0) end
+  return c_rawset(table, key, value)
+end
+
+local string_library = {}
+local shown_string_metatable
+
+function globals.getmetatable(...)
+  local value = ...
+  if select('#', ...) == 0 then return (fail('getmetatable', c_getmetatable)) end
+  local kind = type(value)
+  if kind == 'table' then
+    if contents[value] then return metatables[value] end
+    return c_getmetatable(value)
+  elseif kind == 'string' then
+    return shown_string_metatable
+  end
+  return nil
+end
+
+function globals.setmetatable(...)
+  local table, metatable = ...
+  local kind = type(metatable)
+  if type(table) ~= 'table' or select('#', ...) < 2 or (kind ~= 'table' and kind ~= 'nil') then
+    return (fail('setmetatable', c_setmetatable, ...))
+  end
+  if contents[table] then error(READ_ONLY, 0) end
+  local ok, message = c_pcall(c_setmetatable, table, metatable)
+  if not ok then error(message, 2) end
+  return table
+end
+
+-- -- code -----------------------------------------------------------------------------------------
+
+-- A function from source, or nil and why not. Bytecode is no source. `name` stays referenced here
+-- while the parser runs, which holds it by a bare pointer (CVE-2025-49844).
+function native.compile(source, name, wanted_environment)
+  name = match(name, '^[^%z]*')
+  if byte(source) == 27 then source = ' ' .. source end
+  local f, message = c_loadstring(source, name)
+  if not f then return nil, message end
+  local patched = host.keep_callers(c_dump(f))
+  if patched then f = c_loadstring(patched, name) end
+  return c_setfenv(f, wanted_environment or environment), name
+end
+local compile = native.compile
+
+function globals.loadstring(...)
+  local source, name = ...
+  if type(source) == 'number' then source = tostring(source) end
+  if type(source) ~= 'string' or (name ~= nil and type(name) ~= 'string') then
+    return (fail('loadstring', c_loadstring, ...))
+  end
+  local f, message = compile(source, name or source, native.current_environment)
+  if f then return f end
+  return nil, message
+end
+
+function globals.load(...)
+  local reader, name = ...
+  if type(reader) ~= 'function' or (name ~= nil and type(name) ~= 'string') then
+    return (fail('load', c_load, ...))
+  end
+  local pieces = {}
+  while true do
+    local piece = reader()
+    if piece == nil or piece == '' then break end
+    if type(piece) == 'number' then piece = tostring(piece) end
+    if type(piece) ~= 'string' then return nil, 'reader function must return a string' end
+    pieces[#pieces + 1] = piece
+  end
+  local f, message = compile(concat(pieces), name or '=(load)', native.current_environment)
+  if f then return f end
+  return nil, message
+end
+
+function native.collect() c_collect('collect') end
+
+-- -- calls ----------------------------------------------------------------------------------------
+
+-- An error object of Redis's shape comes out of pcall as its text.
+local function shown(ok, ...)
+  if ok then return true, ... end
+  local problem = ...
+  if type(problem) == 'table' then
+    local text = problem.err
+    if type(text) == 'string' then return false, text end
+  end
+  return false, ...
+end
+
+function globals.pcall(...)
+  if select('#', ...) == 0 then
+    return false, "bad argument #1 to 'pcall' (value expected)"
+  end
+  return shown(c_pcall(...))
+end
+
+-- C's frames hold so many values.
+local FRAME_LIMIT = 8000
+
+function globals.unpack(...)
+  local table, from, to = ...
+  if type(table) ~= 'table' then return (fail('unpack', c_unpack, ...)) end
+  from, to = tonumber(from or 1), tonumber(to or #table)
+  if not from or not to then return (fail('unpack', c_unpack, ...)) end
+  -- C counts in 32 bits.
+  if to - from + 1 + select('#', ...) > FRAME_LIMIT then
+    error('too many results to unpack', 2)
+  end
+  return c_unpack(...)
+end
+
+function globals.collectgarbage(option, argument)
+  option = option == nil and 'collect' or option
+  if option == 'count' then return c_collect('count') end
+  if option == 'collect' or option == 'step' then
+    local result = c_collect(option, argument)
+    native.look()
+    return result
+  end
+  -- The collector is not the script's to stop or to slow down.
+  if option == 'stop' or option == 'restart' then return 0 end
+  if option == 'setpause' or option == 'setstepmul' then return 200 end
+  return (fail('collectgarbage', c_collect, option))
+end
+
+for _, name in c_pairs({
+  'assert', 'error', 'gcinfo', 'ipairs', 'rawequal', 'select', 'tonumber', 'tostring', 'type',
+  'xpcall', '_VERSION',
+}) do
+  globals[name] = _G[name]
+end
+
+-- -- libraries ------------------------------------------------------------------------------------
+
+local function copy(library, names)
+  local result = {}
+  for name in gmatch(names, '%S+') do result[name] = library[name] end
+  return result
+end
+
+for name, f in c_pairs(copy(string, 'byte char dump format gfind len lower reverse sub upper')) do
+  string_library[name] = f
+end
+for name, f in c_pairs(native.patterns) do string_library[name] = f end
+
+local REP_LIMIT = 128 * 1024 * 1024
+
+function string_library.rep(...)
+  local text, count = ...
+  local times = tonumber(count)
+  local kind = type(text)
+  if kind == 'number' then text, kind = tostring(text), 'string' end
+  if kind ~= 'string' or not times then return (fail('rep', c_rep, ...)) end
+  if #text == 0 then return '' end
+  if #text * times > REP_LIMIT then error('not enough memory', 0) end
+  return c_rep(text, times)
+end
+
+local table_library = copy(table, 'concat foreachi getn maxn remove setn')
+
+function table_library.insert(...)
+  local table, position = ...
+  if type(table) ~= 'table' then return (fail('insert', c_insert, ...)) end
+  if contents[table] then error(READ_ONLY, 0) end
+  local count = select('#', ...)
+  if count == 2 then
+    return c_insert(table, (select(2, ...)))
+  elseif count ~= 3 then
+    error("wrong number of arguments to 'insert'", 2)
+  end
+  position = tonumber(position)
+  if not position then return (fail('insert', c_insert, ...)) end
+  -- C moves what stands between the position and the end, which may be thousands of millions.
+  if position < -1000000 then error('not enough memory', 0) end
+  return c_insert(...)
+end
+
+function table_library.foreach(...)
+  local table, f = ...
+  if type(table) ~= 'table' then return (fail('foreach', c_foreach, ...)) end
+  return c_foreach(contents[table] or table, f)
+end
+
+local function is_less(a, b) return a < b end
+
+function table_library.sort(...)
+  local table, order = ...
+  if type(table) ~= 'table' or (order ~= nil and type(order) ~= 'function') then
+    return (fail('sort', c_sort, ...))
+  end
+  -- Without a function in Lua nothing would stop a long sort.
+  if not order and #table > 2000 then order = is_less end
+  local ok, problem = c_pcall(c_sort, table, order)
+  if ok then return end
+  if problem == 'invalid order function for sorting' then error(problem, 2) end
+  if type(problem) == 'string' then problem = gsub(problem, '^rillway:%d+: ', '') end
+  error(problem, 0)
+end
+
+local math_library = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp
+  huge ldexp log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh]])
+
+function math_library.random(...)
+  local count, low, high = select('#', ...), ...
+  if count == 0 then return host.random() end
+  if count > 2 then error('wrong number of arguments', 2) end
+  if not tonumber(low) or (count == 2 and not tonumber(high)) then
+    return (fail('random', c_random, ...))
+  end
+  low, high = floor(tonumber(low)), floor(tonumber(high) or 0)
+  if count == 1 then low, high = 1, low end
+  if low > high then
+    error('bad argument #' .. count .. " to 'random' (interval is empty)", 2)
+  end
+  return floor(host.random() * (high - low + 1)) + low
+end
+
+function math_library.randomseed(...)
+  local seed = tonumber((...))
+  if not seed then return (fail('randomseed', c_randomseed, ...)) end
+  host.seed(seed)
+end
+
+local coroutine_library = copy(coroutine, 'resume running status yield')
+local c_create, c_wrap = coroutine.create, coroutine.wrap
+
+-- A coroutine has a hook of its own.
+local function watched(f)
+  return function(...)
+    native.watch()
+    return f(...)
+  end
+end
+
+function coroutine_library.create(...)
+  if type((...)) ~= 'function' then return (fail('create', c_create, ...)) end
+  return c_create(watched((...)))
+end
+
+function coroutine_library.wrap(...)
+  if type((...)) ~= 'function' then return (fail('wrap', c_wrap, ...)) end
+  return c_wrap(watched((...)))
+end
+
+local function go_on(...)
+  native.end_if_killed()
+  return ...
+end
+
+local c_resume = coroutine.resume
+function coroutine_library.resume(...)
+  if type((...)) ~= 'thread' then return (fail('resume', c_resume, ...)) end
+  return go_on(c_resume(...))
+end
+
+-- -- putting it together --------------------------------------------------------------------------
+
+-- Add a library, or other globals.
+function native.add_library(name, library) globals[name] = protect(library) end
+
+native.add_library('string', string_library)
+native.add_library('table', table_library)
+native.add_library('math', math_library)
+native.add_library('coroutine', coroutine_library)
+native.add_library('os', {clock = os.clock})
+
+c_getmetatable('').__index = string_library
+shown_string_metatable = protect({__index = globals.string})
+
+native.globals, native.environment = globals, environment
+native.globals_metatable, native.string_library = globals_metatable, string_library

@@ -1,0 +1,129 @@
+"""SCRIPT LOAD, EXISTS, FLUSH, KILL and HELP; SCRIPT DEBUG is refused."""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.help import help_reply
+from commands.registry import ALLOW_BUSY, LOADING, NOSCRIPT, STALE, Argv, command, container
+from protocol import replies
+from protocol.errors import ReplyError
+
+container(
+    "SCRIPT",
+    group="scripting",
+    since="2.6.0",
+    summary="Keeps scripts, and ends one that runs.",
+)
+
+_ALL_NODES = (b"request_policy:all_nodes", b"response_policy:all_succeeded")
+
+
+@command(
+    "SCRIPT LOAD",
+    arity=3,
+    flags=NOSCRIPT | STALE,
+    group="scripting",
+    since="2.6.0",
+    summary="Keeps a script for EVALSHA.",
+    syntax="script",
+    complexity="O(N) with N being the length in bytes of the script body.",
+    tips=_ALL_NODES,
+)
+def script_load(client: Client, argv: Argv) -> bytes:
+    """Its SHA1."""
+    return replies.bulk(client.instance.scripting.scripts.take(argv[2], is_loaded=True).sha)
+
+
+@command(
+    "SCRIPT EXISTS",
+    arity=-3,
+    flags=NOSCRIPT,
+    group="scripting",
+    since="2.6.0",
+    summary="Whether scripts are kept, by their SHA1.",
+    syntax="sha1 [sha1 ...]",
+    complexity="O(N) with N being the number of scripts to check",
+    tips=(b"request_policy:all_shards", b"response_policy:agg_logical_and"),
+)
+def script_exists(client: Client, argv: Argv) -> bytes:
+    """An array of 1 and 0."""
+    scripts = client.instance.scripting.scripts
+    return replies.array([replies.ONE if sha in scripts else replies.ZERO for sha in argv[2:]])
+
+
+@command(
+    "SCRIPT FLUSH",
+    arity=-2,
+    flags=NOSCRIPT,
+    group="scripting",
+    since="2.6.0",
+    summary="Forgets all scripts.",
+    syntax="[ASYNC | SYNC]",
+    complexity="O(N) with N being the number of scripts in cache",
+    history=(("6.2.0", "The modifiers `ASYNC` and `SYNC`."),),
+    tips=_ALL_NODES,
+)
+def script_flush(client: Client, argv: Argv) -> bytes:
+    """Both ways take the same: the interpreter goes as a whole."""
+    if len(argv) > 3 or (len(argv) == 3 and argv[2].upper() not in (b"SYNC", b"ASYNC")):
+        raise ReplyError(b"ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+    client.instance.scripting.flush_scripts()
+    return replies.OK
+
+
+@command(
+    "SCRIPT KILL",
+    arity=2,
+    flags=NOSCRIPT | ALLOW_BUSY,
+    group="scripting",
+    since="2.6.0",
+    summary="Ends the script that runs, if it has not written.",
+    tips=(b"request_policy:all_shards", b"response_policy:one_succeeded"),
+)
+def script_kill(client: Client, argv: Argv) -> bytes:
+    """Errors: NOTBUSY, UNKILLABLE; BUSY if a function runs."""
+    return client.instance.scripting.kill(function=False)
+
+
+@command(
+    "SCRIPT DEBUG",
+    arity=3,
+    flags=NOSCRIPT,
+    group="scripting",
+    since="3.2.0",
+    summary="There is no debugger for scripts.",
+    syntax="<YES | SYNC | NO>",
+)
+def script_debug(client: Client, argv: Argv) -> bytes:
+    """NO is what is; the others are refused."""
+    mode = argv[2].upper()
+    if mode == b"NO":
+        return replies.OK
+    if mode not in (b"YES", b"SYNC"):
+        raise ReplyError(b"ERR Use SCRIPT DEBUG YES/SYNC/NO")
+    raise ReplyError(b"ERR SCRIPT DEBUG is not supported: there is no debugger for scripts")
+
+
+@command(
+    "SCRIPT HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="scripting",
+    since="5.0.0",
+    summary="Lists the sub-commands.",
+)
+def script_help(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2, for the shape."""
+    return help_reply(
+        b"SCRIPT",
+        b"DEBUG (YES|SYNC|NO)",
+        b"    There is no debugger: only NO is accepted.",
+        b"EXISTS <sha1> [<sha1> ...]",
+        b"    Whether scripts with these SHA1s are kept.",
+        b"FLUSH [ASYNC|SYNC]",
+        b"    Forget all scripts.",
+        b"KILL",
+        b"    End the script that runs, if it has not written.",
+        b"LOAD <script>",
+        b"    Keep a script for EVALSHA without running it.",
+    )

@@ -1,0 +1,146 @@
+"""What one instance knows of scripts: the interpreter, the cache, and what runs.
+
+A script that has run for longer than `busy-reply-threshold` gives way to the loop from time to time
+(Dispatcher.pause_script), which answers others with -BUSY. What is killed, and by whom it may be,
+is decided here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commands.scripting.calls import Calls
+from commands.scripting.interpreter import (
+    GO_ON,
+    KILLED,
+    Compiled,
+    CompileError,
+    Failure,
+    Interpreter,
+)
+from commands.scripting.running import Running, ScriptClient
+from commands.scripting.script_cache import ScriptCache
+from protocol import replies
+from protocol.errors import ReplyError
+
+if TYPE_CHECKING:
+    from commands.instance import Instance
+    from commands.registry import Argv, Reply
+
+_UNKILLABLE = (
+    b"UNKILLABLE Sorry the script already executed write commands against the dataset. You can"
+    b" either wait the script termination or kill the server in a hard way using the SHUTDOWN"
+    b" NOSAVE command."
+)
+_NOT_BUSY = b"NOTBUSY No scripts in execution right now."
+
+
+class ScriptFailed(ReplyError):
+    """A script ended with an error that may be in the statistics already."""
+
+    def __init__(self, text: bytes, is_counted: bool) -> None:
+        super().__init__(text)
+        self.is_counted = is_counted
+
+
+class Scripting:
+    """Of one instance."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.client = ScriptClient(instance)
+        self.running: Running | None = None
+        self.scripts = ScriptCache(self._compile)
+        self._calls = Calls(self)
+        # What is about to run: there is one at a time.
+        self._job: tuple[Running, Interpreter, Compiled, Argv, Argv]
+        self._interpreter: Interpreter | None = None
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """The one for scripts of EVAL, made when it is needed."""
+        if self._interpreter is None:
+            self._interpreter = Interpreter(self._calls, is_for_scripts=True)
+        return self._interpreter
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the interpreter holds."""
+        return 0 if self._interpreter is None else self._interpreter.memory_bytes
+
+    def flush_scripts(self) -> None:
+        """SCRIPT FLUSH: no scripts, and an interpreter that has seen none."""
+        self.scripts.clear()
+        self._interpreter = None
+
+    def _compile(self, source: bytes) -> Compiled:
+        try:
+            return self.interpreter.compile(source, b"@user_script")
+        except CompileError as error:
+            text = b"ERR Error compiling script (new function): %b" % error.args[0]
+            raise ReplyError(text) from None
+
+    # -- running -------------------------------------------------------------------------------
+
+    def run(
+        self, running: Running, interpreter: Interpreter, function: Compiled, keys: Argv, rest: Argv
+    ) -> Reply:
+        """Run a script or a function; it may give way to the loop. Raises ReplyError."""
+        self._job = (running, interpreter, function, keys, rest)
+        return self.instance.dispatcher.run_with_pauses(running.client, running.argv, self._perform)
+
+    def _perform(self) -> bytes:
+        running, interpreter, function, keys, rest = self._job
+        assert self.running is None, "a script runs another one"
+        self.running = running
+        running.started_us = self.instance.host.clock_us()
+        caller = running.client
+        self.client.begin(caller)
+        self._calls.begin(running, interpreter)
+        run = interpreter.run_function if running.is_function else interpreter.run_script
+        try:
+            result = run(function, caller.resp, keys, rest)
+        finally:
+            self.running = None
+            if self.client.output:
+                self.client.output.clear()
+        if type(result) is bytes:
+            return result
+        assert isinstance(result, Failure)
+        text = result.text
+        if result.source is not None:
+            text += b" script: %b, on %b:%d." % (running.name, result.source, result.line or 0)
+        raise ScriptFailed(text, result.is_counted)
+
+    def look(self) -> int:
+        """Called from time to time while Lua runs: GO_ON, or why it must end."""
+        running = self.running
+        if running is None:
+            return GO_ON
+        threshold_us = self.instance.config.busy_reply_threshold * 1000
+        if threshold_us and self.instance.host.clock_us() - running.started_us >= threshold_us:
+            self.instance.dispatcher.pause_script()
+        return KILLED if running.is_killed else GO_ON
+
+    # -- others, while a script runs -----------------------------------------------------------
+
+    @property
+    def busy_error(self) -> ReplyError:
+        """What others are answered."""
+        assert self.running is not None
+        return ReplyError(
+            b"BUSY Redis is busy running a script. You can only call %b KILL or SHUTDOWN NOSAVE."
+            % (b"FUNCTION" if self.running.is_function else b"SCRIPT")
+        )
+
+    def kill(self, *, function: bool) -> bytes:
+        """SCRIPT KILL and FUNCTION KILL."""
+        running = self.running
+        if running is None:
+            raise ReplyError(_NOT_BUSY)
+        if running.has_written:
+            raise ReplyError(_UNKILLABLE)
+        if running.is_function != function:
+            raise self.busy_error
+        running.is_killed = True
+        return replies.OK

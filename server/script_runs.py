@@ -1,0 +1,150 @@
+"""Commands that may run for long without coming back: scripts, and EXEC with scripts in it.
+
+Such a command runs on a stack of its own, that of a greenlet. When its script has run for too long
+it calls `pause`, from deep inside of Lua, which goes back to the loop; the loop answers others with
+-BUSY (server/admission.py), and lets the script go on for a slice of time in each of its cycles.
+
+To the dispatcher a command that has paused is one that blocks, on no key. What it has propagated so
+far stays collected until it is done: to others it has changed nothing, and they can ask nothing.
+What a cycle or a timer does to data (expiry, ready keys, saving) waits as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from commands.blocking import Block
+from commands.client import Client
+from commands.instance import GATE_BUSY
+from commands.registry import Argv, Command, Reply
+
+if TYPE_CHECKING:
+    from server.dispatch import Dispatcher
+
+# How long a script goes on before the loop polls again.
+SLICE_NS = 4_000_000
+
+
+@dataclass(slots=True, eq=False)
+class Paused:
+    """A command that has paused."""
+
+    client: Client
+    command: Command
+    argv: Argv
+    started_ns: int
+    now_ms: int  # time stands still for a script
+
+
+@dataclass(slots=True, eq=False)
+class Outcome:
+    """What a command came to if it is no plain reply; `error` is what it raised."""
+
+    reply: Reply = None
+    error: Exception | None = None
+
+
+class ScriptRuns:
+    """Of one dispatcher."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._instance = dispatcher.instance
+        self._worker: Any = None  # the greenlet of scripts
+        self._main: Any = None  # that of the loop
+        self._is_inside = False  # the worker's stack is the one that runs
+        self._slice_end_ns = 0
+        self.slice_ns = SLICE_NS
+        self.paused: Paused | None = None
+        # Has `go_on` called soon, after the loop has polled.
+        self.schedule: Callable[[Callable[[], None]], object] = lambda go_on: None
+
+    def run(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
+        """The reply of `work`, or a Block if it has paused. Raises what it raises."""
+        if self._is_inside:
+            return work()  # EXEC runs it
+        worker = self._worker or self._new_worker()
+        started_ns = self._dispatcher.mark_ns
+        self._is_inside, self._slice_end_ns = True, 0
+        outcome = worker.switch(work)
+        self._is_inside = False
+        if type(outcome) is bytes:
+            return outcome
+        if outcome is not None:
+            return _concluded(outcome)
+        command = client.last_command
+        assert command is not None and self.paused is None
+        self.paused = Paused(client, command, argv, started_ns, self._instance.now_ms)
+        self._instance.set_gate(GATE_BUSY, is_shut=True)
+        self._dispatcher.hold_propagation()
+        self.schedule(self.go_on)
+        return Block([], 0, _never, b"")
+
+    def _new_worker(self) -> Any:
+        from greenlet import getcurrent, greenlet
+
+        self._main = getcurrent()
+        self._worker = greenlet(self._work)
+        return self._worker
+
+    def _work(self, work: Callable[[], Reply]) -> None:
+        main = self._main
+        while True:
+            outcome: Reply | Outcome
+            try:
+                outcome = work()
+                if type(outcome) is not bytes:
+                    outcome = Outcome(outcome)
+            except Exception as error:
+                outcome = Outcome(error=error)
+            work = main.switch(outcome)
+
+    def pause(self) -> None:
+        """Called from a script: let the loop go on, if the slice of time is over."""
+        # Where a file is replayed there is no worker, and nobody can ask.
+        if self._is_inside and perf_counter_ns() >= self._slice_end_ns:
+            self._main.switch(None)
+
+    def go_on(self) -> None:
+        """The next slice of the command that has paused; its end, if it is done then."""
+        paused = self.paused
+        if paused is None or self._worker is None:
+            return
+        self._instance.now_ms = paused.now_ms
+        self._slice_end_ns = perf_counter_ns() + self.slice_ns
+        self._is_inside = True
+        outcome = self._worker.switch()
+        self._is_inside = False
+        if outcome is None:
+            self.schedule(self.go_on)
+        else:
+            self._finish(paused, outcome)
+
+    def _finish(self, paused: Paused, outcome: bytes | Outcome) -> None:
+        self.paused = None
+        dispatcher, client = self._dispatcher, paused.client
+        self._instance.set_gate(GATE_BUSY, is_shut=False)
+        dispatcher.release_propagation()
+        dispatcher.mark_ns = paused.started_ns
+        answer = dispatcher.account(
+            client, paused.command, paused.argv, lambda client, argv: _concluded(outcome)
+        )
+        if not client.closed:
+            dispatcher.unblock(client, answer if type(answer) is bytes else b"")
+        self._instance.host.resume()
+
+
+def _concluded(outcome: bytes | Outcome) -> Reply:
+    if type(outcome) is bytes:
+        return outcome
+    assert type(outcome) is Outcome
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.reply
+
+
+def _never(client: Client) -> Reply:
+    raise AssertionError("a command that has paused is not run again")

@@ -1,0 +1,155 @@
+"""EVAL and its kin: how a script runs among other commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessClient, InProcessServer
+
+RUN = b"-ERR Write commands are not allowed from read-only scripts. script: "
+
+
+@pytest.mark.parametrize(
+    ("request_", "reply"),
+    [
+        (("EVAL", "return {KEYS, ARGV}", 1, "k", "a", "b"),
+         b"*2\r\n*1\r\n$1\r\nk\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n"),
+        (("EVAL", "return #ARGV", 0, *["x"] * 1000), b":1000\r\n"),
+        (("EVAL", "return #KEYS", 100, *["x"] * 150), b":100\r\n"),
+        (("EVAL", "return 1", 1), b"-ERR Number of keys can't be greater than number of args\r\n"),
+        (("EVAL", "return 1", -1), b"-ERR Number of keys can't be negative\r\n"),
+        (("EVAL", "return 1", "x"), b"-ERR value is not an integer or out of range\r\n"),
+        (("EVALSHA", "abc", "x"), b"-NOSCRIPT No matching script. Please use EVAL.\r\n"),
+        (("EVAL_RO", "return 2", 0), b":2\r\n"),
+        (("EVALSHA_RO", "f" * 40, 0), b"-NOSCRIPT No matching script. Please use EVAL.\r\n"),
+    ],
+)  # fmt: skip
+def test_keys_and_arguments(
+    client: InProcessClient, request_: tuple[str | int, ...], reply: bytes
+) -> None:
+    assert client.execute(*request_) == reply
+
+
+def test_what_a_script_changes_is_propagated_as_one_transaction(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("SELECT", 3)
+    client.execute(
+        "EVAL", "redis.call('set', 'a', 1) redis.call('get', 'a') redis.call('incr', 'a')", 0
+    )
+    assert server.propagated == [
+        (3, [[b"MULTI"], [b"set", b"a", b"1"], [b"incr", b"a"], [b"EXEC"]])
+    ]
+
+
+def test_a_script_with_one_write_is_propagated_as_that(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("EVAL", "redis.call('set', 'a', 1) return redis.call('nope')", 0)
+    assert server.propagated == [(0, [[b"set", b"a", b"1"]])]
+
+
+def test_set_repl_holds_writes_back(server: InProcessServer, client: InProcessClient) -> None:
+    client.execute(
+        "EVAL",
+        "redis.set_repl(redis.REPL_NONE) redis.call('set', 'a', 1)"
+        " redis.set_repl(redis.REPL_AOF) redis.call('set', 'b', 1)"
+        " redis.set_repl(redis.REPL_REPLICA) redis.call('set', 'c', 1)"
+        " redis.set_repl(redis.REPL_ALL) redis.call('set', 'd', 1)",
+        0,
+    )
+    assert client.execute("DBSIZE") == b":4\r\n"
+    ((_, unit),) = server.propagated
+    assert [request for request in unit if request[0] == b"set"] == [
+        [b"set", b"b", b"1"], [b"set", b"d", b"1"],
+    ]  # fmt: skip
+
+
+def test_a_script_selects_a_database_for_itself_only(client: InProcessClient) -> None:
+    client.execute("EVAL", "redis.call('select', 5) redis.call('set', 'k', 1)", 0)
+    assert client.execute("EXISTS", "k") == b":0\r\n"
+    client.execute("SELECT", 5)
+    assert client.execute("EXISTS", "k") == b":1\r\n"
+
+
+def test_waiters_are_served_after_the_script(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    waiter = server.connect()
+    assert waiter.execute("XREAD", "BLOCK", 0, "STREAMS", "s", "$") == b""
+    client.execute("EVAL", "redis.call('xadd', 's', '1-1', 'a', 'b') redis.call('del', 's')", 0)
+    assert waiter.received() == b""
+    client.execute("EVAL", "redis.call('xadd', 's', '2-1', 'a', 'b') redis.call('ping')", 0)
+    assert b"2-1" in waiter.received()
+
+
+def test_a_script_that_changes_a_watched_key_fails_the_transaction(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("WATCH", "k")
+    server.connect().execute("EVAL", "redis.call('set', 'k', 1)", 0)
+    client.pipeline(("MULTI",), ("PING",))
+    assert client.execute("EXEC") == b"*-1\r\n"
+
+
+def test_scripts_run_in_transactions(server: InProcessServer, client: InProcessClient) -> None:
+    client.pipeline(
+        ("MULTI",), ("SET", "a", 1), ("EVAL", "return redis.call('incr', 'a')", 0), ("PING",)
+    )
+    assert client.execute("EXEC") == b"*3\r\n+OK\r\n:2\r\n+PONG\r\n"
+    assert server.propagated == [
+        (0, [[b"MULTI"], [b"SET", b"a", b"1"], [b"incr", b"a"], [b"EXEC"]])
+    ]
+
+
+def test_monitors_see_the_script_and_then_its_commands(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    monitor = server.connect()
+    monitor.execute("MONITOR")
+    client.execute("EVAL", "return redis.call('get', 'k')", 0)
+    first, second = monitor.received().splitlines()
+    assert b'"EVAL"' in first
+    assert second.endswith(b'[0 lua] "get" "k"')
+
+
+def test_keys_that_a_script_reads_are_tracked_for_its_caller(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("HELLO", 3)
+    client.execute("CLIENT", "TRACKING", "ON")
+    client.execute("EVAL", "return redis.call('get', 'k')", 0)
+    server.connect().execute("SET", "k", 1)
+    assert client.received() == b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
+
+
+def test_read_only_scripts_do_not_write(client: InProcessClient) -> None:
+    assert client.execute("EVAL_RO", "return redis.call('set', 'a', 1)", 0).startswith(RUN)
+    no_writes = "#!lua flags=no-writes\nreturn redis.call('publish', 'a', 1)"
+    assert client.execute("EVAL", no_writes, 0).startswith(RUN)
+    assert client.execute("EVAL_RO", "#!lua\nreturn 1", 0) == (
+        b"-ERR Can not execute a script with write flag using *_ro command.\r\n"
+    )
+
+
+def test_what_blocks_answers_at_once(client: InProcessClient) -> None:
+    client.execute("XADD", "s", "1-1", "a", "b")
+    read = "return redis.call('xread', 'block', '0', 'streams', 's', '$')"
+    assert client.execute("EVAL", read, 0) == b"$-1\r\n"
+
+
+def test_errors_are_counted_once(server: InProcessServer, client: InProcessClient) -> None:
+    client.execute("SET", "s", "x")
+    client.execute("EVAL", "return redis.call('incr', 's')", 0)
+    client.execute("EVAL", "error('x')", 0)
+    client.execute("EVAL", "redis.pcall('nope')", 0)
+    assert server.instance.stats.errors == {b"ERR": 3}
+
+
+def test_the_first_script_with_keys_that_are_expired_removes_them(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("SET", "k", 1, "PX", 10)
+    server.now_ms += 20
+    assert client.execute("EVAL", "return redis.call('get', 'k')", 0) == b"$-1\r\n"
+    assert server.propagated[-1] == (0, [[b"DEL", b"k"]])

@@ -1,0 +1,27 @@
+"""The client of a script's commands."""
+
+from __future__ import annotations
+
+from server.inprocess import InProcessClient, InProcessServer
+
+
+def test_scripts_are_no_clients_that_others_see(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("EVAL", "return redis.call('set', 'k', 1)", 0)
+    assert client.execute("CLIENT", "LIST").count(b"id=") == 1
+
+
+def test_a_caller_with_noloop_is_not_told_of_its_own_scripts_changes(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("HELLO", 3)
+    client.execute("CLIENT", "TRACKING", "ON", "NOLOOP")
+    client.execute("GET", "k")
+    assert client.execute("EVAL", "return redis.call('set', 'k', 1)", 0) == b"+OK\r\n"
+    assert client.received() == b""
+
+
+def test_each_script_starts_in_resp2(client: InProcessClient) -> None:
+    client.execute("EVAL", "redis.setresp(3)", 0)
+    assert client.execute("EVAL", "return type(redis.call('get', 'k'))", 0) == b"$7\r\nboolean\r\n"

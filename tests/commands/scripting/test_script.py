@@ -1,0 +1,47 @@
+"""SCRIPT and its sub-commands."""
+
+from __future__ import annotations
+
+from server.inprocess import InProcessClient
+
+SHA = b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
+
+
+def test_a_loaded_script_is_there_until_the_flush(client: InProcessClient) -> None:
+    assert client.execute("SCRIPT", "LOAD", "return 1") == b"$40\r\n%b\r\n" % SHA
+    assert client.execute("SCRIPT", "EXISTS", SHA, "x") == b"*2\r\n:1\r\n:0\r\n"
+    assert client.execute("EVALSHA", SHA, 0) == b":1\r\n"
+    assert client.execute("SCRIPT", "FLUSH", "ASYNC") == b"+OK\r\n"
+    assert client.execute("SCRIPT", "EXISTS", SHA) == b"*1\r\n:0\r\n"
+    assert client.execute("EVALSHA", SHA, 0).startswith(b"-NOSCRIPT ")
+
+
+def test_a_flush_gives_scripts_an_interpreter_that_has_seen_none(client: InProcessClient) -> None:
+    client.execute("EVAL", "cjson.encode_max_depth(1)", 0)
+    nested = ("EVAL", "return cjson.encode({{1}})", 0)
+    assert client.execute(*nested).startswith(b"-ERR Cannot serialise")
+    client.execute("SCRIPT", "FLUSH")
+    assert client.execute(*nested) == b"$5\r\n[[1]]\r\n"
+
+
+def test_there_is_no_debugger(client: InProcessClient) -> None:
+    assert client.execute("SCRIPT", "DEBUG", "no") == b"+OK\r\n"
+    assert client.execute("SCRIPT", "DEBUG", "yes").startswith(b"-ERR SCRIPT DEBUG is not")
+    assert client.execute("SCRIPT", "DEBUG", "x") == b"-ERR Use SCRIPT DEBUG YES/SYNC/NO\r\n"
+
+
+def test_nothing_runs_that_could_be_killed(client: InProcessClient) -> None:
+    expected = b"-NOTBUSY No scripts in execution right now.\r\n"
+    assert client.execute("SCRIPT", "KILL") == expected
+
+
+def test_a_script_that_is_no_lua_is_not_loaded(client: InProcessClient) -> None:
+    reply = client.execute("SCRIPT", "LOAD", "x x")
+    assert reply == (
+        b"-ERR Error compiling script (new function): user_script:1: '=' expected near 'x'\r\n"
+    )
+    assert client.execute("SCRIPT", "FLUSH", "now").startswith(b"-ERR SCRIPT FLUSH only support")
+
+
+def test_help(client: InProcessClient) -> None:
+    assert b"LOAD <script>" in client.execute("SCRIPT", "HELP")

@@ -1,0 +1,50 @@
+"""Scripts by their SHA1: which are kept, and which go."""
+
+from __future__ import annotations
+
+from commands.scripting.script_cache import EVALUATED_LIMIT, ScriptCache
+
+
+def new_cache() -> ScriptCache:
+    return ScriptCache(lambda source: source)
+
+
+def test_a_script_is_found_by_its_sha1_in_any_case() -> None:
+    cache = new_cache()
+    script = cache.take(b"return 1", is_loaded=True)
+    assert script.sha == b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
+    assert cache.find(script.sha.upper()) is script
+    assert script.sha.upper() in cache
+    assert cache.find(b"0" * 40) is None
+
+
+def test_of_scripts_that_came_by_eval_those_that_nobody_used_go_first() -> None:
+    cache = new_cache()
+    first = cache.take(b"0", is_loaded=False)
+    second = cache.take(b"1", is_loaded=False)
+    loaded = cache.take(b"loaded", is_loaded=True)
+    for number in range(2, EVALUATED_LIMIT):
+        cache.take(b"%d" % number, is_loaded=False)
+    cache.find(first.sha)
+    cache.take(b"one more", is_loaded=False)
+    assert first.sha in cache and loaded.sha in cache
+    assert second.sha not in cache
+    assert cache.evicted == 1
+    assert len(cache) == EVALUATED_LIMIT + 1
+
+
+def test_script_load_makes_a_script_stay() -> None:
+    cache = new_cache()
+    script = cache.take(b"x", is_loaded=False)
+    cache.take(b"x", is_loaded=True)
+    for number in range(EVALUATED_LIMIT + 1):
+        cache.take(b"%d" % number, is_loaded=False)
+    assert script.sha in cache
+
+
+def test_nothing_is_left_of_a_cache_that_was_cleared() -> None:
+    cache = new_cache()
+    cache.take(b"abc", is_loaded=False)
+    assert cache.body_bytes == 3
+    cache.clear()
+    assert (len(cache), cache.body_bytes) == (0, 0)

@@ -1,0 +1,116 @@
+"""Long scripts: who is answered -BUSY, and who may end them."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessClient, InProcessServer
+
+BUSY = (
+    b"-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n"
+)
+
+
+@pytest.fixture
+def busy(server: InProcessServer, client: InProcessClient) -> InProcessClient:
+    """A client whose script runs, and has for too long."""
+    server.clock_step_us = 10_000_000
+    server.dispatcher.script_runs.slice_ns = 0
+    client.execute("EVAL", "return 'warm'", 0)
+    assert client.execute("EVAL", "while true do end", 0) == b""
+    return client
+
+
+def test_others_are_answered_busy(server: InProcessServer, busy: InProcessClient) -> None:
+    other = server.connect()
+    assert other.execute("GET", "k") == BUSY
+    assert other.execute("SHUTDOWN") == BUSY
+    assert other.execute("MULTI") == b"+OK\r\n"
+    assert other.execute("EXEC").startswith(b"-EXECABORT Transaction discarded because of: BUSY ")
+    assert other.execute("SCRIPT", "KILL") == b"+OK\r\n"
+
+
+def test_a_script_that_was_killed_ends_at_its_next_turn(
+    server: InProcessServer, busy: InProcessClient
+) -> None:
+    other = server.connect()
+    other.execute("SCRIPT", "KILL")
+    server.dispatcher.script_runs.go_on()
+    server.finish_cycle()
+    assert busy.received().startswith(b"-ERR Script killed by user with SCRIPT KILL... script: ")
+    assert other.execute("PING") == b"+PONG\r\n"
+    assert busy.execute("EVAL", "return 1", 0) == b":1\r\n"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "while true do pcall(function() while true do end end) end",
+        "while true do xpcall(function() while true do end end, function() end) end",
+        "local co = coroutine.wrap(function() while true do end end) while true do pcall(co) end",
+        "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+        "error(setmetatable({}, {__tostring = function() while true do end end}))"
+        " while true do end",
+        "while true do redis.pcall('get', 'k') end",
+        "local s = string.rep('x', 1000) while true do local a = s .. math.random() end",
+        "while true do string.find(string.rep('a', 5000), '.-.-b') end",
+        "table.sort({1, 2, 3}, function() while true do end end)",
+        "string.gsub('aaa', 'a', function() while true do end end)",
+    ],
+)
+def test_nothing_holds_a_kill(
+    server: InProcessServer, client: InProcessClient, script: str
+) -> None:
+    server.clock_step_us = 10_000_000
+    server.dispatcher.script_runs.slice_ns = 0
+    if client.execute("EVAL", script, 0):
+        return  # an error of its own
+    server.connect().execute("SCRIPT", "KILL")
+    server.dispatcher.script_runs.go_on()
+    server.finish_cycle()
+    assert client.received().startswith(b"-ERR Script killed by user")
+    assert client.execute("EVAL", "return 1", 0) == b":1\r\n"
+
+
+def test_a_script_that_has_written_is_not_killed(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    server.clock_step_us = 10_000_000
+    server.dispatcher.script_runs.slice_ns = 0
+    script = "redis.call('set', 'k', 1) for i = 1, 30000 do end redis.call('incr', 'k') return 5"
+    assert client.execute("EVAL", script, 0) == b""
+    other = server.connect()
+    assert other.execute("SCRIPT", "KILL").startswith(b"-UNKILLABLE Sorry the script already")
+    assert server.propagated == []
+    for _ in range(20):
+        server.dispatcher.script_runs.go_on()
+    server.finish_cycle()
+    assert client.received() == b":5\r\n"
+    assert server.propagated == [
+        (0, [[b"MULTI"], [b"set", b"k", b"1"], [b"incr", b"k"], [b"EXEC"]])
+    ]
+    assert other.execute("GET", "k") == b"$1\r\n2\r\n"
+
+
+def test_a_threshold_of_zero_lets_scripts_run(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    server.clock_step_us = 10_000_000
+    client.execute("CONFIG", "SET", "busy-reply-threshold", 0)
+    assert client.execute("EVAL", "for i = 1, 100000 do end return 1", 0) == b":1\r\n"
+
+
+def test_the_caller_may_leave_while_its_script_runs(
+    server: InProcessServer, busy: InProcessClient
+) -> None:
+    busy.disconnect()
+    other = server.connect()
+    assert other.execute("SCRIPT", "KILL") == b"+OK\r\n"
+    server.dispatcher.script_runs.go_on()
+    server.finish_cycle()
+    assert other.execute("PING") == b"+PONG\r\n"
+
+
+def test_shutdown_nosave_is_obeyed(server: InProcessServer, busy: InProcessClient) -> None:
+    server.connect().execute("SHUTDOWN", "NOSAVE")
+    assert server.shutdown_requested
