@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.cases import (
     adding,
+    collections,
     durability,
     groups,
     growth,
@@ -25,6 +26,7 @@ CASES: list[Case] = [
     *reading.CASES,
     *groups.CASES,
     *plain.CASES,
+    *collections.CASES,
     *durability.CASES,
     *memory.CASES,
     *starting.CASES,
