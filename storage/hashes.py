@@ -114,6 +114,10 @@ class HashValue(Value):
 
     def update(self, fields_and_values: list[bytes], limits: EncodingLimits) -> int:
         """Set fields (field, value, field, value...); how many are new. They never expire then."""
+        if len(fields_and_values) == 2:
+            if self.expires:
+                self.persist(fields_and_values[:1])
+            return self.set(fields_and_values[0], fields_and_values[1], limits)
         self.prepare(fields_and_values, limits)
         names = fields_and_values[::2]
         if self.expires:
