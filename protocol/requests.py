@@ -286,6 +286,10 @@ class RequestReader:
         """One request, or what is here of it."""
         start = position
         if not self._count:
+            if data[position] in _EMPTY_STARTS:
+                empty = _EMPTY_REQUESTS.match(data, position)
+                if empty is not None and self.limits.max_inline_bytes > _FEW_BLANKS:
+                    return empty.end()
             if data[position] != _ASTERISK:
                 return self._scan_inline(data, position, requests)
             position = self._scan_array_header(data, position)
@@ -297,9 +301,6 @@ class RequestReader:
 
     def _scan_inline(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
         """A line of words, as a person types it. It ends in LF; a CR before that is a blank."""
-        blank = _BLANK_LINES.match(data, position)
-        if blank is not None:
-            return blank.end()
         line_end = self._find_line_end(data, position, b"\n", TOO_BIG_INLINE)
         if line_end < 0:
             return len(data)
@@ -626,8 +627,13 @@ def _parse_integer(text: bytes) -> int | None:
 
 
 _BLANKS = b" \t\n\v\f\r"
-# Of these there may be very many: they cost no more than to look at them, in time and memory.
-_BLANK_LINES = re.compile(rb"(?:\r?\n)++")
+# Lines of a few blanks, and arrays of nothing. There may be very many of them: they cost no more
+# than to look at them, in time and memory.
+_FEW_BLANKS = 64
+_EMPTY_STARTS = _BLANKS + b"*"
+_EMPTY_REQUESTS = re.compile(
+    rb"(?:[ \t\v\f\r]{0,%d}+\n|\*(?:0|-[1-9][0-9]{0,17})\r[\s\S])++" % _FEW_BLANKS
+)
 # What makes a line more than words with blanks between them.
 _QUOTES_AND_RARE_BLANKS = re.compile(rb"[\"'\v\f]")
 _WORD = re.compile(

@@ -645,7 +645,8 @@ def read_one_by_one(chunks: Sequence[bytes]) -> Outcome:
 
 
 @pytest.mark.interpreted
-def test_blank_lines_are_passed_over_as_a_whole() -> None:
+@pytest.mark.parametrize("empty", [b"\r\n", b"\n", b" \t\r\n", b"*0\r\n", b"*-1\r\n\n*0\r\r"])
+def test_requests_of_nothing_are_passed_over_as_a_whole(empty: bytes) -> None:
     class Counting(RequestReader):
         scanned = 0
 
@@ -653,7 +654,7 @@ def test_blank_lines_are_passed_over_as_a_whole() -> None:
             Counting.scanned += 1
             return super()._scan(data, position, requests)
 
-    lines = b"\r\n" * 10_000 + b"\n" * 10_000
+    lines = empty * 10_000 + b"\n"
     assert read([lines + b"PING\r\n" + lines], kind=Counting).requests == [[b"PING"]]
     assert Counting.scanned <= 4
 
