@@ -27,11 +27,13 @@ class RedisStreams(DataSource):
     def schema(self) -> StructType:
         """Asked for only where the user gave no schema. Raises OptionError."""
         from rillway.pipeline.options import OptionError, source_options
-        from rillway.pipeline.schema import COLUMNS_MODE, spark_schema
+        from rillway.pipeline.schema import OWN_SCHEMA_MODES, spark_schema
 
         options = source_options(self.options)
-        if options.mode == COLUMNS_MODE:
-            raise OptionError("schemaMode=columns needs a schema: spark.read.schema('item STRING')")
+        if options.mode in OWN_SCHEMA_MODES:
+            raise OptionError(
+                f"schemaMode={options.mode} needs a schema: spark.read.schema('item STRING')"
+            )
         return spark_schema(options.mode)
 
     def reader(self, schema: StructType) -> BatchReader:
@@ -61,9 +63,9 @@ class RedisStreams(DataSource):
     def _source_options(self, schema: StructType) -> SourceOptions:
         """Raises OptionError where the schema is not the one of `schemaMode`."""
         from rillway.pipeline.options import OptionError, source_options
-        from rillway.pipeline.schema import COLUMNS_MODE, arrow_schema, to_arrow
+        from rillway.pipeline.schema import OWN_SCHEMA_MODES, arrow_schema, to_arrow
 
         options = source_options(self.options)
-        if options.mode != COLUMNS_MODE and to_arrow(schema) != arrow_schema(options.mode):
-            raise OptionError("a schema of your own needs schemaMode=columns")
+        if options.mode not in OWN_SCHEMA_MODES and to_arrow(schema) != arrow_schema(options.mode):
+            raise OptionError("a schema of your own needs schemaMode=columns or json")
         return options

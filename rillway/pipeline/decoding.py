@@ -2,18 +2,23 @@
 
 `fields` keeps what the server keeps: bytes, duplicates and the order of the fields. `map` is text
 by name; of a name that is there twice the last, and bytes that are no UTF-8 become U+FFFD.
-`columns` gives each named field a column of its own, with a type.
+`columns` gives each named field a column of its own, with a type; `json` does so with the members
+of a JSON object that is an entry's payload.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from itertools import accumulate, chain
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rillway.pipeline.parsing import conform, is_variant, parse
 from rillway.pipeline.schema import (
     CORRUPT,
     MAP_MODE,
@@ -21,6 +26,7 @@ from rillway.pipeline.schema import (
     ORIGIN_PREFIX,
     PAIR,
     PAIRS,
+    RECORD,
     SEQ,
     TEXT_MAP,
     TIMESTAMP,
@@ -101,58 +107,160 @@ def texts(values: list[bytes]) -> pa.Array:
         return pa.array([value.decode(errors="replace") for value in values], pa.string())
 
 
-def columns_decoder(stream: str, schema: pa.Schema, *, strict: bool) -> Decoder:
+def columns_decoder(
+    stream: str,
+    schema: pa.Schema,
+    *,
+    strict: bool,
+    epoch_unit: str | None = None,
+    payload: Payload | None = None,
+) -> Decoder:
     """Columns by the names of fields, and of the origin `_stream`, `_id`, `_ms`, `_seq` and `_ts`.
 
-    `_corrupt` has the names of the fields that could not be read as their columns' types.
-    A field that an entry has not is null. `strict`: raise CorruptEntry instead of leaving null what
-    cannot be read. Raises ValueError for a schema that has `_id` and the like with a wrong type.
+    `_corrupt` has the names of the fields that could not be read as their columns' types, and
+    `_corrupt_record` all fields of such an entry as JSON. A field that an entry has not is null.
+    `strict`: raise CorruptEntry instead of leaving null what cannot be read. `payload`: columns
+    are the members of a JSON object, instead. Raises ValueError for a schema that cannot be read.
     """
     check_columns(schema)
+    read = ColumnReader(epoch_unit) if payload is None else JsonReader(payload, epoch_unit)
     origins = {ORIGIN_PREFIX + name for name in ORIGIN}
+    wanted = [f for f in schema if f.name not in origins and f.name not in (CORRUPT, RECORD)]
 
     def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
         maps = [last_values(entry[1]) for entry in entries]
-        known = {ORIGIN_PREFIX + name: array for name, array in origin(stream, entries).items()}
-        failed: dict[int, list[str]] = {}
-        columns: dict[str, pa.Array] = {}
-        for field in schema:
-            if field.name in origins:
-                columns[field.name] = known[field.name]
-            elif field.name != CORRUPT:
-                name = field.name.encode()
-                values = pa.array([each.get(name) for each in maps], pa.binary())
-                columns[field.name], bad = parse(values, field.type)
-                for place in bad:
-                    failed.setdefault(place, []).append(field.name)
+        columns = {ORIGIN_PREFIX + name: array for name, array in origin(stream, entries).items()}
+        found, failed = read.columns(maps, wanted)
         if failed and strict:
             place, names = min(failed.items())
             raise CorruptEntry(
                 f"entry {entries[place][0].decode()} of {stream}: the field {', '.join(names)} is "
                 "not of its column's type"
             )
+        columns |= found
         if CORRUPT in schema.names:
             marks = [", ".join(failed[n]) if n in failed else None for n in range(len(entries))]
             columns[CORRUPT] = pa.array(marks, pa.string())
+        if RECORD in schema.names:
+            records = [record(maps[n]) if n in failed else None for n in range(len(entries))]
+            columns[RECORD] = pa.array(records, pa.string())
         return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
     return decode
 
 
+def record(fields: Mapping[bytes, bytes]) -> str:
+    """All fields of an entry as JSON; bytes that are no UTF-8 as \\xHH."""
+    texts = {
+        name.decode(errors="backslashreplace"): value.decode(errors="backslashreplace")
+        for name, value in fields.items()
+    }
+    return json.dumps(texts, ensure_ascii=False)
+
+
+# By the places of entries, the columns whose values could not be read.
+Failed: TypeAlias = dict[int, list[str]]
+
+
+class ColumnReader:
+    """A column is the field of its name."""
+
+    def __init__(self, epoch_unit: str | None) -> None:
+        self._epoch_unit = epoch_unit
+
+    def columns(
+        self, maps: Sequence[Mapping[bytes, bytes]], wanted: Sequence[pa.Field]
+    ) -> tuple[dict[str, pa.Array], Failed]:
+        """The columns by name, and what could not be read."""
+        found: dict[str, pa.Array] = {}
+        failed: Failed = {}
+        for field in wanted:
+            name = field.name.encode()
+            values = pa.array([each.get(name) for each in maps], pa.binary())
+            found[field.name], bad = parse(values, field.type, self._epoch_unit)
+            for place in bad:
+                failed.setdefault(place, []).append(field.name)
+        return found, failed
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The field that holds a JSON object; None: the only one that an entry has."""
+
+    field: str | None
+
+
+class JsonReader:
+    """A column is the member of its name, of the JSON object in one field."""
+
+    def __init__(self, payload: Payload, epoch_unit: str | None) -> None:
+        self._field = None if payload.field is None else payload.field.encode()
+        self._epoch_unit = epoch_unit
+
+    def columns(
+        self, maps: Sequence[Mapping[bytes, bytes]], wanted: Sequence[pa.Field]
+    ) -> tuple[dict[str, pa.Array], Failed]:
+        """The columns by name, and what could not be read."""
+        failed: Failed = {}
+        objects = [self._object(place, fields, failed) for place, fields in enumerate(maps)]
+        found: dict[str, pa.Array] = {}
+        for field in wanted:
+            values = [
+                self._value(place, content, field, failed) for place, content in enumerate(objects)
+            ]
+            found[field.name] = pa.array(values, field.type)
+        return found, failed
+
+    def _object(self, place: int, fields: Mapping[bytes, bytes], failed: Failed) -> dict[str, Any]:
+        name = self._field
+        if name is None and len(fields) == 1:
+            name = next(iter(fields))
+        text = fields.get(name) if name is not None else None
+        if text is None and self._field is not None:
+            return {}
+        try:
+            content = json.loads(text, parse_float=Decimal) if text is not None else None
+        except ValueError:
+            content = None
+        if isinstance(content, dict):
+            return content
+        failed[place] = [name.decode(errors="backslashreplace") if name else "(of several)"]
+        return {}
+
+    def _value(
+        self, place: int, content: Mapping[str, Any], field: pa.Field, failed: Failed
+    ) -> Any:
+        try:
+            return conform(content.get(field.name), field.type, self._epoch_unit)
+        except (ValueError, ArithmeticError, TypeError):
+            failed.setdefault(place, []).append(field.name)
+            return None
+
+
 def check_columns(schema: pa.Schema) -> None:
     """Raises ValueError."""
     expected = {ORIGIN_PREFIX + name: kind for name, kind in ORIGIN.items()}
+    expected |= {CORRUPT: pa.string(), RECORD: pa.string()}
     for field in schema:
-        kind = expected.get(field.name, pa.string() if field.name == CORRUPT else None)
+        kind = expected.get(field.name)
         if kind is not None and field.type != kind:
             raise ValueError(f"the column {field.name} must have the type {kind}")
-        if kind is None and not is_scalar(field.type):
+        if kind is None and not is_readable(field.type):
             raise ValueError(f"the column {field.name} cannot be read from text: {field.type}")
         if not field.nullable:
             raise ValueError(f"the column {field.name} must allow null: an entry may lack it")
 
 
-def is_scalar(kind: pa.DataType) -> bool:
+def is_readable(kind: pa.DataType) -> bool:
+    """Whether text or JSON can be read as this."""
+    if is_variant(kind):
+        return True
+    if pa.types.is_struct(kind):
+        return all(is_readable(kind.field(place).type) for place in range(kind.num_fields))
+    if pa.types.is_map(kind):
+        return pa.types.is_string(kind.key_type) and is_readable(kind.item_type)
+    if pa.types.is_list(kind):
+        return is_readable(kind.value_type)
     tests = (
         pa.types.is_string,
         pa.types.is_binary,
@@ -164,34 +272,3 @@ def is_scalar(kind: pa.DataType) -> bool:
         pa.types.is_timestamp,
     )
     return any(test(kind) for test in tests)
-
-
-def parse(values: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
-    """Bytes as values of a type, and the places of those that are none; null stays null."""
-    try:
-        return cast(values, kind), []
-    except pa.ArrowInvalid:
-        pass  # at least one: find out which
-    good: list[Any] = []
-    bad: list[int] = []
-    for place in range(len(values)):
-        try:
-            good.append(cast(values.slice(place, 1), kind)[0].as_py())
-        except pa.ArrowInvalid:
-            good.append(None)
-            bad.append(place)
-    return pa.array(good, kind), bad
-
-
-def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Raises pa.ArrowInvalid for a value that is none of `kind`."""
-    if pa.types.is_binary(kind):
-        return values
-    text = values.cast(pa.string())
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        try:
-            return text.cast(kind)
-        except pa.ArrowInvalid:
-            # Times without a zone are UTC, as the IDs are.
-            return text.cast(pa.timestamp("us")).cast(kind)
-    return text.cast(kind)

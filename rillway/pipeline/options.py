@@ -19,7 +19,7 @@ from urllib.parse import quote
 from rillway.pipeline.connection import DEFAULT_URL, check_url
 from rillway.pipeline.ids import MAX_SEQ, parse_id
 from rillway.pipeline.offsets import Offset, from_json
-from rillway.pipeline.schema import FIELDS_MODE, MODES
+from rillway.pipeline.schema import FIELDS_MODE, JSON_MODE, MODES, OWN_SCHEMA_MODES
 
 EARLIEST, LATEST, GROUP = "earliest", "latest", "group"
 PERMISSIVE, FAILFAST = "permissive", "failfast"
@@ -59,6 +59,8 @@ SOURCE_OPTIONS = (
     "groupName",
     "schemaMode",
     "columnParse",
+    "epochUnit",
+    "payloadField",
 )
 SINK_OPTIONS = (
     *CONNECTION_OPTIONS,
@@ -111,6 +113,8 @@ class SourceOptions:
     group_name: str | None
     mode: str
     strict_columns: bool
+    epoch_unit: str | None
+    payload_field: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +169,13 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
         group_name=group_name,
         mode=take.otherwise("schemaMode", _one_of(*MODES), FIELDS_MODE),
         strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,
+        epoch_unit=take("epochUnit", _one_of("s", "ms", "us")),
+        payload_field=take("payloadField", _name),
     )
+    if options.payload_field is not None and options.mode != JSON_MODE:
+        raise OptionError("payloadField goes with schemaMode=json")
+    if options.epoch_unit is not None and options.mode not in OWN_SCHEMA_MODES:
+        raise OptionError("epochUnit goes with schemaMode=columns and schemaMode=json")
     if options.max_entries and options.min_entries and options.min_entries > options.max_entries:
         raise OptionError("minEntriesPerTrigger must not be above maxEntriesPerTrigger")
     return options

@@ -29,12 +29,14 @@ ORIGIN = {
     "ts": TIMESTAMP,
 }
 
-FIELDS_MODE, MAP_MODE, COLUMNS_MODE = "fields", "map", "columns"
-MODES = (FIELDS_MODE, MAP_MODE, COLUMNS_MODE)
+FIELDS_MODE, MAP_MODE, COLUMNS_MODE, JSON_MODE = "fields", "map", "columns", "json"
+MODES = (FIELDS_MODE, MAP_MODE, COLUMNS_MODE, JSON_MODE)
+# Those whose schema is the user's own.
+OWN_SCHEMA_MODES = (COLUMNS_MODE, JSON_MODE)
 
 # In a schema of the user's own, where a field of an entry may be called `id` as well.
 ORIGIN_PREFIX = "_"
-CORRUPT = "_corrupt"
+CORRUPT, RECORD = "_corrupt", "_corrupt_record"
 
 
 def arrow_schema(mode: str = FIELDS_MODE) -> pa.Schema:

@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from rillway.pipeline.collector import paused_collector
 from rillway.pipeline.connection import Connection, ConnectionLost
-from rillway.pipeline.decoding import Decoder, columns_decoder, fields_decoder, map_decoder
+from rillway.pipeline.decoding import Decoder, Payload, columns_decoder, fields_decoder, map_decoder
 from rillway.pipeline.discovery import find_streams, streams_to_read
 from rillway.pipeline.facts import StreamFacts, all_facts
 from rillway.pipeline.loss import LossPolicy, check_start
@@ -34,7 +34,7 @@ from rillway.pipeline.offsets import Offset, Position, from_json, to_json
 from rillway.pipeline.options import EARLIEST, LATEST, SourceOptions
 from rillway.pipeline.planning import Planner, backlog, shares
 from rillway.pipeline.reading import SliceReader, joined
-from rillway.pipeline.schema import FIELDS_MODE, MAP_MODE, to_arrow
+from rillway.pipeline.schema import FIELDS_MODE, JSON_MODE, MAP_MODE, to_arrow
 from rillway.pipeline.shadow_group import publish, shadow_group
 from rillway.pipeline.starting import beginning, ending_offset, starting_offset
 from rillway.pipeline.tasks import Task, share, tasks
@@ -67,7 +67,14 @@ class SliceTask:
             return fields_decoder(stream)
         if self.options.mode == MAP_MODE:
             return map_decoder(stream)
-        return columns_decoder(stream, self.schema, strict=self.options.strict_columns)
+        options = self.options
+        return columns_decoder(
+            stream,
+            self.schema,
+            strict=options.strict_columns,
+            epoch_unit=options.epoch_unit,
+            payload=Payload(options.payload_field) if options.mode == JSON_MODE else None,
+        )
 
 
 class BatchReader(DataSourceReader):

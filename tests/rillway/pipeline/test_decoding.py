@@ -10,6 +10,7 @@ import pytest
 
 from rillway.pipeline.decoding import (
     CorruptEntry,
+    Payload,
     RawEntry,
     columns_decoder,
     fields_decoder,
@@ -120,12 +121,64 @@ def test_text_that_is_no_utf8_is_corrupt() -> None:
     assert batch.to_pylist() == [{"name": None, "_corrupt": "name"}]
 
 
+def test_the_whole_entry_is_kept_where_a_value_is_bad() -> None:
+    schema = pa.schema([("count", pa.int32()), ("_corrupt_record", pa.string())])
+    good, bad = entry(count="7"), [b"1-0", [b"count", b"many", b"\xff", b"\xfe"]]
+    batch = columns_decoder("s", schema, strict=False)([good, bad])
+    assert batch.column("_corrupt_record").to_pylist() == [
+        None,
+        r'{"count": "many", "\\xff": "\\xfe"}',
+    ]
+
+
+JSON_COLUMNS = pa.schema(
+    [
+        ("_id", pa.string()),
+        ("count", pa.int32()),
+        ("at", pa.struct([("x", pa.float64())])),
+        ("_corrupt", pa.string()),
+        ("_corrupt_record", pa.string()),
+    ]
+)
+
+
+def test_columns_are_members_of_a_json_object() -> None:
+    decode = columns_decoder("s", JSON_COLUMNS, strict=False, payload=Payload(None))
+    rows = decode(
+        [
+            entry(data='{"count": 7, "at": {"x": 1}, "other": 2}'),
+            entry(data='{"count": "many"}'),
+            entry(data="[7]"),
+            entry(data="{"),
+            entry(a="{}", b="{}"),
+        ]
+    ).to_pylist()
+    assert rows[0] == {
+        "_id": "1-0",
+        "count": 7,
+        "at": {"x": 1.0},
+        "_corrupt": None,
+        "_corrupt_record": None,
+    }
+    assert [row["_corrupt"] for row in rows[1:]] == ["count", "data", "data", "(of several)"]
+    assert rows[3]["_corrupt_record"] == '{"data": "{"}'
+
+
+def test_the_payload_may_be_one_field_of_several() -> None:
+    decode = columns_decoder("s", JSON_COLUMNS, strict=True, payload=Payload("b"))
+    batch = decode([entry(a="x", b='{"count": 7}'), entry(a="x")])
+    assert batch.column("count").to_pylist() == [7, None]
+    with pytest.raises(CorruptEntry, match="the field count is not"):
+        decode([entry(b='{"count": "x"}')])
+
+
 @pytest.mark.parametrize(
     "field",
     [
         pa.field("_id", pa.int64()),
         pa.field("_corrupt", pa.int64()),
-        pa.field("list", pa.list_(pa.string())),
+        pa.field("list", pa.list_(pa.duration("us"))),
+        pa.field("map", pa.map_(pa.int64(), pa.string())),
         pa.field("n", pa.int64(), nullable=False),
     ],
 )

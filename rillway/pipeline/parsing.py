@@ -1,0 +1,312 @@
+"""Text as values of a column's type, a column at a time, as Spark's own readers take it.
+
+Most values are written in one plain way. Where all are, Arrow converts them at once. Else those that
+are plain are found by a pattern and converted at once, and only the others are looked at one by
+one: ` 12`, `+5`, `3.0` and `1e3` are integers, a decimal is rounded to its scale, a time may have a
+zone or none (then it is UTC). So a column with a few bad values is read about as fast as one
+without.
+
+Arrays, maps, structs and variants are read from JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+SPECIAL_FLOAT = re.compile(r"nan|[+-]?inf(inity)?", re.IGNORECASE)
+TRUE, FALSE = ("true", "1"), ("false", "0")
+# More digits than any decimal has, so that only its own scale rounds.
+EXACT = Context(prec=120)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+UNITS_A_SECOND = {"s": 1, "ms": 1000, "us": 1_000_000}
+
+# What can be converted without a look at each value. Dates may still be none, as 2026-02-30 is.
+PLAIN_INTEGER = r"^-?[0-9]{1,18}$"
+PLAIN_FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
+PLAIN_BOOLEAN = r"^(true|false)$"
+PLAIN_DATE = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
+PLAIN_TIME = PLAIN_DATE[:-1] + r"[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+PLAIN_LOCAL_TIME = PLAIN_TIME + "$"
+PLAIN_ZONED_TIME = PLAIN_TIME + r"(Z|[+-][0-9]{2}:[0-9]{2})$"
+
+
+def parse(
+    values: pa.Array, kind: pa.DataType, epoch_unit: str | None = None
+) -> tuple[pa.Array, list[int]]:
+    """Bytes as values of a type, and the places of those that are none; null stays null.
+
+    `epoch_unit`: s, ms or us; times may be numbers of these since 1970.
+    """
+    if pa.types.is_binary(kind):
+        return values, []
+    texts, bad = as_text(values)
+    if pa.types.is_string(kind):
+        return texts, bad
+    if not bad and (found_all := _all(texts, kind)) is not None:
+        return found_all, []
+    plain = _plain(texts, kind)
+    read = reader(kind, epoch_unit)
+    others = texts.is_valid() if plain is None else pc.and_(texts.is_valid(), plain.is_null())
+    places = pc.indices_nonzero(others).to_pylist()
+    found: dict[int, Any] = {}
+    for place in places:
+        try:
+            found[place] = read(texts[place].as_py())
+        except (ValueError, ArithmeticError, TypeError):
+            bad.append(place)
+    return _filled(plain, found, len(texts), kind), sorted(bad)
+
+
+def as_text(values: pa.Array) -> tuple[pa.Array, list[int]]:
+    """Bytes as text, and the places of those that are no UTF-8; these are null."""
+    try:
+        return values.cast(pa.string()), []
+    except pa.ArrowInvalid:
+        pass
+    texts: list[str | None] = []
+    bad: list[int] = []
+    for place, value in enumerate(values.to_pylist()):
+        try:
+            texts.append(None if value is None else value.decode())
+        except UnicodeDecodeError:
+            texts.append(None)
+            bad.append(place)
+    return pa.array(texts, pa.string()), bad
+
+
+def _filled(
+    plain: pa.Array | None, found: dict[int, Any], rows: int, kind: pa.DataType
+) -> pa.Array:
+    """The plain values, and those that were found one by one."""
+    if plain is None:
+        return pa.array([found.get(place) for place in range(rows)], kind)
+    if not found:
+        return plain
+    marks, others = [False] * rows, [None] * rows
+    for place, value in found.items():
+        marks[place], others[place] = True, value
+    return pc.if_else(pa.array(marks), pa.array(others, kind), plain)
+
+
+# -- all at once ---------------------------------------------------------------------------------
+
+
+def _all(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """The values, if Arrow can read each of them; None if it cannot."""
+    if pa.types.is_nested(kind):
+        return None
+    try:
+        if pa.types.is_integer(kind):
+            # It also reads 0x1f.
+            marks = [pc.any(pc.match_substring(texts, letter)).as_py() for letter in "xX"]
+            return None if any(marks) else texts.cast(kind)
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            try:
+                return texts.cast(kind)
+            except pa.ArrowInvalid:
+                # Times without a zone are UTC, as the IDs are.
+                return texts.cast(pa.timestamp("us")).cast(kind)
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _plain(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Those values that are written in the plain way, null for others; None if that fails."""
+    try:
+        if pa.types.is_integer(kind):
+            return _integers(_matching(texts, PLAIN_INTEGER).cast(pa.int64()), kind)
+        if pa.types.is_floating(kind):
+            return _matching(texts, PLAIN_FLOAT).cast(pa.float64()).cast(kind, safe=False)
+        if pa.types.is_boolean(kind):
+            return _matching(texts, PLAIN_BOOLEAN).cast(kind)
+        if pa.types.is_decimal(kind):
+            return _matching(texts, _plain_decimal(kind)).cast(kind)
+        if pa.types.is_date(kind):
+            return _matching(texts, PLAIN_DATE).cast(kind)
+        if pa.types.is_timestamp(kind):
+            return _times(texts, kind)
+    except pa.ArrowInvalid:
+        pass
+    return None
+
+
+def _matching(texts: pa.Array, pattern: str) -> pa.Array:
+    matches = pc.match_substring_regex(texts, pattern)
+    return pc.if_else(matches, texts, pa.scalar(None, pa.string()))
+
+
+def _integers(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
+    if kind.bit_width == 64:
+        return numbers
+    limit = 1 << (kind.bit_width - 1)
+    fits = pc.and_(pc.greater_equal(numbers, -limit), pc.less(numbers, limit))
+    return pc.if_else(fits, numbers, pa.scalar(None, pa.int64())).cast(kind)
+
+
+def _plain_decimal(kind: pa.DataType) -> str:
+    whole = max(kind.precision - kind.scale, 1)
+    fraction = rf"(\.[0-9]{{1,{kind.scale}}})?" if kind.scale else ""
+    if whole > kind.precision - kind.scale:
+        return rf"^-?0{fraction}$"
+    return rf"^-?[0-9]{{1,{whole}}}{fraction}$"
+
+
+def _times(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    local = _matching(texts, PLAIN_LOCAL_TIME).cast(pa.timestamp("us")).cast(kind)
+    if local.null_count == texts.null_count:
+        return local
+    zoned = _matching(texts, PLAIN_ZONED_TIME).cast(pa.timestamp("us", "UTC"))
+    return pc.coalesce(local, zoned.cast(kind) if kind.tz else zoned.cast(pa.timestamp("us")))
+
+
+# -- one by one ----------------------------------------------------------------------------------
+
+
+def reader(kind: pa.DataType, epoch_unit: str | None = None) -> Callable[[str], Any]:
+    """Reads one text; raises ValueError or ArithmeticError for what is no value."""
+    if pa.types.is_integer(kind):
+        return lambda text: integer(text, kind.bit_width)
+    if pa.types.is_floating(kind):
+        return floating
+    if pa.types.is_boolean(kind):
+        return boolean
+    if pa.types.is_decimal(kind):
+        return lambda text: decimal(text, kind.precision, kind.scale)
+    if pa.types.is_date(kind):
+        return lambda text: date.fromisoformat(text.strip())
+    if pa.types.is_timestamp(kind):
+        return lambda text: instant(text, epoch_unit, has_zone=kind.tz is not None)
+    if is_variant(kind):
+        return variant
+    return lambda text: conform(json.loads(text, parse_float=Decimal), kind, epoch_unit)
+
+
+def _number(text: str) -> str:
+    text = text.strip()
+    if not NUMBER.fullmatch(text):
+        raise ValueError(f"not a number: {text!r}")
+    return text
+
+
+def integer(text: str, bits: int) -> int:
+    number = Decimal(_number(text))
+    if number.adjusted() > 20 or number != number.to_integral_value():
+        raise ValueError(f"not a whole number: {text!r}")
+    return _within(int(number), bits)
+
+
+def _within(number: int, bits: int) -> int:
+    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise ValueError(f"more than {bits} bits: {number}")
+    return number
+
+
+def floating(text: str) -> float:
+    text = text.strip()
+    return float(text if SPECIAL_FLOAT.fullmatch(text) else _number(text))
+
+
+def boolean(text: str) -> bool:
+    text = text.strip().lower()
+    if text not in (*TRUE, *FALSE):
+        raise ValueError(f"neither true nor false: {text!r}")
+    return text in TRUE
+
+
+def decimal(text: str, precision: int, scale: int) -> Decimal:
+    return rounded(Decimal(_number(text)), precision, scale)
+
+
+def rounded(number: Decimal, precision: int, scale: int) -> Decimal:
+    found = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, EXACT)
+    if found and found.adjusted() + scale >= precision:
+        raise ValueError(f"more than {precision} digits: {number}")
+    return found
+
+
+def instant(text: str, epoch_unit: str | None = None, *, has_zone: bool = True) -> datetime:
+    text = text.strip()
+    if epoch_unit is not None and NUMBER.fullmatch(text):
+        microseconds = Decimal(text) * (1_000_000 // UNITS_A_SECOND[epoch_unit])
+        moment = EPOCH + timedelta(microseconds=int(microseconds))
+    else:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        moment = moment.astimezone(UTC)
+    return moment if has_zone else moment.replace(tzinfo=None)
+
+
+# -- JSON ----------------------------------------------------------------------------------------
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether it is how Spark hands over a variant."""
+    if not pa.types.is_struct(kind):
+        return False
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    return any((field.metadata or {}).get(b"variant") == b"true" for field in fields)
+
+
+def variant(text: str) -> dict[str, bytes]:
+    from pyspark.sql.types import VariantVal
+
+    found = VariantVal.parseJson(text)
+    return {"value": bytes(found.value), "metadata": bytes(found.metadata)}
+
+
+def conform(value: Any, kind: pa.DataType, epoch_unit: str | None = None) -> Any:
+    """A value of JSON as one of a type. Raises ValueError, ArithmeticError or TypeError."""
+    if value is None:
+        return None
+    if is_variant(kind):
+        return variant(to_json(value))
+    if pa.types.is_struct(kind):
+        return _conform_struct(value, kind, epoch_unit)
+    if pa.types.is_map(kind):
+        pairs = _expected(value, dict).items()
+        return [(name, conform(item, kind.item_type, epoch_unit)) for name, item in pairs]
+    if pa.types.is_list(kind):
+        return [conform(item, kind.value_type, epoch_unit) for item in _expected(value, list)]
+    text = value if isinstance(value, str) else to_json(value)
+    if pa.types.is_string(kind):
+        return text
+    if pa.types.is_binary(kind):
+        return text.encode()
+    if isinstance(value, (dict, list)):
+        raise ValueError(f"not a value of {kind}: {text}")
+    return reader(kind, epoch_unit)(text)
+
+
+def _conform_struct(value: Any, kind: pa.DataType, epoch_unit: str | None) -> dict[str, Any]:
+    names = [kind.field(place) for place in range(kind.num_fields)]
+    content = _expected(value, dict)
+    return {field.name: conform(content.get(field.name), field.type, epoch_unit) for field in names}
+
+
+def _expected(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"expected {kind.__name__}: {value!r}")
+    return value
+
+
+def to_json(value: Any) -> str:
+    """Decimals as the numbers that they were."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, dict):
+        items = ",".join(f"{json.dumps(name)}:{to_json(item)}" for name, item in value.items())
+        return f"{{{items}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(to_json, value))}]"
+    return json.dumps(value, ensure_ascii=False)
