@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+import time
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rillway.pipeline.connection import DEFAULT_URL, check_url
@@ -35,8 +37,8 @@ def add_range(parser: argparse.ArgumentParser) -> None:
         type=first_id,
         default=MIN_ID,
         metavar="WHEN",
-        help="the beginning: 2026-01-31T12:00:00Z (UTC if no zone is given), Unix milliseconds, or "
-        "an ID (default: the first entry)",
+        help="the beginning: 2026-01-31T12:00:00Z (UTC if no zone is given), -1h (an hour ago), "
+        "Unix milliseconds, or an ID (default: the first entry)",
     )
     parser.add_argument(
         "--to",
@@ -73,14 +75,35 @@ def first_id(text: str) -> int:
     """`1700000000000-5` is itself; a time is its first ID."""
     if is_id(text):
         return _argument(parse_id, text)
-    return make_id(_argument(parse_time, text))
+    return make_id(_argument(moment, text))
+
+
+def moment(text: str) -> int:
+    """Unix ms of a time, or of `-1h`: an hour ago, by the clock of this machine."""
+    if not text.startswith("-"):
+        return parse_time(text)
+    return max(round((time.time() - parse_duration(text[1:])) * 1000), 0)
+
+
+RELATIVE = re.compile(r"-\d")
+
+
+def with_relative_times(arguments: Sequence[str]) -> list[str]:
+    """`--from -1h` as `--from=-1h`: argparse would take `-1h` for an option."""
+    found: list[str] = []
+    for argument in arguments:
+        if found and found[-1] in ("--from", "--to") and RELATIVE.match(argument):
+            found[-1] += f"={argument}"
+        else:
+            found.append(argument)
+    return found
 
 
 def last_id(text: str) -> int:
     """`1700000000000-5` is itself; a time is the last ID before it."""
     if is_id(text):
         return _argument(parse_id, text)
-    return max(make_id(_argument(parse_time, text)) - 1, MIN_ID)
+    return max(make_id(_argument(moment, text)) - 1, MIN_ID)
 
 
 def is_id(text: str) -> bool:

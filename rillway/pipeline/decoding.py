@@ -35,6 +35,8 @@ from rillway.pipeline.schema import (
 
 # [id, [name, value, name, value, ...]]
 RawEntry: TypeAlias = list[Any]
+# Entries may have names that are different in each, timestamps say.
+REMEMBERED_NAMES = 1000
 Decoder: TypeAlias = Callable[[Sequence[RawEntry]], pa.RecordBatch]
 
 
@@ -83,14 +85,25 @@ def fields_decoder(stream: str) -> Decoder:
 
 def map_decoder(stream: str) -> Decoder:
     schema = arrow_schema(MAP_MODE)
+    # Most entries of a stream have the same names: whether one comes twice is seen once.
+    has_duplicates: dict[tuple[bytes, ...], bool] = {}
+
+    def without_duplicates(flat: list[bytes]) -> list[bytes]:
+        names = tuple(flat[::2])
+        if names not in has_duplicates:
+            if len(has_duplicates) >= REMEMBERED_NAMES:
+                has_duplicates.clear()
+            has_duplicates[names] = len(set(names)) < len(names)
+        if not has_duplicates[names]:
+            return flat
+        return list(chain.from_iterable(last_values(flat).items()))
 
     def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
-        maps = [last_values(entry[1]) for entry in entries]
-        ends = pa.array(accumulate(map(len, maps), initial=0), pa.int32())
-        names = texts(list(chain.from_iterable(maps)))
-        values = texts(list(chain.from_iterable(each.values() for each in maps)))
-        fields = pa.MapArray.from_arrays(ends, names, values).cast(TEXT_MAP)
-        columns = [*origin(stream, entries).values(), fields]
+        flats = [without_duplicates(entry[1]) for entry in entries]
+        words = list(chain.from_iterable(flats))
+        ends = pa.array(accumulate([len(flat) >> 1 for flat in flats], initial=0), pa.int32())
+        fields = pa.MapArray.from_arrays(ends, texts(words[::2]), texts(words[1::2]))
+        columns = [*origin(stream, entries).values(), fields.cast(TEXT_MAP)]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return decode

@@ -121,6 +121,7 @@ class History:
             spark.read.format("redis-streams")
             .option("url", self.url)
             .option("stream", self.stream)
+            .option("schemaMode", "fields")
             .option("startingOffsets", json.dumps({self.stream: start.as_json()}))
             .option("endingOffsets", json.dumps({self.stream: format_id(last)}))
             .load()

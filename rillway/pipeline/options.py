@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from rillway.pipeline.connection import DEFAULT_URL, check_url
 from rillway.pipeline.ids import MAX_SEQ, parse_id
-from rillway.pipeline.offsets import Offset, from_json
-from rillway.pipeline.schema import FIELDS_MODE, JSON_MODE, MODES, OWN_SCHEMA_MODES
+from rillway.pipeline.offsets import Position, from_json
+from rillway.pipeline.schema import JSON_MODE, MAP_MODE, MODES, OWN_SCHEMA_MODES
 
 EARLIEST, LATEST, GROUP = "earliest", "latest", "group"
 PERMISSIVE, FAILFAST = "permissive", "failfast"
@@ -85,6 +85,11 @@ MAX_BATCH_SIZE = 10_000
 
 T = TypeVar("T")
 
+# One of the words above, or a position.
+Place: TypeAlias = str | Position
+# In a map by stream: all that are not named.
+OTHERS = "*"
+
 
 class OptionError(ValueError):
     """An option that is unknown, has a wrong value, or does not go with another."""
@@ -97,10 +102,11 @@ class SourceOptions:
     url: str
     streams: tuple[str, ...]  # empty if there is a pattern
     pattern: str | None
-    start: str | Offset | None  # earliest, latest, group, group:NAME; None: the default
-    end: str | Offset | None
-    start_ms: int | None
-    end_ms: int | None
+    # earliest, latest, group, group:NAME, a position, or these by stream; None: the default
+    start: Place | dict[str, Place] | None
+    end: Place | dict[str, Place] | None
+    start_ms: int | dict[str, int] | None
+    end_ms: int | dict[str, int] | None
     max_entries: int | None
     max_bytes: int | None
     min_entries: int | None
@@ -139,7 +145,7 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
     pattern = take("streamPattern", str)
     check_streams(streams, pattern)
     start, end = take("startingOffsets", _start), take("endingOffsets", _end)
-    start_ms, end_ms = take("startingTimestamp", parse_time), take("endingTimestamp", parse_time)
+    start_ms, end_ms = take("startingTimestamp", _times), take("endingTimestamp", _times)
     take.refuse_both("startingOffsets", "startingTimestamp")
     take.refuse_both("endingOffsets", "endingTimestamp")
     group_name = take("groupName", _name)
@@ -167,7 +173,7 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
         fail_on_data_loss=take("failOnDataLoss", parse_flag) is not False,
         fail_if_missing=take("failIfMissing", parse_flag) is not False,
         group_name=group_name,
-        mode=take.otherwise("schemaMode", _one_of(*MODES), FIELDS_MODE),
+        mode=take.otherwise("schemaMode", _one_of(*MODES), MAP_MODE),
         strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,
         epoch_unit=take("epochUnit", _one_of("s", "ms", "us")),
         payload_field=take("payloadField", _name),
@@ -333,24 +339,37 @@ def _two_names(text: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _start(text: str) -> str | Offset:
+def _start(text: str) -> Place | dict[str, Place]:
     lowered = text.strip().lower()
     if lowered in (EARLIEST, LATEST, GROUP):
         return lowered
     if lowered.startswith(f"{GROUP}:") and len(lowered) > len(GROUP) + 1:
         return text.strip()
-    return _offset(text, "earliest, latest, group, group:NAME")
+    return _by_stream(text, "earliest, latest, group, group:NAME", (EARLIEST, LATEST))
 
 
-def _end(text: str) -> str | Offset:
+def _end(text: str) -> Place | dict[str, Place]:
     lowered = text.strip().lower()
-    return lowered if lowered == LATEST else _offset(text, "latest")
+    return lowered if lowered == LATEST else _by_stream(text, "latest", (LATEST,))
 
 
-def _offset(text: str, words: str) -> Offset:
+def _by_stream(text: str, expected: str, words: Collection[str]) -> dict[str, Place]:
     if not text.strip().startswith("{"):
-        raise ValueError(f'expected {words} or {{"stream": "ID", ...}}, not {text!r}')
-    return from_json(text)
+        raise ValueError(f'expected {expected} or {{"stream": "ID", ...}}, not {text!r}')
+    places: dict[str, Place] = {}
+    for stream, value in json.loads(text).items():
+        if isinstance(value, str) and value.strip().lower() in words:
+            places[stream] = value.strip().lower()
+        else:
+            places |= from_json({stream: value})
+    return places
+
+
+def _times(text: str) -> int | dict[str, int]:
+    """One time, or one for each stream: {"orders": "2026-01-31T12:00:00Z", "*": 1700000000000}."""
+    if not text.strip().startswith("{"):
+        return parse_time(text)
+    return {stream: parse_time(str(value)) for stream, value in json.loads(text).items()}
 
 
 def parse_time(text: str) -> int:

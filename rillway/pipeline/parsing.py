@@ -1,7 +1,7 @@
 """Text as values of a column's type, a column at a time, as Spark's own readers take it.
 
-Most values are written in one plain way. Where all are, Arrow converts them at once. Else those that
-are plain are found by a pattern and converted at once, and only the others are looked at one by
+Most values are written in one plain way. Where all are, Arrow converts them at once. Else those
+that are plain are found by a pattern and converted at once, and the others are looked at one by
 one: ` 12`, `+5`, `3.0` and `1e3` are integers, a decimal is rounded to its scale, a time may have a
 zone or none (then it is UTC). So a column with a few bad values is read about as fast as one
 without.

@@ -23,7 +23,13 @@ import pyarrow as pa
 
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
-from rillway.pipeline.arguments import add_allow_missing, add_range, add_url, from_one
+from rillway.pipeline.arguments import (
+    add_allow_missing,
+    add_range,
+    add_url,
+    from_one,
+    with_relative_times,
+)
 from rillway.pipeline.connection import ConnectionLost, ServerError
 from rillway.pipeline.decoding import timestamps
 from rillway.pipeline.discovery import StreamMissing
@@ -214,7 +220,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="(default: standard output)")
     parser.add_argument("--limit", type=from_one, metavar="N", help="the first N entries only")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(with_relative_times(arguments))
     if options.format == "parquet" and options.output is None:
         parser.error("--format parquet needs --output FILE")
     if options.columns and options.format != "csv":

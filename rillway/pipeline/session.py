@@ -178,14 +178,23 @@ class JvmNoise:
 
 
 RAISED = re.compile(
-    r"^(?:[A-Za-z_][\w.]*\.)?([A-Za-z_]\w*(?:Error|Exception|Lost|Conflict|Row|Entry)): (.+)$"
+    r"(?:^|: )(?:[A-Za-z_][\w.]*\.)?"
+    r"([A-Za-z_]\w*(?:Error|Exception|Lost|Conflict|Row|Entry|Missing)): (.+)$"
 )
+
+
+def _raised(line: str) -> re.Match[str] | None:
+    """The innermost error that a line tells of."""
+    found = RAISED.search(line)
+    while found is not None and (inner := RAISED.search(found[2])) is not None:
+        found = inner
+    return found
 
 
 def root_cause(error: BaseException) -> str:
     """One line of what Spark says in hundreds: the last Python error, else the last cause."""
     lines = str(error).splitlines()
-    found = [match for line in lines if (match := RAISED.match(line.strip()))]
+    found = [match for line in lines if (match := _raised(line.strip()))]
     ours = [
         match for match in found if not match[1].startswith(("PySpark", "Py4J", "PythonException"))
     ]

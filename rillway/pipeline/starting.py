@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.facts import StreamFacts, all_facts
 from rillway.pipeline.ids import MIN_ID, make_id
 from rillway.pipeline.offsets import Offset, Position
-from rillway.pipeline.options import EARLIEST, GROUP, LATEST, OptionError, SourceOptions
+from rillway.pipeline.options import (
+    EARLIEST,
+    GROUP,
+    LATEST,
+    OTHERS,
+    OptionError,
+    SourceOptions,
+)
 from rillway.pipeline.shadow_group import group_position, pin, shadow_group
+
+T = TypeVar("T")
 
 
 def starting_offset(
@@ -20,19 +30,22 @@ def starting_offset(
     Raises OptionError if startingOffsets names other streams than there are, or a group is missing.
     """
     facts = all_facts(connection, streams)
-    if isinstance(options.start, dict):
-        _check_names(options.start, facts, "startingOffsets", is_pattern=bool(options.pattern))
+    _check_names(options.start, facts, "startingOffsets", is_pattern=bool(options.pattern))
+    _check_names(options.start_ms, facts, "startingTimestamp", is_pattern=bool(options.pattern))
     return {name: _start(connection, options, name, facts[name], default) for name in facts}
 
 
 def _start(
     connection: Connection, options: SourceOptions, stream: str, facts: StreamFacts, default: str
 ) -> Position:
-    if options.start_ms is not None:
-        return _before(make_id(options.start_ms), facts)
-    start = options.start or default
-    if isinstance(start, dict):
-        return start.get(stream, beginning(facts))
+    start_ms = _of_stream(options.start_ms, stream)
+    if start_ms is not None:
+        return _before(make_id(start_ms), facts)
+    # Of a pattern's streams, those that a map does not name are read as a whole.
+    unnamed = EARLIEST if isinstance(options.start, dict) else default
+    start = _of_stream(options.start, stream) or unnamed
+    if isinstance(start, Position):
+        return start
     if facts.is_missing:
         return beginning(facts)
     if start == LATEST:
@@ -41,7 +54,14 @@ def _start(
         return Position(facts.last_id, facts.entries_added)
     if start == EARLIEST:
         return beginning(facts)
-    return _group_start(connection, options, stream, start)
+    return _group_start(connection, options, stream, str(start))
+
+
+def _of_stream(option: T | dict[str, T] | None, stream: str) -> T | None:
+    """Of an option that is for all streams, or has a value for each."""
+    if isinstance(option, dict):
+        return option.get(stream, option.get(OTHERS))
+    return option
 
 
 def _group_start(
@@ -72,23 +92,30 @@ def _before(first: int, facts: StreamFacts) -> Position:
 def ending_offset(connection: Connection, options: SourceOptions, streams: Iterable[str]) -> Offset:
     """Where a batch read ends in each stream. Raises OptionError as starting_offset does."""
     facts = all_facts(connection, streams)
-    last = {name: Position(each.last_id, each.entries_added) for name, each in facts.items()}
-    if options.end_ms is not None:
-        bound = max(make_id(options.end_ms) - 1, MIN_ID)
-        return {
-            name: end if end.id <= bound else Position(bound, None) for name, end in last.items()
-        }
-    if isinstance(options.end, dict):
-        _check_names(options.end, facts, "endingOffsets", is_pattern=bool(options.pattern))
-        return {name: options.end.get(name, end) for name, end in last.items()}
-    return last
+    _check_names(options.end, facts, "endingOffsets", is_pattern=bool(options.pattern))
+    _check_names(options.end_ms, facts, "endingTimestamp", is_pattern=bool(options.pattern))
+    return {name: _end(options, name, each) for name, each in facts.items()}
 
 
-def _check_names(offset: Offset, streams: Iterable[str], option: str, *, is_pattern: bool) -> None:
+def _end(options: SourceOptions, stream: str, facts: StreamFacts) -> Position:
+    last = Position(facts.last_id, facts.entries_added)
+    end_ms = _of_stream(options.end_ms, stream)
+    if end_ms is not None:
+        bound = max(make_id(end_ms) - 1, MIN_ID)
+        return last if last.id <= bound else Position(bound, None)
+    end = _of_stream(options.end, stream)
+    return end if isinstance(end, Position) else last
+
+
+def _check_names(option: object, streams: Iterable[str], name: str, *, is_pattern: bool) -> None:
     """A name that is misspelt would else be a stream that is read as a whole, or not at all."""
-    unknown = sorted(set(offset) - set(streams))
+    if not isinstance(option, dict):
+        return
+    unknown = sorted(set(option) - set(streams) - {OTHERS})
     if unknown:
-        raise OptionError(f"{option} names {', '.join(unknown)}, which is not read")
-    missing = sorted(set(streams) - set(offset))
-    if missing and not is_pattern:
-        raise OptionError(f"{option} does not say where {', '.join(missing)} is")
+        raise OptionError(f"{name} names {', '.join(unknown)}, which is not read")
+    missing = sorted(set(streams) - set(option))
+    if missing and OTHERS not in option and not is_pattern:
+        raise OptionError(
+            f'{name} does not say where {", ".join(missing)} is: "{OTHERS}" is for all others'
+        )

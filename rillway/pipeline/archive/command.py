@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 
@@ -36,7 +36,7 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.arguments import add_allow_missing, add_url, duration, from_one, size_in_bytes
 from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.discovery import StreamMissing
+from rillway.pipeline.discovery import StreamMissing, find_streams
 from rillway.pipeline.facts import read_facts
 from rillway.pipeline.ids import MIN_ID, format_id
 from rillway.pipeline.interruption import Interruption
@@ -94,13 +94,15 @@ def archive_main(arguments: list[str]) -> int:
         ),
         trims=not options.no_trim,
         accepts_loss=options.accept_loss,
-        allows_missing=options.allow_missing,
+        # What a pattern has found may be deleted a moment later.
+        allows_missing=options.allow_missing or options.pattern is not None,
         lease_ms=max(round(options.lease * 1000), 1),
     )
     table = ArchiveTable.open_or_create(options.to)
     # Spark sets a handler of signals of its own, so it comes before ours.
     with open_engine(options.engine) as engine, Interruption() as interruption:
-        archiver_round = _Round(table, engine, settings, options.stream, interruption)
+        chosen = tuple(options.stream), options.pattern
+        archiver_round = _Round(table, engine, settings, chosen, interruption)
         if options.every is None:
             archiver_round.run()
             return interruption.exit_status if archiver_round.was_cut_short else 0
@@ -135,16 +137,16 @@ class _Round:
         table: ArchiveTable,
         engine: Engine,
         settings: Settings,
-        streams: Sequence[str],
+        chosen: tuple[tuple[str, ...], str | None],
         interruption: Interruption,
     ) -> None:
         self._table, self._engine, self._settings = table, engine, settings
-        self._streams = streams
+        self._names, self._pattern = chosen
         self._interruption = interruption
         self.was_cut_short = False
 
     def run(self) -> None:
-        for stream in self._streams:
+        for stream in self._streams():
             if self._interruption.requested:
                 self.was_cut_short = True
                 return
@@ -163,6 +165,12 @@ class _Round:
                     progress.note(holdup.sentence())
             print(summary(report, seconds), flush=True)
             self.was_cut_short |= self._interruption.requested and not report.is_complete
+
+    def _streams(self) -> list[str]:
+        if self._pattern is None:
+            return list(self._names)
+        with Connection(self._settings.url) as connection:
+            return find_streams(connection, (), self._pattern)
 
 
 def summary(report: Report, seconds: float) -> str:
@@ -288,13 +296,17 @@ def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
     """Exits with status 2 if they are wrong."""
     parser = argparse.ArgumentParser(
         prog="rillway archive",
-        usage="rillway archive --stream S --to PATH [OPTION ...]\n"
+        usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
         "       rillway archive compact|expire|status --to PATH [OPTION ...]",
         description="Move entries from streams to a Delta table, exactly once, and trim the "
         "streams: never past an entry that a group has not read or not acknowledged.",
     )
-    parser.add_argument(
-        "--stream", action="append", required=True, help="the key of a stream; may be repeated"
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--stream", action="append", default=[], help="the key of a stream; may be repeated"
+    )
+    which.add_argument(
+        "--pattern", metavar="GLOB", help="all streams whose names match, new ones in each round"
     )
     parser.add_argument("--to", required=True, metavar="PATH", help="the folder of the archive")
     add_url(parser)

@@ -2,8 +2,8 @@
 
     streams_to_parquet.py --out PATH --option stream=orders [--option NAME=VALUE ...]
 
-The options are those of the format `redis-streams`. Exits with 0, 1 if it cannot go on, 2 for a bad
-argument.
+The options are those of the format `redis-streams`; `schemaMode` is `fields` by default. Exits with
+0, 1 if it cannot go on, 2 for a bad argument.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import sys
 
 from rillway.pipeline.jobs.options import add_options, one_line_errors
 from rillway.pipeline.session import spark_session
+
+# Bytes, duplicates and order of the fields, unless schemaMode is among the options.
+AS_THEY_ARE = {"schemaMode": "fields"}
 
 
 def main(arguments: list[str]) -> int:
@@ -25,7 +28,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     with one_line_errors("streams_to_parquet") as outcome:
         spark = spark_session("streams_to_parquet")
-        frame = spark.read.format("redis-streams").options(**options.option).load()
+        frame = spark.read.format("redis-streams").options(**AS_THEY_ARE | options.option).load()
         frame.write.parquet(options.out)
         rows = spark.read.parquet(options.out).count()
         print(f"{rows:,} entries in {options.out}")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
-from rillway.pipeline.arguments import add_range, add_url, duration
+from rillway.pipeline.arguments import add_range, add_url, duration, with_relative_times
 from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.facts import read_facts
 from rillway.pipeline.history import open_history
@@ -222,7 +222,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--spark", action="store_true", help="count with Spark: the same numbers, for millions"
     )
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(with_relative_times(arguments))
     if options.follow and options.spark:
         parser.error("--follow does not go with --spark")
     if options.follow and options.last != MAX_ID:

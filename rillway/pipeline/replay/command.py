@@ -11,7 +11,7 @@ import argparse
 import sys
 
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
-from rillway.pipeline.arguments import add_range, add_url, positive
+from rillway.pipeline.arguments import add_range, add_url, positive, with_relative_times
 from rillway.pipeline.connection import ConnectionLost, ServerError
 from rillway.pipeline.encoding import UnwritableRow
 from rillway.pipeline.ids import MIN_ID, format_id
@@ -119,7 +119,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--append", action="store_true", help="write behind what a stream has already"
     )
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(with_relative_times(arguments))
     if options.keep_ids and options.append:
         parser.error("--keep-ids needs a stream of its own: it does not go with --append")
     if options.last < options.first:

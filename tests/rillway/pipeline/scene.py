@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.datasource import RedisStreams
-from rillway.pipeline.schema import spark_schema
 from rillway.pipeline.source import BatchReader, StreamReader
 
 
@@ -43,7 +42,8 @@ def batch_reader(link: Connection, schema: StructType | None = None, **options: 
 
 
 def stream_reader(link: Connection, **options: Any) -> StreamReader:
-    return datasource(link, **options).streamReader(schema=spark_schema())
+    source = datasource(link, **options)
+    return source.streamReader(schema=source.schema())
 
 
 def ids_of(batches: Iterable[pa.RecordBatch]) -> list[str]:

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from rillway.pipeline import decoding
 from rillway.pipeline.decoding import (
     CorruptEntry,
     Payload,
@@ -48,6 +49,17 @@ def test_a_map_is_text_and_has_the_last_of_a_name() -> None:
     batch = map_decoder("s")(ENTRIES)
     assert batch.schema.equals(arrow_schema("map"))
     assert batch.column("fields").to_pylist() == [[("a", "2"), ("b", "\ufffd")], [("", "")]]
+
+
+def test_entries_with_many_different_names_are_maps_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoding, "REMEMBERED_NAMES", 3)
+    rows: list[RawEntry] = [
+        [b"%d-0" % n, [b"a", b"1", b"%d" % n, b"2", b"a", b"3"]] for n in range(10)
+    ]
+    found = map_decoder("s")(rows + rows).column("fields").to_pylist()
+    assert found == [[("a", "3"), (str(n), "2")] for n in range(10)] * 2
 
 
 def test_no_entries_make_an_empty_batch() -> None:

@@ -37,7 +37,7 @@ def test_the_defaults_of_the_source() -> None:
     assert options.entries_per_partition == 250_000
     assert options.page_size == 1000
     assert options.fail_on_data_loss
-    assert options.mode == "fields"
+    assert options.mode == "map"
 
 
 def test_names_are_taken_in_any_case() -> None:

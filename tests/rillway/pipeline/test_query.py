@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from rillway.pipeline import query
 from rillway.pipeline.archive import command as archive_command
 from rillway.pipeline.connection import Connection
-from tests.rillway.pipeline.scene import add_many
+from tests.rillway.pipeline.scene import add, add_many
 
 STREAM = "orders"
 
@@ -56,6 +57,17 @@ def test_a_stream_that_is_not_there_is_an_error(
     assert query.main(misspelt) == 1
     assert "there is no stream ordres at redis://" in capsys.readouterr().err
     assert query.main([*misspelt, "--allow-missing"]) == 0
+
+
+def test_times_may_be_relative(link: Connection, capsys: pytest.CaptureFixture[str]) -> None:
+    now_ms = round(time.time() * 1000)
+    add(link, STREAM, [f"{now_ms - 7_200_000}-0", f"{now_ms - 1_800_000}-0", f"{now_ms}-0"])
+    words = ["--stream", STREAM, "--url", link.url, "--format", "csv", "--from", "-1h"]
+    assert query.main([*words, "--to", "-10m"]) == 0
+    found = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split(",")[1] for line in found] == [f"{now_ms - 1_800_000}-0"]
+    with pytest.raises(SystemExit):
+        query.main([*words, "--to", "-soon"])
 
 
 def test_a_limit_ends_it(archived: list[str], capsys: pytest.CaptureFixture[str]) -> None:

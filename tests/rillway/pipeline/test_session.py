@@ -87,6 +87,10 @@ pyspark.errors.exceptions.base.PySparkRuntimeError: and more
 def test_the_cause_of_an_error_is_one_line() -> None:
     assert root_cause(ValueError(SPARK_ERROR)) == "s: had been read up to 30-0"
     assert root_cause(ValueError("plain\nand more")) == "plain"
+    hidden = (
+        "[PYTHON_ERROR] Failed to create: rillway.pipeline.options.OptionError: no option x: y?"
+    )
+    assert root_cause(ValueError(hidden)) == "no option x: y?"
     java = "An error occurred\n: a.B: x\n\tat c\nCaused by: a.B: y\nCaused by: d.E: no file: f"
     assert root_cause(ValueError(java)) == "no file: f"
     assert root_cause(ValueError()) == "ValueError"

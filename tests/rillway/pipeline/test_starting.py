@@ -87,6 +87,35 @@ def test_ids_must_name_the_streams_that_are_read(link: Connection) -> None:
         end(link, stream="s,t", endingOffsets=ids)
 
 
+def test_each_stream_may_have_a_place_of_its_own(link: Connection) -> None:
+    for stream in ("a", "b", "c", "d"):
+        add_many(link, stream, 10)
+    places = '{"a": "earliest", "b": "latest", "c": "5-0", "*": "Latest"}'
+    streams = {"stream": "a,b,c,d"}
+    last = Position(make_id(10), 10)
+    assert start(link, **streams, startingOffsets=places) == {
+        "a": Position(0, 0),
+        "b": last,
+        "c": Position(make_id(5), None),
+        "d": last,
+    }
+    found = end(link, **streams, endingOffsets='{"a": "3-0", "*": "latest"}')
+    assert found == {"a": Position(make_id(3), None), "b": last, "c": last, "d": last}
+    with pytest.raises(OptionError, match='does not say where d is: "\\*" is for all others'):
+        start(link, **streams, startingOffsets='{"a": "earliest", "b": "latest", "c": "5-0"}')
+
+
+def test_each_stream_may_have_a_time_of_its_own(link: Connection) -> None:
+    for stream in ("a", "b"):
+        add_many(link, stream, 10)
+    times = '{"a": 4, "*": "1970-01-01T00:00:00.007Z"}'
+    expected = {"a": Position(make_id(4) - 1, None), "b": Position(make_id(7) - 1, None)}
+    assert start(link, stream="a,b", startingTimestamp=times) == expected
+    assert end(link, stream="a,b", endingTimestamp=times) == expected
+    with pytest.raises(OptionError, match="endingTimestamp names x"):
+        end(link, stream="a,b", endingTimestamp='{"x": 1, "*": 2}')
+
+
 def test_streams_of_a_pattern_need_not_all_be_named(link: Connection) -> None:
     read = source_options({"streamPattern": "*", "startingOffsets": '{"a": "5-0"}'})
     found = starting_offset(link, read, ["a", "b"], default="latest")

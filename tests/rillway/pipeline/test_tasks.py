@@ -130,7 +130,7 @@ class Copy:
         reader = self.reader()
         sink = datasource(
             self.link, stream="copied", delivery="exactly-once", batchSize=50
-        ).streamWriter(schema=spark_schema(), overwrite=False)
+        ).streamWriter(schema=spark_schema("map"), overwrite=False)
         was_killed = False
         for number, part in enumerate(reader.partitions(self.start, self.end)):
             self.patch.setattr(TaskContext, "get", lambda n=number: TaskOf(n, self.batch))

@@ -53,6 +53,19 @@ def test_a_stream_that_is_not_there_is_an_error(
     assert main([*words, "--allow-missing"]) == 0
 
 
+def test_all_streams_of_a_pattern_are_archived(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for stream in ("orders:b", "orders:a", "other"):
+        add_many(link, 5, stream=stream)
+    by_pattern = ["--pattern", "orders:*", *words[2:]]
+    assert main(by_pattern) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" archived")[0] for line in lines] == ["orders:a: 5", "orders:b: 5"]
+    with pytest.raises(SystemExit):
+        main([*words, "--pattern", "orders:*"])
+
+
 @pytest.mark.parametrize("uri", ["ftp://host/x", "file:/x", "S5a://x"])
 def test_a_uri_that_is_not_understood_is_refused(
     link: Connection,

@@ -42,7 +42,7 @@ def test_the_format_is_found_without_registration(spark: SparkSession, link: Con
 def test_entries_come_as_rows_with_types(spark: SparkSession, link: Connection) -> None:
     add(link, "s", ["1700000000123-7"], "item", "lamp")
     (row,) = (
-        read(spark, link, stream="s")
+        read(spark, link, stream="s", schemaMode="fields")
         .selectExpr(
             "stream", "id", "ms", "cast(seq AS INT) AS seq", "cast(ts AS STRING) AS ts", "fields"
         )
@@ -56,6 +56,12 @@ def test_entries_come_as_rows_with_types(spark: SparkSession, link: Connection) 
         "ts": "2023-11-14 22:13:20.123",
         "fields": [{"name": bytearray(b"item"), "value": bytearray(b"lamp")}],
     }
+
+
+def test_what_is_shown_is_text(spark: SparkSession, link: Connection) -> None:
+    add(link, "s", ["1700000000123-7"], "item", "lamp", "price", "3")
+    shown = read(spark, link, stream="s")._jdf.showString(20, 0, False)
+    assert "{item -> lamp, price -> 3}" in shown
 
 
 def test_columns_can_be_asked_for_by_name(spark: SparkSession, link: Connection) -> None:

@@ -22,6 +22,7 @@ def test_the_numbers_are_the_same(spark: SparkSession, rillway_link: Connection)
     for fields in entries:
         rillway_link.call("XADD", "j", "*", *fields)
     options = {"url": rillway_link.url, "stream": "j", "entriesPerPartition": "40"}
+    options["schemaMode"] = "fields"
     frame = spark.read.format("redis-streams").options(**options).load()
     for groups in ([], ["h", "grüppe"]):
         counted = count_with_spark(frame, "s", groups)
