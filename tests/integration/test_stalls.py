@@ -149,3 +149,40 @@ def test_a_server_with_work_left_ends_at_once(run_rillway: Callable[..., Running
         client.send("DEL", "t")
         client.write("SHUTDOWN", "NOSAVE")
         assert server.process.wait(timeout=DEADLINE_SECONDS) == 0
+
+
+def test_a_full_description_is_that_of_one_moment_while_others_work(server: RunningServer) -> None:
+    with server.connect() as reader, server.connect() as other:
+        fill(other, "s")
+        other.send("XGROUP", "CREATE", "s", "g", "0")
+        for name in ("one", "two"):
+            size = str(ENTRIES // 2)
+            other.send("XREADGROUP", "GROUP", "g", name, "COUNT", size, "STREAMS", "s", ">")
+        words = ("XINFO", "STREAM", "s", "FULL", "COUNT", "0")
+        expected = other.send(*words)
+        assert len(expected) > 4 * 1024 * 1024
+        before = calls(other, "xinfo|stream")
+        reader.write(*words)
+        until(lambda: calls(other, "xinfo|stream") == before + 1)
+        # Nobody reads yet, so that not all of it can have been made.
+        other.send("XGROUP", "DELCONSUMER", "s", "g", "two")
+        assert other.send("XTRIM", "s", "MAXLEN", "0") == b":%d\r\n" % ENTRIES
+        assert reader.read_reply() == expected
+
+
+def test_strangers_that_send_rubbish_hold_nobody_up(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway()
+    with server.connect() as client:
+        client.send("CONFIG", "SET", "requirepass", "secret")
+        field = "client_output_buffer_limit_disconnections"
+        for rubbish, dropped in ((b"\r\n", 0), (b"*0\r\n", 0), (b"nonsense\r\n", 5)):
+            before = info(client, "stats", field)
+            strangers = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(5)]
+            for stranger in strangers:
+                stranger.sendall(rubbish * 2000)
+            until(lambda: info(client, "stats", field) == before + dropped)  # noqa: B023
+            for stranger in strangers:
+                stranger.close()
+            until(lambda: info(client, "clients", "connected_clients") == 1)
