@@ -18,6 +18,8 @@ from protocol.errors import ReplyError
 _DECIMAL = rb"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _HEXADECIMAL = rb"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?\d+)?"
 _NUMBER = re.compile(rb"([+-]?)(?:(%b)|(%b)|(?i:inf(?:inity)?))" % (_HEXADECIMAL, _DECIMAL))
+# So many digits are a number that a double can hold, whatever they are.
+_FEW_DIGITS = 20
 _BLANKS = b" \t\n\v\f\r"
 
 
@@ -26,6 +28,8 @@ def parse_double(text: bytes, error: bytes = errors.NOT_A_FLOAT) -> float:
 
     A number too large for a double, or too small to be told from 0, is refused.
     """
+    if text.isdigit() and len(text) <= _FEW_DIGITS:
+        return float(text)
     parts = _NUMBER.fullmatch(text)
     if parts is None:
         raise ReplyError(error)

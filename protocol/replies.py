@@ -107,12 +107,13 @@ def format_double(value: float) -> bytes:
     Whole numbers up to 2**62 have no fraction and no exponent. Others have an exponent where that
     is shorter by far.
     """
-    if value == 0:
-        return b"-0" if str(value)[0] == "-" else b"0"
-    if value != value or value in (_INFINITY, -_INFINITY):
+    if -_LARGEST_PLAIN <= value <= _LARGEST_PLAIN:
+        number = int(value)
+        if number == value:
+            is_negative_zero = number == 0 and str(value)[0] == "-"
+            return b"-0" if is_negative_zero else b"%d" % number
+    elif value != value or value in (_INFINITY, -_INFINITY):
         return b"%a" % value
-    if value == int(value) and abs(value) <= _LARGEST_PLAIN:
-        return b"%d" % value
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from sys import getsizeof
 
+from storage.waste import SMALL_ITEMS, Waste
+
 # The places of removed members are closed once there are as many of them as there are members, and
 # at least so many.
 FEW_REMOVED = 64
@@ -67,6 +69,11 @@ class ScanOrder:
     def members(self) -> list[bytes]:
         """All of them."""
         return [member for member in self._members if member not in self._removed]
+
+    def release(self, waste: Waste) -> None:
+        """Give up the order of a collection that goes for good."""
+        waste.add(self._members, SMALL_ITEMS)
+        waste.add(self._removed, SMALL_ITEMS)
 
     def memory_bytes(self) -> int:
         """What the order takes, without the members themselves."""

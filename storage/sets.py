@@ -203,6 +203,8 @@ class SetValue(Value):
             return NO_WASTE
         waste = Waste()
         waste.add(self._members, SMALL_ITEMS)
+        if self._order is not None:
+            self._order.release(waste)
         self._members, self._order = {}, None
         return waste
 

@@ -20,7 +20,11 @@ def score_or_nil(score: float | None, resp: int) -> bytes:
 
 def flat_pair(pair: Pair, resp: int) -> bytes:
     """A member and its score, one after the other."""
-    return replies.bulk(pair[1]) + replies.double(pair[0], resp)
+    score, member = pair
+    text = replies.format_double(score)
+    if resp == 3:
+        return b"$%d\r\n%b\r\n,%b\r\n" % (len(member), member, text)
+    return b"$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(member), member, len(text), text)
 
 
 def nested_pair(pair: Pair, resp: int) -> bytes:

@@ -185,6 +185,17 @@ def test_a_copy_is_independent() -> None:
     assert (twin.encoding, twin.access_ms) == (b"listpack", 7)
 
 
+def test_a_copy_of_many_members_has_ranks_of_its_own() -> None:
+    value = filled(many(5000))
+    twin = value.copy()
+    value.remove_span(0, 4000)
+    assert (len(value), len(twin)) == (1000, 5000)
+    assert [twin.rank(b"%d" % number) for number in (0, 1234, 4999)] == [0, 1234, 4999]
+    assert twin.at(3000) == (3000.0, b"3000")
+    twin.set(b"new", 2.5, LIMITS)
+    assert list(twin.slice(2, 5)) == [(2.0, b"2"), (2.5, b"new"), (3.0, b"3")]
+
+
 def test_memory_grows_with_the_members() -> None:
     large = filled(many(1000))
     assert large.memory_bytes() > 5 * filled(many(100)).memory_bytes()
