@@ -26,6 +26,7 @@ from commands.keys import (
     expiry,
     objects,
     serialization,
+    sorting,
     transfer,
     walking,
 )
@@ -80,7 +81,7 @@ from commands.streams import (
     split,
     trim,
 )
-from commands.strings import counting, parts, reading, setting
+from commands.strings import common, counting, parts, reading, setting
 from commands.transactions import transaction, watch
 
 MODULES = (
@@ -91,8 +92,8 @@ MODULES = (
     acknowledge, add, claim, delete, group, idempotence, info, pending, ranges, read, read_group,
     set_id, settings, split, trim,
     evaluation, script,
-    databases, existence, expiry, objects, serialization, transfer, walking,
-    counting, parts, reading, setting,
+    databases, existence, expiry, objects, serialization, sorting, transfer, walking,
+    common, counting, parts, reading, setting,
     estimating,
     bit_searching, fields, operations, single_bits,
     blocking, changing, elements, moving, popping, pushing,

@@ -97,6 +97,8 @@ class KeySpec:
         found = [] if self.find is None else self.find(argv)
         if found or (self.find is not None and not self.keyword):
             return found
+        if self.is_unknown:
+            return []
         if self.is_counted:
             return _counted_positions(argv, self.begin)
         first = self.begin
@@ -283,6 +285,8 @@ _GROUP_CATEGORIES = {
     "scripting": "scripting",
 }
 
+_NAMED_BY_GROUPS = frozenset(_GROUP_CATEGORIES.values())
+
 
 def acl_categories(declared: Command) -> list[bytes]:
     """The ACL categories, with their @, as COMMAND INFO prints them."""
@@ -293,8 +297,9 @@ def acl_categories(declared: Command) -> list[bytes]:
         names.append("write")
     if declared.flags & READONLY and declared.group != "scripting":
         names.append("read")
-    # WAIT is in the group of those that work on keys of any type, and works on none.
-    if declared.group in _GROUP_CATEGORIES and "connection" not in declared.categories:
+    # WAIT is in the group of those that work on keys of any type, and works on none; SORT on some.
+    has_own = not _NAMED_BY_GROUPS.isdisjoint(declared.categories)
+    if declared.group in _GROUP_CATEGORIES and not has_own:
         names.append(_GROUP_CATEGORIES[declared.group])
     if declared.flags & ADMIN:
         names += ["admin", "dangerous"]

@@ -47,9 +47,7 @@ GROUPS = {
 
 # What Redis 7 has and Rillway has not: the feature, and its commands.
 ABSENT_COMMANDS: dict[str, str] = {
-    "Common parts of strings": "lcs",
     "Looking into HyperLogLogs": "pfdebug pfselftest",
-    "Sorting": "sort sort_ro",
     "Functions in Lua": """fcall fcall_ro function|delete function|dump function|kill function|load
         function|restore""",
     "Keys that move between servers": "migrate restore-asking",

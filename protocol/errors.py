@@ -159,6 +159,10 @@ def invalid_expire_time(command: bytes) -> ReplyError:
 
 # -- keys and strings --------------------------------------------------------------------------
 
+LCS_NOT_STRINGS = b"ERR The specified keys must contain string values"
+LCS_BOTH = b"ERR If you want both the length and indexes, please just use IDX."
+LCS_TOO_LONG = b"ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
+SORT_NOT_A_DOUBLE = b"ERR One or more scores can't be converted into double"
 INVALID_CURSOR = b"ERR invalid cursor"
 INVALID_FIRST_DB = b"ERR invalid first DB index"
 INVALID_SECOND_DB = b"ERR invalid second DB index"

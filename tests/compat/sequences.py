@@ -31,6 +31,7 @@ from tests.compat.hyperloglog_commands import (
 )
 from tests.compat.list_commands import LISTS, LISTS_CLOSING, list_command
 from tests.compat.set_commands import SETS, geo_command, set_command, sorted_set_command
+from tests.compat.sort_commands import SORTED, sort_command
 
 Argv: TypeAlias = list[bytes]
 
@@ -107,6 +108,7 @@ OPENINGS = [
     HASHES,
     BITS,
     HYPERLOGLOGS,
+    SORTED,
 ]
 
 
@@ -125,6 +127,7 @@ def sequences() -> SearchStrategy[Sequence]:
             _steps_of(_hashes_mostly),
             _steps_of(_bits_mostly),
             _steps_of(hyperloglog_command),
+            _steps_of(sort_command),
         ),
     )
 

@@ -1,0 +1,222 @@
+"""SORT and SORT_RO: the elements of a list, a set or a sorted set in another order.
+
+A pattern names other keys: its first `*` stands for the element, and after a `->` behind that comes
+the field of a hash. BY without a `*` does not sort: lists and sorted sets keep their order. A set
+has none, so it is sorted by its bytes all the same where the result is stored.
+
+Leaves out: the order of a locale. ALPHA compares bytes, as Redis does in the locale "C".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from commands import notifications
+from commands.arguments import Arguments
+from commands.client import Client
+from commands.floats import parse_double
+from commands.registry import (
+    DENYOOM,
+    MOVABLE_KEYS,
+    READONLY,
+    WRITE,
+    Argv,
+    KeySpec,
+    command,
+)
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.hashes import HashValue
+from storage.lists import ListValue
+from storage.sets import SetValue
+from storage.sorted_sets import SortedSetValue
+from storage.strings import StringValue
+
+_BLANKS = b" \t\n\v\f\r"
+_ELEMENT = b"#"  # GET of this pattern is the element itself
+
+_OPTION_WORDS = {b"LIMIT": 2, b"BY": 1, b"GET": 1, b"STORE": 1}
+
+
+def store_positions(argv: Sequence[bytes]) -> list[int]:
+    """Where the key is that the result goes to: after the last STORE."""
+    position, found = 2, list[int]()
+    while position < len(argv):
+        word = argv[position].upper()
+        if word == b"STORE" and position + 1 < len(argv):
+            found = [position + 1]
+        position += 1 + _OPTION_WORDS.get(word, 0)
+    return found
+
+
+_SORTED = KeySpec(begin=1, flags=(b"RO", b"ACCESS"))
+_NAMED_BY_PATTERNS = KeySpec(flags=(b"RO", b"ACCESS"), is_unknown=True)
+_STORED = KeySpec(flags=(b"OW", b"UPDATE"), is_unknown=True, find=store_positions)
+_SYNTAX = (
+    "key [BY by-pattern] [LIMIT offset count] [GET get-pattern [GET get-pattern ...]]"
+    " [ASC | DESC] [ALPHA]"
+)
+_CATEGORIES = ("set", "sortedset", "list", "dangerous")
+_COMPLEXITY = "O(N+M*log(M)) with N the length of the list or set and M the number returned."
+
+
+@command(
+    "SORT",
+    arity=-2,
+    flags=WRITE | DENYOOM | MOVABLE_KEYS,
+    keys=(_SORTED, _NAMED_BY_PATTERNS, _STORED),
+    group="generic",
+    since="1.0.0",
+    summary="Sorts the elements of a list, a set or a sorted set; may store the result.",
+    syntax=f"{_SYNTAX} [STORE destination]",
+    complexity=_COMPLEXITY,
+    categories=_CATEGORIES,
+)
+def sort(client: Client, argv: Argv) -> bytes:
+    """Array of bulk strings, with STORE an integer: how many. Source: Redis 7.2."""
+    request = _parse(Arguments(argv, 2), may_store=True)
+    return _sort(client, argv[1], request)
+
+
+@command(
+    "SORT_RO",
+    arity=-2,
+    flags=READONLY | MOVABLE_KEYS,
+    keys=(_SORTED, _NAMED_BY_PATTERNS),
+    group="generic",
+    since="7.0.0",
+    summary="Returns the elements of a list, a set or a sorted set, sorted.",
+    syntax=_SYNTAX,
+    complexity=_COMPLEXITY,
+    categories=_CATEGORIES,
+)
+def sort_ro(client: Client, argv: Argv) -> bytes:
+    """Array of bulk strings. Source: Redis 7.2."""
+    return _sort(client, argv[1], _parse(Arguments(argv, 2), may_store=False))
+
+
+@dataclass(slots=True)
+class SortRequest:
+    """The options of SORT."""
+
+    descending: bool = False
+    alpha: bool = False
+    offset: int = 0
+    count: int = -1  # negative: all
+    by: bytes | None = None
+    gets: list[bytes] = field(default_factory=list)
+    target: bytes | None = None
+
+    @property
+    def sorts(self) -> bool:
+        """Whether the elements are put into another order."""
+        return self.by is None or b"*" in self.by
+
+
+def _parse(arguments: Arguments, *, may_store: bool) -> SortRequest:
+    request = SortRequest()
+    while arguments:
+        option = arguments.next_keyword()
+        if option in (b"ASC", b"DESC"):
+            request.descending = option == b"DESC"
+        elif option == b"ALPHA":
+            request.alpha = True
+        elif option == b"LIMIT" and arguments.remaining >= 2:
+            request.offset, request.count = arguments.next_int(), arguments.next_int()
+        elif option == b"BY":
+            request.by = arguments.next()
+        elif option == b"GET":
+            request.gets.append(arguments.next())
+        elif option == b"STORE" and may_store:
+            request.target = arguments.next()
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return request
+
+
+def _sort(client: Client, key: bytes, request: SortRequest) -> bytes:
+    items = _in_order(client, _elements(client, key, request), request)
+    start = min(max(request.offset, 0), len(items))
+    chosen = items[start:] if request.count < 0 else items[start : start + request.count]
+    found: list[bytes | None] = []
+    for item in chosen:
+        found += [_get(client, pattern, item) for pattern in request.gets or [_ELEMENT]]
+    if request.target is None:
+        return replies.array([replies.bulk_or_nil(one, client.resp) for one in found])
+    _store(client, request.target, [one or b"" for one in found])
+    return replies.integer(len(found))
+
+
+def _elements(client: Client, key: bytes, request: SortRequest) -> list[bytes]:
+    """The elements in the order that they have. Raises WRONGTYPE."""
+    value = client.lookup(key)
+    if value is None:
+        return []
+    if isinstance(value, ListValue):
+        return list(value)
+    if isinstance(value, SortedSetValue):
+        value.become_skiplist()  # as in Redis, whatever the options are
+        return [member for _, member in value.slice(0, len(value))]
+    if isinstance(value, SetValue):
+        if not request.sorts and request.target is not None:
+            # The same everywhere that the request is propagated to.
+            request.by, request.alpha = None, True
+        return value.members()
+    raise ReplyError(errors.WRONG_TYPE)
+
+
+def _in_order(client: Client, items: list[bytes], request: SortRequest) -> list[bytes]:
+    if not request.sorts:
+        return items[::-1] if request.descending else items
+    weights: Sequence[bytes | None] = items
+    if request.by is not None:
+        weights = [_get(client, request.by, item) for item in items]
+    key = _alpha_key if request.alpha else _number_key
+    keys = [key(weight, item) for weight, item in zip(weights, items, strict=True)]
+    places = sorted(range(len(items)), key=keys.__getitem__, reverse=request.descending)
+    return [items[place] for place in places]
+
+
+def _alpha_key(weight: bytes | None, item: bytes) -> tuple[bool, bytes]:
+    """What is missing comes first; what is equal stays in its order."""
+    return weight is not None, weight or b""
+
+
+def _number_key(weight: bytes | None, item: bytes) -> tuple[float, bytes]:
+    """What is missing counts as 0; equal numbers are in the order of their elements."""
+    text = (weight or b"").partition(b"\0")[0]
+    number = parse_double(text.lstrip(_BLANKS), errors.SORT_NOT_A_DOUBLE) if text else 0.0
+    return number, item
+
+
+def _get(client: Client, pattern: bytes, item: bytes) -> bytes | None:
+    """What the pattern names for an element; None if there is no such key or field."""
+    if pattern == _ELEMENT:
+        return item
+    prefix, star, suffix = pattern.partition(b"*")
+    if not star:
+        return None
+    end, arrow, name = suffix.partition(b"->")
+    if not (arrow and name):
+        value = client.lookup(prefix + item + suffix)
+        return value.to_bytes() if isinstance(value, StringValue) else None
+    owner = client.lookup(prefix + item + end)
+    if not isinstance(owner, HashValue) or owner.is_expired(name, client.instance.now_ms):
+        return None
+    return owner.fields.get(name)
+
+
+def _store(client: Client, key: bytes, items: list[bytes]) -> None:
+    """Make the result the list at `key`; nothing takes the key away."""
+    exists = client.lookup_for_write(key) is not None
+    if items:
+        limits, now_ms = client.instance.config, client.instance.now_ms
+        client.store(key, ListValue.of(items, limits, now_ms))
+        client.db.persist(key)
+        client.modified(key, len(items))
+        client.notify(notifications.LIST, b"sortstore", key)
+    elif exists:
+        client.remove(key)
+        client.modified(key)
+        client.notify(notifications.GENERIC, b"del", key)
