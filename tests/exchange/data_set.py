@@ -161,8 +161,31 @@ def sorted_sets() -> Requests:
     ]
 
 
+def hashes() -> Requests:
+    """Compact ones and tables; fields and values that are numbers, binary, and long."""
+    numbers = [0, 12, -129, 40000, -70000, 2**31, -(2**63), 2**63, "012", "+1", ""]
+    return [
+        (0, ("HSET", "hash:small", "f", "v", "", "", *(w for n in numbers for w in (f"n{n}", n)))),
+        (0, ("HDEL", "hash:small", "f", "n12")),
+        (0, ("HSET", "hash:small", "f", "again", "n0", 1)),
+        (0, ("HSET", "hash:many", *range(2000))),
+        (0, ("HSET", "hash:long", BINARY, BINARY[::-1], "text", "the same words again " * 500)),
+        (0, ("PEXPIREAT", "hash:long", FAR_MS)),
+        (5, ("HINCRBYFLOAT", "hash", "f", "0.1")),
+    ]
+
+
 def everything() -> Requests:
-    return [*shapes(), *nodes(), *groups(), *strings(), *lists(), *sets(), *sorted_sets()]
+    return [
+        *shapes(),
+        *nodes(),
+        *groups(),
+        *strings(),
+        *lists(),
+        *sets(),
+        *sorted_sets(),
+        *hashes(),
+    ]
 
 
 def more() -> Requests:
@@ -198,6 +221,10 @@ def more() -> Requests:
         (0, ("ZMPOP", 2, "nothing here", "zset:long", "MIN")),
         (5, ("BZPOPMIN", "zset", 1)),
         (0, ("GEOADD", "places", "12.5", "37.9", "Trapani")),
+        (0, ("HSET", "hash:small", "f", "once more", "new", 1)),
+        (0, ("HDEL", "hash:many", *range(100, 200))),
+        (0, ("HINCRBYFLOAT", "hash:small", "n0", "1.25")),
+        (5, ("HDEL", "hash", "f")),
         (0, ("DEL", "text")),
         (0, ("PERSIST", "later")),
     ]

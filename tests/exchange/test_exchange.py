@@ -25,7 +25,7 @@ from tests.crash.servers import (
     start_rillway,
 )
 from tests.exchange.data_set import FAR_MS, Requests, dangling, everything, more
-from tests.exchange.views import View, differences, view
+from tests.exchange.views import View, differences, hash_fields, view
 from tests.support.redis_cli import split_line
 from tests.support.resp import RespClient
 from tests.support.servers import redis_version
@@ -282,6 +282,9 @@ MODERN: Requests = [
     (0, ("XADD", "sent", "IDMP", "web", "17", "*", "a", "b")),
     (0, ("XADD", "sent", "IDMPAUTO", "api", "*", "a", "b")),
     (0, ("XCFGSET", "shapes", "IDMP-DURATION", 7, "IDMP-MAXSIZE", 3)),
+    (0, ("HSETEX", "hash:small", "PXAT", FAR_MS, "FIELDS", 2, "f", 1, "timed", 2)),
+    (0, ("HPEXPIREAT", "hash:small", FAR_MS - 5, "FIELDS", 1, "n0")),
+    (0, ("HPEXPIREAT", "hash:many", FAR_MS + 5, "FIELDS", 3, 0, 2, 4)),
 ]
 
 
@@ -306,6 +309,13 @@ def test_what_redis_8_added_comes_back_to_rillway(run: Run, restart: str) -> Non
         second = run("rillway", *directives, files=(first.append_only_files(),))
     assert differences(first.view(modern=True), second.view(modern=True)) == []
     assert first.digest() == second.digest()
+    times = [
+        [one.link.ask("HPEXPIRETIME", key, "FIELDS", 3, *fields)
+         for key, fields in (("hash:small", ("f", "n0", "")), ("hash:many", (0, 4, 6)))]
+        for one in (first, second)
+        if one.link.ask("SELECT", 0) == b"OK"
+    ]  # fmt: skip
+    assert times[0] == times[1] == [[FAR_MS, FAR_MS - 5, -1], [FAR_MS + 5, FAR_MS + 5, -1]]
     # What is remembered of producers' messages works on, and so does the order of the released.
     second.link.ask("SELECT", 0)
     again = second.link.ask("XADD", "sent", "IDMP", "web", "17", "*", "a", "b")
@@ -326,5 +336,7 @@ def test_redis_7_0_is_not_given_what_it_cannot_read(run: Run) -> None:
         if one.link.ask("SELECT", 0) == b"OK"
     ]
     assert ranges[0] == ranges[1] != []
+    hashes = [hash_fields(one.link.ask, b"hash:many") for one in (first, second)]
+    assert hashes[0] == hashes[1] != []
     pending = [one.link.ask("XPENDING", "groups", "all")[0] for one in (first, second)]
     assert pending[0] == pending[1] > 0

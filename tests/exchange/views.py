@@ -17,10 +17,19 @@ from typing import Any, TypeAlias
 
 from tests.crash.observation import Ask, as_map
 
+
 # What shows all of a value, by type; streams take several questions.
+def hash_fields(ask: Ask, key: bytes) -> Any:
+    """Fields with values; in their order where it is that of a listpack."""
+    words = ask("HGETALL", key)
+    pairs = [list(pair) for pair in zip(words[::2], words[1::2], strict=True)]
+    return pairs if ask("OBJECT", "ENCODING", key) == b"listpack" else sorted(pairs)
+
+
 SHOWN_BY: dict[bytes, Callable[[Ask, bytes], Any]] = {
     b"string": lambda ask, key: ask("GET", key),
     b"list": lambda ask, key: ask("LRANGE", key, 0, -1),
+    b"hash": hash_fields,
     b"set": lambda ask, key: sorted(ask("SMEMBERS", key)),
     b"zset": lambda ask, key: scored(ask("ZRANGE", key, 0, -1, "WITHSCORES")),
 }
