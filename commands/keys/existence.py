@@ -57,7 +57,7 @@ def delete(client: Client, key: bytes) -> bool:
     """
     if find(client, client.db, key) is None:
         return False
-    client.remove(key)
+    client.instance.remove(client.db, key)
     client.modified(key)
     client.notify(notifications.GENERIC, b"del", key)
     return True

@@ -12,9 +12,11 @@ from storage.values import Value
 
 def find(client: Client, db: Database, key: bytes) -> Value | None:
     """The value in any database, None if there is none or it has expired; it counts as no use."""
-    value, instance = db.get(key), client.instance
-    if value is not None and not client.replays and db.is_expired(key, instance.now_ms):
-        instance.expire(db, key)
+    value = db.values.get(key)
+    if value is None or key not in db.expires or client.replays:
+        return value
+    if db.is_expired(key, client.instance.now_ms):
+        client.instance.expire(db, key)
         return None
     return value
 
