@@ -21,6 +21,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.stream import Stream
 from storage.values import Value
 
@@ -110,6 +115,7 @@ def _is_valid(when_ms: int, ticket: int, client: Client, reason: Block | Waiting
     return waiting is not None and (waiting is reason or waiting.block is reason)
 
 
+@cython.cclass
 class BlockedClients:
     """The waiters of all databases, the ready keys, the deadlines and the times to wake."""
 

@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.stream import Stream
@@ -37,6 +42,7 @@ GATE_REPLICA = 1 << 6  # is a replica's link: a reply would be taken for part of
 GATE_PRIMARY = 1 << 7  # is the link to the primary: what it sends was accepted there
 
 
+@cython.cclass
 class Client:
     """One connection's state. Plain attributes; whoever owns a feature owns its attributes."""
 

@@ -13,6 +13,11 @@ import traceback
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands import notifications
 from commands.blocking import BlockedClients
 from commands.chores import Chores
@@ -49,6 +54,7 @@ GATE_STALE = 1 << 5  # a replica without a link that must not serve what may be 
 GATE_BUSY = 1 << 7  # a script runs, and has for long
 
 
+@cython.cclass
 class Instance:
     """One server's state."""
 

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from commands.blocking import Block
     from commands.client import Client
     from commands.long_reply import LongReply
+    from protocol.cutter import Cutter
 
 Argv: TypeAlias = list[bytes]
 # None: the handler sent what there was to send.
 Reply: TypeAlias = "bytes | Block | LongReply | None"
 Handler: TypeAlias = "Callable[[Client, Argv], Reply]"
+# Takes a request as it came, if it is of the form that most clients send; None, and nothing done,
+# if it is not: then the handler gets its words.
+RawHandler: TypeAlias = "Callable[[Client, Cutter], bytes | None]"
 
 # -- flags, in the order in which COMMAND INFO prints them; MAY_REPLICATE is not shown ------------
 
@@ -166,6 +170,7 @@ class Command:
     tips: tuple[bytes, ...] = ()
     deprecated: tuple[str, str] | None = None  # (since, what to use instead)
     defers_ready_keys: bool = False
+    raw: RawHandler | None = None
     parent: Command | None = None
     subcommands: dict[bytes, Command] = field(default_factory=dict)  # by lower-case name
 
@@ -211,6 +216,7 @@ def command(
     tips: tuple[bytes, ...] = (),
     deprecated: tuple[str, str] | None = None,
     defers_ready_keys: bool = False,
+    raw: RawHandler | None = None,
 ) -> Callable[[Handler], Handler]:
     """Declare the decorated function as the handler of `name`.
 
@@ -239,6 +245,7 @@ def command(
             tips=tips,
             deprecated=deprecated,
             defers_ready_keys=defers_ready_keys,
+            raw=raw,
         )
         _register(name, declared)
         return handler

@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.histogram import LatencyHistogram
 
 if TYPE_CHECKING:
@@ -20,6 +25,7 @@ SAMPLES = 16  # a rate is the mean over the last 1.6 s, as in Redis
 MAX_ERROR_CODES = 128
 
 
+@cython.cclass
 class CommandStats:
     """What INFO commandstats and latencystats tell of one command."""
 
@@ -54,6 +60,7 @@ class Rate:
         return sum(self._rates) / SAMPLES
 
 
+@cython.cclass
 class Stats:
     """The counters of INFO stats, errorstats and commandstats."""
 

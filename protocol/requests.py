@@ -31,19 +31,6 @@ from dataclasses import dataclass, field
 
 import hiredis
 
-from protocol.replies import bulk
-from protocol.request_runs import (
-    MAX_WORD_BYTES,
-    MIN_REQUESTS,
-    CountShared,
-    Head,
-    RequestRun,
-    TailRun,
-    cut_run,
-    cut_tails,
-    take_bulk,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -83,13 +70,6 @@ _DOLLAR = ord("$")
 
 # One request of up to this many bytes is read by `_split_single`. Beyond, hiredis is faster.
 _SINGLE_BYTES = 4096
-# Requests of a run may be so long that these bytes hold just enough of them.
-_RUN_SAMPLE_BYTES = 2 * MIN_REQUESTS * MAX_WORD_BYTES
-# A client whose requests are no run will hardly begin one with the next batch.
-_RUN_PATIENCE = 15
-# Whoever sends other requests in between will hardly send one like the next.
-_USUAL_PATIENCE = 15
-_NO_START = bytes(_SINGLE_BYTES + 1)  # no request begins so: it is longer
 # hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch
 # the reader is replaced, so that ten thousand idle connections do not hold a buffer each.
 _KEPT_BUFFER_BYTES = 4096
@@ -106,7 +86,6 @@ class RequestReader:
     """Reads one connection's requests.
 
     - `authenticated`: whether the client may use the full limits; may be set at any time.
-    - `usual`: what stands before the last word of requests that come alone, and its words.
     - `error`: why the stream is broken, without "-ERR " and CRLF, or None. One character per byte
       (latin-1): a byte that was not expected is quoted as it came, as Redis does.
     - `overflowed`: the query buffer limit was passed; the connection is closed with no reply.
@@ -118,29 +97,17 @@ class RequestReader:
         "_argv",
         "_bulk_bytes",
         "_count",
-        "_count_shared",
-        "_head",
         "_held",
         "_hiredis",
-        "_patience",
         "_taken_bytes",
-        "_usual_patience",
         "authenticated",
         "error",
         "limits",
         "overflowed",
-        "usual",
     )
 
-    def __init__(
-        self,
-        limits: Limits,
-        authenticated: bool = True,
-        count_shared: CountShared | None = None,
-    ) -> None:
-        """`count_shared`: see protocol/request_runs.py."""
+    def __init__(self, limits: Limits, authenticated: bool = True) -> None:
         self.limits = limits
-        self._count_shared = count_shared
         self.authenticated = authenticated
         self.error: str | None = None
         self.overflowed = False
@@ -155,17 +122,16 @@ class RequestReader:
         self._held = bytearray()
         self._bulk_bytes = -1
         self._hiredis = _new_hiredis_reader()
-        self._head: Head | None = None  # of the last run
-        self._patience = 0  # so many batches are not searched for another one
-        # Many clients send the same but for the last word again and again. So many requests that
-        # differ do not change it.
-        self.usual: tuple[bytes, list[bytes]] = _NO_START, []
-        self._usual_patience = 0
 
     @property
     def buffered_bytes(self) -> int:
         """Bytes received that belong to no finished request."""
         return self._taken_bytes + len(self._held)
+
+    @property
+    def is_between(self) -> bool:
+        """Whether a request begins with the next byte, and no rule was broken before."""
+        return not (self._count or self._held or self.error is not None or self.overflowed)
 
     def feed(self, data: bytes) -> list[list[bytes]]:
         """Take the next bytes of the stream; returns the requests they complete, in order.
@@ -214,68 +180,6 @@ class RequestReader:
     def expects_line(self, data: bytes | bytearray) -> bool:
         """Whether these bytes, which come next, begin with a line as a person types it."""
         return not self._count and not self._held and not data.startswith(b"*")
-
-    def take_single(self, data: bytes) -> list[bytes] | None:
-        """The request that these bytes are; None if they are to be fed, or taken as a run."""
-        head = self._head
-        if head is not None and head.may_come_again(data):
-            return None
-        if (
-            len(data) > _SINGLE_BYTES
-            or self._count
-            or self._held
-            or self.error is not None
-            or not self.authenticated
-            or len(data) > self.limits.harmless_bytes
-        ):
-            return None
-        start, words = self.usual
-        if data.startswith(start):
-            text = take_bulk(data, len(start))
-            if text is not None:
-                return [*words, text]
-        argv = _split_single(data)
-        if self._usual_patience:
-            self._usual_patience -= 1
-        elif argv is not None:
-            self._usual_patience = _USUAL_PATIENCE
-            self.usual = data[: -len(bulk(argv[-1]))], argv[:-1]
-        return argv
-
-    def take_run(self, data: bytes) -> tuple[RequestRun | TailRun | None, bytes]:
-        """A run of requests at the start of these bytes, and what is still to be fed.
-
-        None, and all of the bytes, if they do not begin with a run that is worth taking.
-        """
-        if (
-            self.error is not None
-            or self.overflowed
-            or self._count
-            or self._held
-            or not self.authenticated
-            or len(data) > self.limits.harmless_bytes
-        ):
-            return None, data
-        head = self._head
-        if head is None or not data.startswith(head.data):
-            if self._patience or data.count(b"\r\n*", 0, _RUN_SAMPLE_BYTES) < MIN_REQUESTS:
-                self._patience = max(0, self._patience - 1)
-                return None, data
-            head = self._head = Head.of(data, self._count_shared)
-            if head is None:
-                self._patience = _RUN_PATIENCE
-                return None, data
-        found = cut_run(data, head) if head.tail_words == 1 else self._take_tails(data, head)
-        return found if found is not None else (None, data)
-
-    def _take_tails(self, data: bytes, head: Head) -> tuple[TailRun, bytes] | None:
-        """As take_run, where more words differ than the last one."""
-        found = cut_tails(data, head) if _is_dense(data, 0) else None
-        if found is None:
-            return None
-        tails, rest = found
-        rows = self._parse_tails(tails, head.tail_words)
-        return None if rows is None else (TailRun(head.words, tails, rows), rest)
 
     # -- the scanner -------------------------------------------------------------------------------
     # Each step takes (data, position) and returns the position behind what it took in. Where data
@@ -466,30 +370,6 @@ class RequestReader:
             self._hiredis = _new_hiredis_reader()
         return requests
 
-    def _parse_tails(self, tails: list[bytes], words: int) -> list[list[bytes]] | None:
-        """The words of tails that are so many bulk strings each; None where that is not proven."""
-        text = b"".join(tails)
-        is_resp2 = _is_resp2(text)
-        if (b"*" in text or not is_resp2) and _may_allocate_much(text, text.count(b"\n"), is_resp2):
-            return None
-        header = b"*%d\r\n" % words
-        body = header + header.join(tails)
-        reader = self._hiredis
-        rows = None
-        try:
-            reader.feed(b"*%d\r\n" % len(tails) + body)
-            replies = reader.gets()
-            if set(map(len, replies)) == {words} and (
-                (is_resp2 and _are_plain_bulks(replies, text) and _is_idle(reader))
-                or _are_rows(replies, header, tails)
-            ):
-                rows = replies
-        except (hiredis.HiredisError, TypeError):
-            pass  # as in parse_batch
-        if rows is None or len(body) > _KEPT_BUFFER_BYTES:
-            self._hiredis = _new_hiredis_reader()
-        return rows
-
 
 # -- how the fast path is kept honest ----------------------------------------------------------
 
@@ -538,20 +418,6 @@ def _is_plain(replies: list[list[bytes]], line_marks: int) -> bool:
     )
 
 
-def _are_plain_bulks(rows: list[list[bytes]], text: bytes) -> bool:
-    """Whether RESP2 replies that came as `text`, their array headers aside, are bulk strings.
-
-    Without CR or LF, and with proper line ends: a bulk string has two of them, every other element
-    fewer. Raises TypeError where an element is no string.
-    """
-    arguments = b"".join(map(b"".join, rows))
-    return (
-        b"\r" not in arguments
-        and b"\n" not in arguments
-        and text.count(b"\r\n") == 2 * sum(map(len, rows))
-    )
-
-
 def _is_idle(reader: hiredis.Reader) -> bool:
     """Whether a drained reader stands between replies: in one, it would not return the next."""
     reader.feed(b":1\r\n")
@@ -562,15 +428,6 @@ def _encode(replies: list[list[bytes]]) -> bytes:
     """Replies as the requests they should be. What encodes to the batch was read rightly."""
     # hiredis's stub means a tuple of any length and says a tuple of one.
     return b"".join(map(hiredis.pack_command, map(tuple, replies)))  # type: ignore[arg-type]
-
-
-def _are_rows(rows: list[list[bytes]], header: bytes, tails: list[bytes]) -> bool:
-    """Whether each tail behind the header of an array is the request that its row should be.
-
-    That all of them together encode to all of the tails would not do: in a value that holds bytes
-    of the head, a tail can end that is none, and another value can make up for it.
-    """
-    return all(_encode([row]) == header + tail for row, tail in zip(rows, tails, strict=True))
 
 
 def _split_single(data: bytes) -> list[bytes] | None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from commands.stats import Stats
     from server.cycle import Cycle
     from server.dispatch import Dispatcher
-    from server.gathering import Gathering
     from server.service import Service
 
 # A read of so many bytes probably left some in the socket, ...
@@ -52,7 +51,6 @@ class Connection(asyncio.Protocol):
         self.unix_socket = unix_socket
         # What each request needs.
         self._cycle: Cycle = service.cycle
-        self._gathering: Gathering = service.cycle.gathering
         self._dispatcher: Dispatcher = service.dispatcher
         self._stats: Stats = service.instance.stats
         self.transport: asyncio.Transport
@@ -86,10 +84,6 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the client."""
-        gathering = self._gathering
-        if gathering.take(self.session, data):
-            return
-        gathering.run()
         client, cycle, dispatcher, stats = self.client, self._cycle, self._dispatcher, self._stats
         if client.closed or cycle.is_stopped:
             return
@@ -117,7 +111,6 @@ class Connection(asyncio.Protocol):
         It may still read, though, and what it sent before runs as it would in Redis: a long reply
         that is under way, and the requests behind it.
         """
-        self._gathering.run()
         if self._is_being_answered:
             self._close_when_answered()
             return True
@@ -127,7 +120,6 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is gone."""
-        self._gathering.run()
         self.close()
         self.client.transport = None  # else the two would wait for the collector of garbage
 

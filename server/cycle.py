@@ -1,16 +1,14 @@
 """The end of a loop cycle: what happens between the last request of a cycle and the next poll.
 
 Once per cycle, in this order:
-  1. XADDs that waited for others like them run (server/gathering.py). They are requests of this
-     cycle.
-  2. ready keys are served, and clients that this unblocks go on with what they sent meanwhile.
+  1. ready keys are served, and clients that this unblocks go on with what they sent meanwhile.
      It must come before what follows: it makes output and changes for the steps below.
-  3. clients that cache by prefix (CLIENT TRACKING ... BCAST) are told what changed, once. It must
+  2. clients that cache by prefix (CLIENT TRACKING ... BCAST) are told what changed, once. It must
      come before output, since it makes some.
-  4. propagated changes reach the append-only file, then the replicas (`before_output`). It must
+  3. propagated changes reach the append-only file, then the replicas (`before_output`). It must
      come before output: no answer leaves before what it promises is as durable as the policy says.
-  5. every client's output leaves in one write.
-  6. if requests of a client were cut short because its turn was over, it goes on after the next
+  4. every client's output leaves in one write.
+  5. if requests of a client were cut short because its turn was over, it goes on after the next
      poll, behind others of which that is true.
 
 The loop runs `finish` by `call_soon` from the first event of a cycle. uvloop runs it after all
@@ -24,7 +22,6 @@ from collections.abc import Callable
 from commands.client import Client
 from server import clock
 from server.dispatch import Dispatcher
-from server.gathering import Gathering
 from server.session import Session
 
 
@@ -40,12 +37,11 @@ class Cycle:
     ) -> None:
         self.dispatcher = dispatcher
         self.sessions: dict[Client, Session] = {}
-        self.before_output: list[Callable[[], None]] = []  # step 4
+        self.before_output: list[Callable[[], None]] = []  # step 3
         self.after: list[Callable[[], None]] = []  # the server's own steps, e.g. rearm the timer
         self._schedule = schedule
         self._write = write
         self._now_ms = now_ms
-        self.gathering = Gathering(self, now_ms)
         self._with_output: dict[Client, None] = {}
         self._scheduled = False
         self._is_going_on = False
@@ -60,11 +56,6 @@ class Cycle:
     def add_output(self, client: Client) -> None:
         """As `touch`, also from a step of the cycle's end; it ends in any case."""
         self._with_output[client] = None
-
-    def touch_all(self, clients: list[Client]) -> None:
-        """As `touch` for each of them."""
-        self._with_output.update(dict.fromkeys(clients))
-        self.wake()
 
     def wake(self) -> None:
         """Something happened that the end of the cycle must see."""
@@ -82,10 +73,7 @@ class Cycle:
 
     def finish(self) -> None:
         """The list above."""
-        try:
-            self.gathering.run()
-        finally:
-            self._scheduled = False  # after that: what runs here needs no other end of the cycle
+        self._scheduled = False
         dispatcher = self.dispatcher
         if dispatcher.instance.blocked.ready_keys:
             dispatcher.waiters.serve_ready_keys()
@@ -109,7 +97,6 @@ class Cycle:
 
     def go_on(self) -> None:
         """The next turn of a client that gave way, and the end of this cycle."""
-        self.gathering.run()
         self._is_going_on = False
         dispatcher = self.dispatcher
         if dispatcher.yielded and not self.is_stopped:

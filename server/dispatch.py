@@ -2,7 +2,7 @@
 
 The way of one request:
   execute      lookup, arity; serves ready keys first where the command may take their data
-  execute_run  the same for a pipeline of plain XADDs at once, or for some of many clients
+  execute_cut  the same for a request that is still bytes: some commands take it as it came
   admission    the second look, where the client or the time is not plain (server/admission.py)
   account      the handler, its statistics, slow log, monitors
   propagation  what it changed, on its way to the append-only file (server/propagation.py)
@@ -17,9 +17,15 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import commands.catalogue  # noqa: F401  (declares every command)
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.blocking import Block
 from commands.client import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING, Client
 from commands.instance import Instance
@@ -37,25 +43,22 @@ from commands.registry import (
     Reply,
 )
 from commands.server.monitor import feed_monitors
-from commands.streams.add_run import cut_replies, xadd_run
 from commands.transactions.transaction import exec_refused
 from protocol import errors
+from protocol.cutter import Cutter
 from protocol.errors import ReplyError
-from protocol.request_runs import RequestRun, TailRun
 from server.admission import Admission
 from server.propagation import Propagation
 from server.script_runs import ScriptRuns
 from server.waiters import Waiters
 
 if TYPE_CHECKING:
+    from commands.stats import CommandStats
     from server.long_replies import LongReplies
-
-# Requests of one client that are taken as a whole.
-Run: TypeAlias = RequestRun | TailRun | list[Argv]
 
 _HTTP_WORDS = {b"post", b"host:"}
 
-NEVER_US = NEVER_NS = 1 << 63
+NEVER_US = NEVER_NS = 1 << 62
 # How long the requests of one batch may run, one after the other, before others have their turn.
 TURN_NS = 1_500_000
 # When a cycle has taken longer than that already, turns are shorter by this factor.
@@ -63,6 +66,7 @@ LATE_TURNS = 4
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 
 
+@cython.cclass
 class Dispatcher:
     """Runs requests against one instance."""
 
@@ -76,6 +80,7 @@ class Dispatcher:
         self.propagation = Propagation(instance)
         self.waiters = Waiters(self)
         self.script_runs = ScriptRuns(self)
+        self.cutter = Cutter()  # of the batch that runs
         # The usual spellings find their command in one look, if it has no sub-commands.
         self._table = {
             spelling: command
@@ -159,71 +164,52 @@ class Dispatcher:
             return self._begin_long_reply(client, reply, argv, position)
         return self.mark_ns < self.turn_end_ns and not client.close_after_reply
 
-    def execute_run(self, client: Client, run: Run) -> bool:
-        """Run requests that are alike as a whole. False, and nothing done: `execute` each."""
-        replies = self._run_as_whole(client, run)
-        if replies is None:
-            return False
-        client.output.append(replies)
-        return True
-
-    def execute_gathered(self, clients: list[Client], counts: list[int], run: Run) -> bool:
-        """As execute_run, for so many requests of each of these clients, in this order."""
-        last = clients[-1]
-        if any(
-            client.gates or client.db is not last.db or client.no_touch is not last.no_touch
-            for client in clients
-        ):
-            return False
-        replies = self._run_as_whole(last, run)
-        if replies is None:
-            return False
-        if replies.startswith(b"-"):
-            error = replies[: len(replies) // len(run)]
-            parts = [error * count for count in counts]
-        else:
-            parts = cut_replies(replies, counts)
-        for client, reply in zip(clients, parts, strict=True):
-            client.output.append(reply)
-            client.last_command = last.last_command
-            client.last_interaction_ms = last.last_interaction_ms
-            client.write_offset = last.write_offset
-            client.replicated_offset = last.replicated_offset
-        return True
-
-    def _run_as_whole(self, client: Client, run: Run) -> bytes | None:
-        """The replies to XADDs, all for the database of one client; None if nothing was done.
-
-        After a defect of ours nobody knows what was done: each of them gets an error.
-        """
+    def execute_cut(self, client: Client, request: Cutter) -> bool:
+        """As `execute`, for the request that was cut last."""
         instance = self.instance
-        # A threshold of 0: the slow log wants to see each by itself.
-        if not run or client.gates or instance.gates or instance.monitors or not self._notable_us:
-            return None
-        command = self._table[b"XADD"]
+        command = self._table.get(request.word(0))
+        if (
+            command is None
+            or command.raw is None
+            or request.count < -command.arity
+            or client.gates
+            or instance.gates
+            or instance.monitors
+            or self.propagation.unit
+        ):
+            return self.execute(client, request.words())
+        if instance.blocked.ready_keys and not command.defers_ready_keys:
+            self.waiters.serve_ready_keys()
+        start_ns = self.mark_ns
+        stats = instance.stats
+        of_command = stats.commands.get(command) or stats.of(command)
+        reply: bytes | None
         try:
-            replies = xadd_run(client, run)
+            reply = command.raw(client, request)
         except Exception as error:
-            replies = self._failed(command, error) * len(run)
-        if replies is not None:
-            client.last_command = command
-            client.last_interaction_ms = instance.now_ms
-            self._account_run(client, command, run)
-        return replies
+            of_command.failed_calls += 1
+            reply = self._failed(command, error)
+        if reply is None:
+            return self.execute(client, request.words())
+        client.last_command = command
+        client.last_interaction_ms = instance.now_ms
+        client.output.append(reply)
+        elapsed_us = self._count(of_command, start_ns)
+        if elapsed_us >= self._notable_us:
+            self._note_slow(client, command, request.words(), elapsed_us)
+        return self.mark_ns < self.turn_end_ns
 
-    def _account_run(self, client: Client, command: Command, run: Run) -> None:
-        """Statistics and slow log of a run: each of its requests took its share of the time."""
-        stats = self.instance.stats.of(command)
-        count, end_ns = len(run), perf_counter_ns()
-        elapsed_us = (end_ns - self.mark_ns) // 1000
+    def _count(self, of_command: CommandStats, start_ns: cython.longlong) -> cython.longlong:
+        """A command has ended: count it. How long it took, in microseconds."""
+        end_ns: cython.longlong = perf_counter_ns()
         self.mark_ns = end_ns
-        stats.calls += count
-        stats.usec += elapsed_us
+        elapsed_us: cython.longlong = (end_ns - start_ns) // 1000
+        of_command.calls += 1
+        of_command.usec += elapsed_us
         if self._tracks_latency:
-            stats.histogram[elapsed_us // count] += count
-        self.instance.stats.commands_processed += count
-        if elapsed_us // count >= self._notable_us:
-            self._note_slow(client, command, run[-1], elapsed_us // count)
+            of_command.histogram[elapsed_us] += 1
+        self.instance.stats.commands_processed += 1
+        return elapsed_us
 
     def account_repeated(self, command: Command, count: int) -> None:
         """Statistics of waiters that got what was made for another one: that took no time."""
@@ -320,14 +306,7 @@ class Dispatcher:
             self._tell_others(client, command, argv, handler, instance.dirty != dirty)
         if type(reply) is Block:
             return reply  # accounted for when it completes
-        end_ns = perf_counter_ns()
-        self.mark_ns = end_ns
-        elapsed_us = (end_ns - start_ns) // 1000
-        of_command.calls += 1
-        of_command.usec += elapsed_us
-        if self._tracks_latency:
-            of_command.histogram[elapsed_us] += 1
-        stats.commands_processed += 1
+        elapsed_us = self._count(of_command, start_ns)
         if elapsed_us >= self._notable_us:
             self._note_slow(client, command, argv, elapsed_us)
         return reply

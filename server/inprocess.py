@@ -306,10 +306,6 @@ class InProcessClient:
     def send(self, data: bytes) -> None:
         """Raw bytes; the cycle goes on."""
         server = self.server
-        gathering = server.cycle.gathering
-        if gathering.take(self.session, data):
-            return
-        gathering.run()
         server.dispatcher.start_batch(server.now_ms)
         if not self.closed:
             self.session.receive(data)
@@ -322,5 +318,4 @@ class InProcessClient:
 
     def disconnect(self) -> None:
         """The peer closes."""
-        self.server.cycle.gathering.run()
         self.server.close(self.state)

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections import deque
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.client import GATE_SILENT, Client
 from commands.configuration import Configuration
 from commands.output_limits import drop_for_output, output_room_bytes
 from commands.registry import Argv
-from commands.streams.add_each import XADD
-from commands.streams.add_run import count_shared, find_run_end
 from protocol import replies
-from protocol.request_runs import MIN_REQUESTS, RequestRun, TailRun
+from protocol.cutter import Cutter
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
 
@@ -32,47 +35,25 @@ class Session:
     def __init__(self, client: Client, dispatcher: Dispatcher) -> None:
         self.client = client
         self.dispatcher = dispatcher
-        self.reader = RequestReader(
-            request_limits(client.instance.config), client.authenticated, count_shared
-        )
+        self.reader = RequestReader(request_limits(client.instance.config), client.authenticated)
         # Behind a request that halts the client: the rest of its batch, then what came since.
         # That is not read before its time: requests take many times the bytes they came as.
         self.backlog: deque[Argv] = deque()
         self.unread = bytearray()
-        # Whether what came last was an XADD, or some that were alike, and nothing is held: what
-        # comes next may wait for other clients' (server/gathering.py).
-        self.may_gather = False
 
     def receive(self, data: bytes) -> None:
         """Bytes from the client; the batch was started with the dispatcher before."""
-        self.may_gather = False
         if self.client.replica is not None:
             # A newline, which is no request, is a sign of life, too.
             self.client.replica.heard_ms = self.client.instance.now_ms
         if self.unread or self.backlog or self.is_halted:
             self.unread += data
-        elif (argv := self.reader.take_single(data)) is not None:
-            self.run_alone(argv)
-            return
         elif self.client.authenticated and len(data) <= self._piece_bytes(data):
-            self.may_gather = self._read(data)
+            self._read(data)
         else:
             self.unread += data
             self._read_unread()
         self._check_reader()
-
-    def receive_run(self, run: RequestRun | TailRun | None, rest: bytes) -> None:
-        """As receive(), for what the reader's take_run() made of the bytes."""
-        self.may_gather = self._take_run(run, rest)
-        self._check_reader()
-
-    def run_alone(self, argv: Argv) -> None:
-        """Run a request that came by itself."""
-        client = self.client
-        goes_on = self.dispatcher.execute(client, argv)
-        self.may_gather = goes_on and argv[0] in XADD and not client.gates
-        if client.queued_bytes:
-            self._check_reader()
 
     def resume(self) -> None:
         """The client was unblocked, its turn or the end of the pause has come: go on with what it
@@ -116,10 +97,18 @@ class Session:
                 dispatcher.yielded[self.client] = None
                 return
 
-    def _read(self, data: bytes) -> bool:
-        """Run requests. True: all were XADDs that differ in their last word, run as a whole."""
-        # A run of requests that are alike, if these bytes begin with one; then the rest.
-        return self._take_run(*self.reader.take_run(data))
+    def _read(self, data: bytes) -> None:
+        """Run requests."""
+        reader = self.reader
+        if cython.compiled and reader.is_between and len(data) <= reader.limits.harmless_bytes:
+            position = self._run_cut(data)
+            if position == len(data):
+                return
+            if self.is_halted or self.client in self.dispatcher.yielded:
+                self.unread[:0] = data[position:]
+                return
+            data = data[position:]
+        self._run(reader.feed(data))
 
     def _read_before_login(self, data: bytes) -> None:
         """Run requests one by one: AUTH, with which the limits change, may stand before others.
@@ -145,20 +134,36 @@ class Session:
         """How much of these bytes is read at a time."""
         return _LINES_BYTES if self.reader.expects_line(data) else _PIECE_BYTES
 
-    def _take_run(self, run: RequestRun | TailRun | None, rest: bytes) -> bool:
-        """As _read()."""
-        if run is not None:
-            if self.dispatcher.execute_run(self.client, run):
-                if not rest:
-                    return isinstance(run, RequestRun)
-            else:
-                self._run(run.requests())
-            if self.backlog or self.is_halted:
-                self.unread[:0] = rest
-                return False
-        if rest:
-            self._run(self.reader.feed(rest))
-        return False
+    def _run_cut(self, data: bytes) -> int:
+        """Run the whole requests that the cutter finds; how many bytes are done with.
+
+        What is left is for the reader, or for later: the client may be halted, or its turn over.
+        """
+        dispatcher: Dispatcher = self.dispatcher
+        client: Client = self.client
+        cutter: Cutter = dispatcher.cutter
+        cutter.load(data)
+        room_bytes = output_room_bytes(client)
+        output: list[bytes] = client.output
+        counted: cython.Py_ssize_t = 0
+        position: cython.Py_ssize_t = 0
+        while cutter.next():
+            position = cutter.position
+            goes_on: cython.bint = dispatcher.execute_cut(client, cutter)
+            if client.closed:
+                return len(data)
+            if not goes_on:
+                if position < len(data) and not self.is_halted:
+                    dispatcher.yielded[client] = None
+                return position
+            if room_bytes is not None:
+                # The replies of one batch are written together: what they come to shows only here.
+                room_bytes -= sum(map(len, output[counted:]))
+                counted = len(output)
+                if room_bytes <= 0:
+                    drop_for_output(client)
+                    return len(data)
+        return position
 
     def _run(self, requests: list[Argv]) -> None:
         """Run requests until one halts the client, or its turn is over."""
@@ -167,18 +172,9 @@ class Session:
         # The replies of one batch are written together: what they come to shows only here.
         room_bytes = output_room_bytes(client) if len(requests) > 1 else None
         counted = 0
-        position, end = 0, len(requests)
-        single_until = 0  # those before are no run, or none that can be taken as a whole
-        while position < end:
-            argv = requests[position]
-            if argv[0] in XADD and position >= single_until and end - position >= MIN_REQUESTS:
-                single_until = find_run_end(requests, position)
-                if dispatcher.execute_run(client, requests[position:single_until]):
-                    position = single_until
-                    continue
-            position += 1
+        for position, argv in enumerate(requests):
             if not execute(client, argv) or client.closed:
-                self._hold_back(requests[position:])
+                self._hold_back(requests[position + 1 :])
                 return
             if room_bytes is not None:
                 room_bytes -= sum(map(len, client.output[counted:]))

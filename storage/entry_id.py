@@ -19,6 +19,11 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 EntryID: TypeAlias = int
 
 SEQ_BITS = 64
@@ -31,6 +36,9 @@ MAX_TEXT_BYTES = 127
 
 # Two numbers and a dash below this length have at most 19 digits each, less than 2**64.
 PLAIN_TEXT_BYTES = 22
+
+# Numbers of so many digits are less than 2**64.
+_PLAIN_DIGITS = 19
 
 # What C's strtoull reads: blanks as isspace() has them, one sign, decimal digits.
 _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
@@ -88,6 +96,45 @@ def parse_id(text: bytes, missing_seq: int = 0) -> EntryID | None:
     if parts is None or parts[1] is None:
         return None
     return make_id(parts[0], parts[1])
+
+
+@cython.ccall
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def parse_plain_id(text: bytes) -> EntryID | None:
+    """The ID if `text` is its only plain form; None for any other, whether it is an ID or not."""
+    data: cython.p_const_uchar = text
+    length: cython.Py_ssize_t = len(text)
+    if length < 3 or length > 2 * _PLAIN_DIGITS + 1:
+        return None
+    ms: cython.ulonglong = 0
+    place: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t
+    half: cython.Py_ssize_t
+    digit: cython.int
+    number: cython.ulonglong = 0
+    for half in range(2):
+        start = place
+        number = 0
+        while place < length:
+            digit = data[place] - 48
+            if digit < 0 or digit > 9:
+                break
+            number = number * 10 + digit
+            place += 1
+        digits: cython.Py_ssize_t = place - start
+        if digits == 0 or digits > _PLAIN_DIGITS or (data[start] == 48 and digits > 1):
+            return None
+        if half == 0:
+            ms = number
+            if place == length or data[place] != 45:  # -
+                return None
+            place += 1
+    if place != length:
+        return None
+    # Python's integers: an ID has 128 bits.
+    above: object = ms
+    return above << SEQ_BITS | number
 
 
 def parse_partial_id(text: bytes, missing_seq: int = 0) -> tuple[int, int | None] | None:

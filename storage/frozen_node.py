@@ -16,12 +16,10 @@ from struct import Struct
 from typing import TypeVar
 
 from storage.allocation import allocated_bytes
-from storage.entry import decode_payload
 from storage.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.id_columns import Column, NodeIDs, column, pack_ids, progression
 from storage.layout import Layout
-from storage.listpack_size import entries_bytes
-from storage.open_node import OpenNode
+from storage.open_node import OpenNode, entries_bytes
 from storage.opened import OPENED
 from storage.packing import AS_IS, decompress
 
@@ -405,10 +403,9 @@ class FrozenNode:
             last_lost = -1 if losses.alive is None else losses.alive.rfind(0)
             if last_lost >= 0:
                 lost_end = max(lost_end, ids[last_lost])
-        size = size or entries_bytes(
-            self.key, self._shape.names, ids, decode_payload(payload, count)
-        )
-        entries = self._live_items(self._cut(payload, 0, count), 0, count)
+        all_entries = self._cut(payload, 0, count)
+        size = size or entries_bytes(self.key, self._shape, ids, all_entries)
+        entries = self._live_items(all_entries, 0, count)
         live_ids = self._live_items(ids, 0, count)
         state = self.deleted, lost_end, size
         return OpenNode.filled(self.key, self._shape, live_ids, entries, *state)

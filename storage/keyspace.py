@@ -19,6 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.key_walk import KeyWalk
 from storage.ordered_index import OrderedIndex
 from storage.values import Value
@@ -42,6 +47,7 @@ def free_now(steps: Iterator[None], objects: int) -> None:
         pass
 
 
+@cython.cclass
 class Database:
     """One of the numbered databases (SELECT). Methods neither notify nor propagate."""
 

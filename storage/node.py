@@ -35,6 +35,4 @@ def freeze(node: OpenNode) -> Node:
     """The node as it is kept once nothing is appended to it any more."""
     lengths = list(map(len, node.entries))
     can_freeze = lengths and sum(lengths) <= FREEZE_MAX_BYTES
-    if node.deleted or not can_freeze:
-        node.count_bytes()  # what deleted entries took cannot be found out later
     return FrozenNode(node, lengths) if can_freeze else node

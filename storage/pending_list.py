@@ -378,7 +378,8 @@ class PendingList(PendingEntries):
         blocks = self._blocks
         done = 0
         while done < len(ids):
-            block = blocks[index := blocks.index(ids[done])]
+            index = blocks.index(ids[done])
+            block = blocks[index]
             end = None if block.is_last else bisect_left(ids, blocks.end(index), done)
             places = {entry_id: place for place, entry_id in enumerate(block.ids)}
             part = ids[done:end]

@@ -20,10 +20,20 @@ from collections.abc import Iterator
 from itertools import islice
 from operator import lt
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.ack_journal import AckJournal
-from storage.additions import Additions
 from storage.allocation import allocated_bytes
-from storage.entry import ID_BULK_HEADERS, Shape, encode_entry
+from storage.entry import (
+    Shape,
+    decode_fields,
+    encode_entry,
+    encode_fields,
+    encode_id_parts,
+)
 from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.frozen_node import FrozenNode
 from storage.group import Group
@@ -46,6 +56,7 @@ FEW_ENTRIES = 16
 SPARSE_WANTED = 8
 
 
+@cython.cclass
 class Stream(Value):
     """One stream. XSETID and the like write its plain attributes."""
 
@@ -75,108 +86,73 @@ class Stream(Value):
         self.ack_journal: AckJournal | None = None  # until acknowledgements are written down
         self._nodes = NodeList()
         self._tail: OpenNode | None = None  # the last node, if it is open
-        self._shape = Shape([])  # of the last entry that was appended
+        self._shape = Shape([])  # of the first entry of the last node that was begun
 
     # -- appending -----------------------------------------------------------------------------
 
     def append(
+        self, entry_id: EntryID, fields: list[bytes], max_node_entries: int, max_node_bytes: int
+    ) -> bytes:
+        """As append_raw(), from a flat list of names and values."""
+        return self.append_raw(
+            entry_id, encode_fields(fields), len(fields), max_node_entries, max_node_bytes
+        )
+
+    def append_raw(
         self,
         entry_id: EntryID,
-        fields: list[bytes],
-        max_node_entries: int,
-        max_node_bytes: int,
-        id_bulk: bytes = b"",
+        fields: bytes,
+        words: cython.Py_ssize_t,
+        max_node_entries: cython.Py_ssize_t,
+        max_node_bytes: cython.Py_ssize_t,
     ) -> bytes:
-        """Add an entry; `fields` is flat: field, value, field, value...
+        """Add an entry; `fields` are names and values in turn, so many words as bulk strings.
 
-        The caller leaves the list alone from then on. The limits are the directives
-        stream-node-max-entries (0: none) and stream-node-max-bytes (0 or more than 1 GiB: 1 GiB).
-        Returns the ID as an encoded bulk string, which is the reply to XADD: `id_bulk`, if the
-        caller has encoded it already.
+        The limits are the directives stream-node-max-entries (0: none) and stream-node-max-bytes
+        (0 or more than 1 GiB: 1 GiB). Returns the ID as an encoded bulk string, which is the reply
+        to XADD.
         """
-        shape = self._shape
-        if not id_bulk:
-            text = b"%d-%d\r\n" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
-            id_bulk = ID_BULK_HEADERS[len(text)] + text
-        if len(fields) == 2 and fields[0] == shape.single_name:
-            value = fields[1]
-            entry = shape.template % (id_bulk, len(value), value)
-        elif (names := fields[::2]) == shape.names:
-            entry = shape.encode_values(id_bulk, fields[1::2])
-        else:
-            shape = self._shape = Shape(names, shape.packing)
-            entry = encode_entry(id_bulk, fields)
-        tail = self._tail
+        id_bulk = encode_id_parts(entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+        entry = encode_entry(id_bulk, fields, words)
+        fields_at = len(entry) - len(fields)
+        tail: OpenNode | None = self._tail
         if tail is None or not tail.append(
-            entry_id, entry, fields, shape, max_node_entries, max_node_bytes
+            entry_id, entry, fields_at, max_node_entries, max_node_bytes
         ):
-            self._append_elsewhere(entry_id, entry, fields, max_node_entries, max_node_bytes)
+            self._append_elsewhere(entry_id, entry, fields_at, max_node_entries, max_node_bytes)
         self.length += 1
         self.entries_added += 1
         self.last_id = entry_id
         return id_bulk
 
-    def extend(self, more: Additions, max_node_entries: int, max_node_bytes: int) -> None:
-        """As `append` for each of many entries, which are encoded already."""
-        limits = max_node_entries, max_node_bytes
-        ids, taken = more.ids, 0
-        if self._tail is not None:
-            taken = self._tail.extend(more, 0, *limits)
-        elif (last := self._reopened_last(max_node_entries)) is not None:
-            taken = last.extend(more, 0, *limits)
-            if taken:
-                self._set_tail(last)
-        while taken < len(ids):
-            self._take_names(more.names_at(taken))
-            taken = self._open_tail(ids[taken], max_node_bytes).extend(more, taken, *limits)
-        if more.names != self._shape.names:
-            self._take_names(more.names_at(-1))
-        self.length += taken
-        self.entries_added += taken
-        self.last_id = ids[-1]
-
-    def _take_names(self, names: list[bytes]) -> None:
-        """Remember the names of the last entry."""
-        if names != self._shape.names:
-            self._shape = Shape(names, self._shape.packing)
-
     def _append_elsewhere(
-        self,
-        entry_id: EntryID,
-        entry: bytes,
-        fields: list[bytes],
-        max_entries: int,
-        max_bytes: int,
+        self, entry_id: EntryID, entry: bytes, fields_at: int, max_entries: int, max_bytes: int
     ) -> None:
         """Add an entry that does not go into the present tail, and make its node the tail."""
-        addition = entry_id, entry, fields, self._shape, max_entries, max_bytes
-        if self._tail is None:
-            last = self._reopened_last(max_entries)
-            if last is not None and last.append(*addition):
-                self._set_tail(last)
+        last = self._tail
+        if last is None:
+            reopened = self._reopened_last(max_entries)
+            if reopened is not None and reopened.append(
+                entry_id, entry, fields_at, max_entries, max_bytes
+            ):
+                self._nodes.replace(reopened)
+                self._tail = reopened
                 return
-        self._open_tail(entry_id, max_bytes).append(*addition)
-
-    def _open_tail(self, key: EntryID, max_bytes: int) -> OpenNode:
-        """A new, empty node at the end, to which an entry with the ID `key` has to be added."""
-        last, counts_at_once = self._tail, False
-        if last is not None:
-            counts_at_once = last.needs_counting(self._shape.names, max_bytes)
+        else:
             self._nodes.replace_last(freeze(last))
-        self._tail = OpenNode(key, self._shape, counts_at_once=counts_at_once)
-        self._nodes.append(self._tail)
-        return self._tail
-
-    def _set_tail(self, node: OpenNode) -> None:
-        """Put a node that was reopened in its place."""
-        self._nodes.replace(node)
-        self._tail = node
+        names = decode_fields(entry)[::2]
+        if names != self._shape.names:
+            self._shape = Shape(names, self._shape.packing)
+        tail = OpenNode(entry_id, self._shape)
+        tail.append(entry_id, entry, fields_at, max_entries, max_bytes)
+        self._nodes.append(tail)
+        self._tail = tail
 
     def _reopened_last(self, max_entries: int) -> OpenNode | None:
         """The last node, if it is not open but may have room for another entry.
 
-        All later nodes are gone, and Redis would try the one that is the last now; or the stream
-        came from a snapshot.
+        All later nodes were removed, and Redis would try the one that is the last now; or the
+        stream came from a snapshot.
         """
         last = self._nodes.peek_last()
         if last is None or 0 < max_entries <= last.live + last.deleted:

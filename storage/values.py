@@ -10,13 +10,18 @@ snapshot format (storage/snapshot/values/), the requests that rebuild it
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import ClassVar
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.waste import NO_WASTE, Waste
 
 
-class Value(ABC):
+@cython.cclass
+class Value:
     """What a key holds."""
 
     __slots__ = ("access_ms", "serial")
@@ -28,14 +33,14 @@ class Value(ABC):
         self.serial = 0  # the place in the keyspace's SCAN order; the keyspace sets it
 
     @property
-    @abstractmethod
     def encoding(self) -> bytes:
         """What OBJECT ENCODING answers."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def size(self) -> int:
         """How many items there are: bytes of a string, entries of a stream, fields of a hash."""
+        raise NotImplementedError
 
     @property
     def effort(self) -> int:
@@ -47,13 +52,13 @@ class Value(ABC):
         """When the first of its items expires by itself (Unix ms); None if none does."""
         return None
 
-    @abstractmethod
     def copy(self) -> Value:
         """An independent value with the same content and access time."""
+        raise NotImplementedError
 
-    @abstractmethod
     def memory_bytes(self, samples: int = 5) -> int:
         """An estimate of the memory the value takes, from `samples` of its parts (0: from all)."""
+        raise NotImplementedError
 
     def release(self) -> Waste:
         """Give up the content when the value goes for good; what it was made of.

@@ -1,7 +1,8 @@
 """XADD (reference 1.3, 2.1, 2.3).
 
-The plain form `XADD key * field value ...` is what producers send, so it takes a short way; every
-other form goes through `AddOptions`. An ID is chosen so that it never goes backwards, whatever
+What most producers send, `XADD key [MAXLEN [=|~] n] <* | id> field value ...` for a stream that is
+there, is taken as it came (`xadd_raw`): the bytes of the fields are what is stored. Every other
+form goes through `AddOptions`. An ID is chosen so that it never goes backwards, whatever
 the clock does. The entry is appended before the stream is trimmed. An entry that its producer has
 named (IDMP) and that was added before is not added again: the first ID is the answer.
 """
@@ -10,6 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands import notifications
 from commands.client import Client
@@ -18,6 +25,7 @@ from commands.streams.idempotence import Idempotency, new_stream, parse_idempote
 from commands.streams.ids import id_bulk
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
+from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from storage.entry_id import (
     MAX_ID,
@@ -28,14 +36,22 @@ from storage.entry_id import (
     format_id,
     make_id,
     parse_partial_id,
+    parse_plain_id,
 )
 from storage.stream import Stream
+
+if TYPE_CHECKING:
+    from commands.instance import Instance
+    from storage.keyspace import Database
 
 _MAXLEN = (b"MAXLEN", b"maxlen")
 _EXACT_OR_ABOUT = (b"=", b"~")
 
 # Redis refuses an entry whose fields and values are longer than this together.
 MAX_ENTRY_BYTES = 1 << 30
+
+
+_STAR = ord("*")
 
 
 @dataclass(slots=True)
@@ -48,6 +64,72 @@ class AddOptions:
     no_mkstream: bool
     trim: Trim | None
     idempotency: Idempotency | None
+
+
+def xadd_raw(client: Client, request: Cutter) -> bytes | None:
+    """As `xadd`, from a request that is still bytes; None if it is not of a plain form."""
+    id_position: cython.Py_ssize_t = 2
+    trim: Trim | None = None
+    if request.word(2) in _MAXLEN:
+        options = _raw_cap(client, request)
+        if options is None:
+            return None
+        id_position, trim = options.id_position, options.trim
+    instance: Instance = client.instance
+    db: Database = client.db
+    words: cython.Py_ssize_t = request.count - id_position - 1
+    key = request.word(1)
+    value = db.values.get(key)
+    if words < 2 or words & 1 or type(value) is not Stream or (db.expires and key in db.expires):
+        return None
+    stream: Stream = value
+    entry_id = _raw_id(stream, request, id_position, instance.now_ms)
+    fields = request.tail(id_position + 1)
+    if entry_id is None or len(fields) > MAX_ENTRY_BYTES:
+        return None
+    if not client.no_touch:
+        stream.access_ms = instance.now_ms
+    config = instance.config
+    reply = stream.append_raw(
+        entry_id, fields, words, config.stream_node_max_entries, config.stream_node_max_bytes
+    )
+    _tell_of_entry(client, key)
+    if trim is not None and trim.apply(stream, instance.chores.discard):
+        client.notify(notifications.STREAM, b"xtrim", key)
+    if instance.sinks:
+        if trim is not None:
+            argv = request.words()
+            argv[id_position] = format_id(entry_id)
+            instance.emit(db.index, [trim.exact_form(argv, stream)])
+        else:
+            head = b"*%d\r\n$4\r\nXADD\r\n" % request.count
+            instance.emit_encoded(db.index, b"".join((head, request.bulk(1), reply, fields)), 1)
+        client.write_offset = instance.propagated_units
+    return reply
+
+
+def _raw_cap(client: Client, request: Cutter) -> AddOptions | None:
+    """The options of a request that begin with MAXLEN; None if there are others."""
+    id_position = 5 if request.count > 5 and request.word(3) in _EXACT_OR_ABOUT else 4
+    # A trim may take from those who wait what they have not seen yet.
+    if request.count <= id_position or client.instance.blocked.waiters:
+        return None
+    words = [request.word(place) for place in range(2, id_position)]
+    try:
+        return _parse_cap((*words, b"*"), client.instance.config.stream_node_max_entries)
+    except ReplyError:
+        return None
+
+
+@cython.cfunc
+def _raw_id(
+    stream: Stream, request: Cutter, position: cython.Py_ssize_t, now_ms: cython.longlong
+) -> EntryID | None:
+    """The ID that the entry gets; None if it is not plain, or none that can be added."""
+    if not request.is_byte(position, _STAR):
+        entry_id = parse_plain_id(request.word(position))
+        return entry_id if entry_id is not None and entry_id > stream.last_id else None
+    return None if stream.last_id == MAX_ID else automatic_id(stream, now_ms)
 
 
 @command(
@@ -73,6 +155,7 @@ class AddOptions:
     ),
     tips=(b"nondeterministic_output",),
     defers_ready_keys=True,
+    raw=xadd_raw,
 )
 def xadd(client: Client, argv: Argv) -> bytes:
     """Bulk string: the new entry's ID; null if NOMKSTREAM kept the stream from being created.
@@ -141,13 +224,23 @@ def append_entry(
     reply = stream.append(
         entry_id, fields, config.stream_node_max_entries, config.stream_node_max_bytes
     )
-    client.modified(key)
+    _tell_of_entry(client, key)
+    return reply
+
+
+@cython.cfunc
+def _tell_of_entry(client: Client, key: bytes) -> None:
+    """The stream at `key` has got an entry."""
+    instance: Instance = client.instance
+    # As client.modified() does, without a call.
+    instance.dirty += 1
+    if instance.watchers or instance.tracking.active:
+        instance.key_modified(client.db, key, client)
     # Mostly nobody listens, and nobody waits: asking first is quicker than calling.
-    if config.notify_keyspace_events:
+    if instance.config.notify_keyspace_events:
         client.notify(notifications.STREAM, b"xadd", key)
     if instance.blocked.waiters:
         client.signal_key_as_ready(key)
-    return reply
 
 
 def may_be_too_large(client: Client) -> bool:
@@ -170,9 +263,11 @@ def serve_waiters_first(client: Client, key: bytes) -> None:
 # -- the ID ------------------------------------------------------------------------------------
 
 
-def automatic_id(stream: Stream | None, now_ms: int) -> EntryID:
+@cython.ccall
+def automatic_id(stream: Stream | None, now_ms: cython.longlong) -> EntryID:
     """`*`: the present time, or the ID after the last one where the clock is behind that."""
-    entry_id = now_ms << SEQ_BITS
+    ms: object = now_ms
+    entry_id = ms << SEQ_BITS
     if stream is not None and entry_id <= stream.last_id:
         entry_id = stream.last_id + 1
         if entry_id > MAX_ID:

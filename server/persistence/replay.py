@@ -3,8 +3,8 @@
 They go straight to the handlers: no statistics, slow log, monitors, propagation or events. The
 client is one without a connection that `replays`: keys do not expire meanwhile, and what a command
 has already decided once (an explicit ID with IDMP) is taken over. A transaction runs when its EXEC
-is there; before that it has changed nothing. Runs of what most files are full of take a short way
-(xadd_runs.py, delivery_runs.py, set_runs.py).
+is there; before that it has changed nothing. Commands that
+take a request as it came (`raw`) take it as it stands in the file.
 
 A write that a handler refuses was not refused when it ran first, so the data is not what it was
 then. The replay goes on, to see how many there are: `refusals` counts them, `first_refusal` says
@@ -20,49 +20,33 @@ Source: redis-server 7.0.15, tried out. It takes a wrong number of words, and cr
 from __future__ import annotations
 
 import contextlib
+import operator
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import partial
 
 from commands.carried import carried
 from commands.client import Client
 from commands.instance import Instance
-from commands.registry import COMMANDS, WRITE, Argv, Command
-from commands.streams.add_run import find_alike_end
+from commands.registry import COMMANDS, WRITE, Argv, Command, RawHandler
+from protocol.cutter import Cutter
 from protocol.errors import ReplyError
-from server.persistence.delivery_runs import (
-    find_acks_end,
-    find_claims_end,
-    take_acks,
-    take_claims,
-)
 from server.persistence.filling import no_database
-from server.persistence.set_runs import find_sets_end, take_set_columns, take_sets
-from server.persistence.xadd_runs import append_run
 from storage.append_only.reader import Batch
 from storage.packed_node import DamagedNode
 from storage.values import as_int64
 
+# What may be the name that begins a transaction.
+_MULTI = re.compile(rb"\$5\r\nmulti\r\n", re.IGNORECASE)
+
 # The client is nobody's: no other one has this ID.
 _CLIENT_ID = -1
 
-# Where the run ends that begins at an index, which is that index if there is none; and what runs
-# it as a whole, or does nothing and says False.
-FindEnd: TypeAlias = "Callable[[Sequence[Argv], int], int]"
-TakeRun: TypeAlias = "Callable[[Client, Sequence[Argv]], bool]"
-
-
-def _append(client: Client, run: Sequence[Argv]) -> bool:
-    return append_run(client, list(zip(*run, strict=True)))
-
-
-_RUNS: dict[bytes, tuple[FindEnd, TakeRun]] = {
-    b"XADD": (find_alike_end, _append),
-    b"xadd": (find_alike_end, _append),
-    b"XCLAIM": (find_claims_end, take_claims),
-    b"XACK": (find_acks_end, take_acks),
-    b"SET": (find_sets_end, take_sets),
+# The commands that take a request as it stands in the file.
+_RAW: dict[bytes, RawHandler] = {
+    name.upper(): command.raw for name, command in COMMANDS.items() if command.raw is not None
 }
 
 
@@ -101,6 +85,7 @@ class Replay:
         self._instance = instance
         self._file_name = file_name
         self._client = Client(instance, _CLIENT_ID, instance.databases[0])
+        self._cutter = Cutter()
         self._client.replays = True
         self._client.deny_blocking = True
         # A transaction that has begun: batches, and from and up to which index it is in each.
@@ -120,36 +105,29 @@ class Replay:
         Raises UnreplayableRequest and UnfitContent; what was before it has run.
         """
         with _in_silence(self._instance):
-            if batch.columns and not self._unit and self._take_columns(batch.columns):
+            if batch.text is not None and not self._unit and not _MULTI.search(batch.text):
+                self._run_text(batch, batch.text)
                 return
             position = 0
             while position < len(batch.requests):
                 if self._unit or batch.requests[position][0].upper() == b"MULTI":
                     position = self._take_unit(batch, position)
                 else:
-                    position = self._run_from(batch, position)
+                    self._execute(batch.requests[position], partial(batch.offset_of, position))
+                    position += 1
 
-    def _take_columns(self, columns: Sequence[Sequence[bytes]]) -> bool:
-        """Run a batch of requests of one kind as a whole; False if nothing was done."""
-        taken = append_run(self._client, columns) or take_set_columns(self._client, columns)
-        if taken:
-            self.requests += len(columns[0])
-        return taken
-
-    def _run_from(self, batch: Batch, position: int) -> int:
-        """Run one request, or the run that begins there; where to go on."""
-        end = position
-        ways = _RUNS.get(batch.requests[position][0])
-        if ways is not None:
-            find_end, take = ways
-            end = find_end(batch.requests, position)
-            if end > position and take(self._client, batch.requests[position:end]):
-                self.requests += end - position
-                return end
-        end = max(end, position + 1)
-        for index in range(position, end):
-            self._execute(batch, index)
-        return end
+    def _run_text(self, batch: Batch, text: bytes) -> None:
+        """Run a batch from its bytes. No transaction is in it."""
+        cutter, client = self._cutter, self._client
+        cutter.load(text)
+        start = 0
+        while cutter.next():
+            raw = _RAW.get(cutter.word(0))
+            if raw is not None and raw(client, cutter) is not None:
+                self.requests += 1
+            else:
+                self._execute(cutter.words(), partial(operator.add, batch.offset, start))
+            start = cutter.position
 
     def _take_unit(self, batch: Batch, position: int) -> int:
         """Take what is there of a transaction, and run it if it has its end; where to go on."""
@@ -170,19 +148,19 @@ class Replay:
             for batch, position, end in unit:
                 if batch is first:
                     position += 1  # MULTI itself
-                while position < end:
-                    position = self._run_from(batch, position)
+                for index in range(position, end):
+                    self._execute(batch.requests[index], partial(batch.offset_of, index))
         except UnreplayableRequest as error:
             error.unit_offset = first.offset_of(start)
             raise
 
-    def _execute(self, batch: Batch, index: int) -> None:
-        argv = batch.requests[index]
+    def _execute(self, argv: Argv, offset: Callable[[], int]) -> None:
+        """Run one request; `offset` finds where it begins in the file."""
         command = _find(argv)
         if command is None or not command.accepts(len(argv)):
             name = b" ".join(argv[:1] if command is None else argv[:2]).decode("latin-1")
             what = "Unknown command" if command is None else "Wrong number of arguments for"
-            raise UnreplayableRequest(batch.offset_of(index), f"{what} '{name[:128]}'")
+            raise UnreplayableRequest(offset(), f"{what} '{name[:128]}'")
         self.requests += 1
         if command.fullname == b"echo":
             try:
@@ -200,10 +178,10 @@ class Replay:
             database = as_int64(argv[1]) if command.fullname == b"select" else None
             if database is not None:
                 # Redis goes on, and does to another database what follows.
-                raise no_database(self._instance, database, batch.offset_of(index)) from None
-            self._refused(batch.offset_of(index), command, error.text.decode("latin-1"))
+                raise no_database(self._instance, database, offset()) from None
+            self._refused(offset(), command, error.text.decode("latin-1"))
         except DamagedNode as error:
-            raise UnreplayableRequest(batch.offset_of(index), str(error)) from error
+            raise UnreplayableRequest(offset(), str(error)) from error
 
     def _refused(self, offset: int, command: Command, error: str) -> None:
         """Log the first refusal of each command; the others are only counted."""

@@ -5,10 +5,10 @@ needless zeros, lines end in CR LF; between requests there may be annotations, l
 `#` (`#TS:<Unix seconds>`). So every request has one encoding, and its place in the file follows
 from the requests before it.
 
-Most files are long rows of requests with the same number of words. Their lines, split, are a
-table, and what a request must be can be compared column by column (`_parse_table`). Other small
-requests go through `RequestReader.parse_batch`. Both answer only where they are proven right; the
-rest goes through `_scan`, request by request, which says what is wrong, and where.
+Plain requests are found by the cutter (protocol/cutter.py) where it is compiled, and stay bytes
+until somebody asks for their words; where it is not, they go through `RequestReader.parse_batch`.
+Both answer only where they are right; the rest goes through `_scan`, request by request, which says
+what is wrong, and where.
 
 A file that ends within a request is torn (`TornFile`): the end is missing, what is there is sound.
 Anything else is damage (`DamagedFile`). An announced length beyond the end of the file counts as
@@ -21,6 +21,12 @@ import mmap
 from collections.abc import Iterator
 from functools import cached_property
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from protocol.cutter import Cutter
 from protocol.requests import Limits, RequestReader, find_last_boundary
 
 Buffer = bytes | mmap.mmap
@@ -57,7 +63,7 @@ class DamagedFile(Exception):
 class Batch:
     """Requests that follow one another without an annotation between them.
 
-    `columns`, if they all have the same number of words: the first words, the second words ...
+    `text` is their encoding if the cutter finds them in it, or else None.
     """
 
     def __init__(
@@ -65,19 +71,23 @@ class Batch:
         offset: int,
         size: int,
         requests: list[list[bytes]] | None = None,
-        columns: list[list[bytes]] | None = None,
+        text: bytes | None = None,
     ) -> None:
         self.offset = offset  # of the first request, in the file
         self.size = size  # of their encoding
-        self.columns = columns
+        self.text = text
         if requests is not None:
             self.requests = requests
 
     @cached_property
     def requests(self) -> list[list[bytes]]:
         """The requests in order."""
-        assert self.columns is not None
-        return list(map(list, zip(*self.columns, strict=True)))
+        assert self.text is not None
+        cutter, requests = Cutter(), []
+        cutter.load(self.text)
+        while cutter.next():
+            requests.append(cutter.words())
+        return requests
 
     def offset_of(self, index: int) -> int:
         """Where in the file the request with this index begins."""
@@ -90,35 +100,6 @@ def encoded_bytes(argv: list[bytes]) -> int:
     return len(b"*\r\n") + len(str(len(argv))) + framing + sum(map(len, argv))
 
 
-# Short words and counts, and the lines that tell of them.
-_COUNTS = {b"*%d" % count: count for count in range(1, 64)}
-_LENGTHS = {length: b"$%d" % length for length in range(4096)}
-# In a smaller table there is nothing to gain.
-_MIN_ROWS = 8
-
-
-def _parse_table(offset: int, text: bytes) -> Batch | None:
-    """The requests that a text begins with, if all of them are as long as the first."""
-    lines = text.split(_CRLF)
-    words = _COUNTS.get(lines[0])
-    if words is None:
-        return None
-    height = 2 * words + 1  # lines of a request: its count; for each word, its length and the word
-    rows = (len(lines) - 1) // height
-    rest = lines[rows * height :]
-    del lines[rows * height :]
-    if rows < _MIN_ROWS or lines[::height].count(lines[0]) != rows:
-        return None
-    columns = []
-    for line in range(1, height, 2):
-        column = lines[line + 1 :: height]
-        if lines[line::height] != list(map(_LENGTHS.get, map(len, column))):
-            return None
-        columns.append(column)
-    size = len(text) - sum(map(len, rest)) - len(_CRLF) * (len(rest) - 1)
-    return Batch(offset, size, columns=columns)
-
-
 class RequestFile:
     """The requests in a buffer, from `position` on."""
 
@@ -128,6 +109,7 @@ class RequestFile:
         self.end = len(buffer)
         self._buffer = buffer
         self._parser = RequestReader(Limits())
+        self._cutter = Cutter()
 
     def batches(self) -> Iterator[Batch]:
         """All requests in order. Raises TornFile and DamagedFile; what came before is sound."""
@@ -152,13 +134,20 @@ class RequestFile:
             annotation = text.find(b"\r\n#")
             if annotation >= 0:
                 text = text[: annotation + len(_CRLF)]
-        batch = _parse_table(start, text)
-        if batch is not None:
-            return batch
+        if cython.compiled:
+            return self._cut(start, text)
         if text[0] == ord("*"):
             text = text[: find_last_boundary(text, 0)]
         requests = self._parser.parse_batch(text) if text else None
         return Batch(start, len(text), requests) if requests else None
+
+    def _cut(self, start: int, text: bytes) -> Batch | None:
+        cutter = self._cutter
+        cutter.load(text)
+        while cutter.next():
+            pass
+        size = cutter.position
+        return Batch(start, size, text=text[:size]) if size else None
 
     # -- the scanner ---------------------------------------------------------------------------
 

@@ -1,0 +1,20 @@
+# The C types of commands/instance.py.
+
+from commands.blocking cimport BlockedClients
+from commands.stats cimport Stats
+
+
+cdef class Instance:
+    cdef dict __dict__
+    cdef public object config
+    cdef public long long now_ms
+    cdef public long gates
+    cdef public long long dirty
+    cdef public BlockedClients blocked
+    cdef public object tracking
+    cdef public dict watchers
+    cdef public Stats stats
+    cdef public dict monitors
+    cdef public list sinks
+    cdef public long long propagated_units
+    cdef public object chores

@@ -1,0 +1,148 @@
+"""Finds the ends of whole requests in a batch of bytes, and the places of their words.
+
+A request that is cut here stays bytes: a handler takes the words that it wants, and the rest as it
+came (`tail`), which is the form in which entries are stored and sent.
+
+Strict: only what every client library sends is a request here. `*` and the number of words, then
+for each `$`, its length and its bytes; numbers in their shortest form, every line ended by CR LF,
+at most MAX_WORDS words. The cutter stops in front of anything else (an inline command, an odd
+number, a request that has not come whole), and `protocol/requests.py` reads from there on: it
+knows all rules, limits and error texts.
+
+Compiled by Cython. Interpreted it does the same, but nobody uses it: hiredis is quicker then.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+# A request with more words takes longer to run than to parse.
+MAX_WORDS = 256
+
+# Longest number of a line: lengths below 2**30.
+_MAX_DIGITS = 9
+
+
+@cython.cclass
+class Cutter:
+    """The requests of one batch, one after the other.
+
+    `count` is the number of words of the request that was found last, and `position` where the
+    next one begins. Before the first `load` there is nothing to be found.
+    """
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.position = 0
+        self.count = 0
+        self._end = 0
+        if not cython.compiled:
+            self._starts = [0] * MAX_WORDS
+            self._lengths = [0] * MAX_WORDS
+
+    def load(self, data: bytes) -> None:
+        """Begin with a new batch."""
+        self.data = data
+        self.position = 0
+        self._end = len(data)
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def next(self) -> bool:
+        """Find the request at `position` and move behind it; False if there is no plain one."""
+        data: cython.p_const_uchar = self.data
+        end: cython.Py_ssize_t = self._end
+        place: cython.Py_ssize_t = self.position
+        if end - place < 4 or data[place] != 42:  # *
+            return False
+        count: cython.Py_ssize_t = 0
+        length: cython.Py_ssize_t
+        stop: cython.Py_ssize_t
+        index: cython.Py_ssize_t
+        digit: cython.int
+        place += 1
+        stop = min(place + _MAX_DIGITS, end)
+        if data[place] == 48:  # no number begins with 0, and no request has no words
+            return False
+        while place < stop:
+            digit = data[place] - 48
+            if digit < 0 or digit > 9:
+                break
+            count = count * 10 + digit
+            place += 1
+        if count == 0 or count > MAX_WORDS:
+            return False
+        for index in range(count):
+            # The end of the line before, `$`, a digit, and the end of that line.
+            if end - place < 6:
+                return False
+            if data[place] != 13 or data[place + 1] != 10 or data[place + 2] != 36:
+                return False
+            place += 3
+            length = data[place] - 48
+            if length < 0 or length > 9:
+                return False
+            place += 1
+            if data[place] != 13:
+                if length == 0:
+                    return False
+                stop = min(place + _MAX_DIGITS - 1, end)
+                while place < stop:
+                    digit = data[place] - 48
+                    if digit < 0 or digit > 9:
+                        break
+                    length = length * 10 + digit
+                    place += 1
+            if end - place < length + 4 or data[place] != 13 or data[place + 1] != 10:
+                return False
+            place += 2
+            self._starts[index] = place
+            self._lengths[index] = length
+            place += length
+        if data[place] != 13 or data[place + 1] != 10:
+            return False
+        self.count = count
+        self.position = place + 2
+        return True
+
+    def word(self, index: cython.Py_ssize_t) -> bytes:
+        """One word of the request."""
+        data: cython.p_const_uchar = self.data
+        start: cython.Py_ssize_t = self._starts[index]
+        return data[start : start + self._lengths[index]]
+
+    def words(self) -> list[bytes]:
+        """All of them."""
+        data: cython.p_const_uchar = self.data
+        argv: list[bytes] = []
+        start: cython.Py_ssize_t
+        index: cython.Py_ssize_t
+        for index in range(self.count):
+            start = self._starts[index]
+            argv.append(data[start : start + self._lengths[index]])
+        return argv
+
+    def tail(self, index: cython.Py_ssize_t) -> bytes:
+        """The words from `index` on as they came: bulk strings, one after the other."""
+        data: cython.p_const_uchar = self.data
+        return data[self._bulk_start(index) : self.position]
+
+    def bulk(self, index: cython.Py_ssize_t) -> bytes:
+        """One word as it came: a bulk string."""
+        data: cython.p_const_uchar = self.data
+        end: cython.Py_ssize_t = self._starts[index] + self._lengths[index] + 2
+        return data[self._bulk_start(index) : end]
+
+    def is_byte(self, index: cython.Py_ssize_t, byte: cython.int) -> bool:
+        """Whether a word is this one byte."""
+        data: cython.p_const_uchar = self.data
+        return self._lengths[index] == 1 and data[self._starts[index]] == byte
+
+    @cython.cfunc
+    def _bulk_start(self, index: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the `$` of a word is: after the word before it."""
+        # The first word is the command's name, which nobody takes as it came.
+        return self._starts[index - 1] + self._lengths[index - 1] + 2

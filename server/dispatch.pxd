@@ -1,0 +1,31 @@
+# The C types of server/dispatch.py.
+
+from commands.client cimport Client
+from commands.instance cimport Instance
+from commands.stats cimport CommandStats, Stats
+from protocol.cutter cimport Cutter
+
+
+cdef class Dispatcher:
+    cdef dict __dict__
+    cdef public Instance instance
+    cdef public dict unblocked
+    cdef public dict postponed
+    cdef public dict yielded
+    cdef public object admission
+    cdef public object propagation
+    cdef public object waiters
+    cdef public Cutter cutter
+    cdef public dict _table
+    cdef public object long_replies
+    cdef public long long mark_ns
+    cdef public long long turn_ns
+    cdef public long long turn_end_ns
+    cdef public bint _tracks_latency
+    cdef public long long _notable_us
+    cdef public long _depth
+
+    cpdef bint execute(self, Client client, list[bytes] argv)
+    cpdef bint execute_cut(self, Client client, Cutter request)
+    cpdef long long _count(self, CommandStats of_command, long long start_ns)
+    cpdef object account(self, Client client, object command, list[bytes] argv, object handler)

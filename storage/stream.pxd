@@ -1,0 +1,27 @@
+# The C types of storage/stream.py.
+
+from storage.entry cimport encode_entry, encode_id_parts
+from storage.open_node cimport OpenNode
+from storage.values cimport Value
+
+
+cdef class Stream(Value):
+    cdef public Py_ssize_t length
+    cdef public object last_id
+    cdef public object max_deleted_id
+    cdef public object entries_added
+    cdef public dict groups
+    cdef public object idempotence
+    cdef public object ack_journal
+    cdef public object _nodes
+    cdef public OpenNode _tail
+    cdef public object _shape
+
+    cpdef bytes append_raw(
+        self,
+        object entry_id,
+        bytes fields,
+        Py_ssize_t words,
+        Py_ssize_t max_node_entries,
+        Py_ssize_t max_node_bytes,
+    )
