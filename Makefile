@@ -165,7 +165,7 @@ bench: $(VENV)/.dev redis-server ## speed and memory beside redis-server: ARGS="
 
 # In .run/compiled, laid out as in a wheel.
 .PHONY: compiled
-compiled: $(VENV)/.dev ## compile what each request runs through, with mypyc; needs a C compiler
+compiled: $(VENV)/.dev ## compile what each request runs through, with Cython; installs a C compiler if there is none
 	@command -v gcc >/dev/null || { $(APT) update && $(APT) install -y gcc libc6-dev; }
 	@rm -rf $(RUN)/compiled
 	@COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \

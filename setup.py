@@ -1,4 +1,4 @@
-"""Which packages go into the wheel, and where, and what is compiled on demand.
+"""Which packages go into the wheel, and where, and what is compiled.
 
 The folders `server`, `commands`, `storage` and `protocol` are top-level packages in the repository.
 Installed under those names they would shadow a user's own, so the wheel lays them under
@@ -7,13 +7,16 @@ Installed under those names they would shadow a user's own, so the wheel lays th
 Spark finds a format by a top-level module named pyspark_*: those of `spark_formats/` are all that
 is installed beside `rillway`.
 
-With COMPILE_RILLWAY=1 in the environment, mypyc turns the modules that each request runs through
-into C. The sources stay as they are, and lie beside it: without a compiler the same code runs,
-only slower. docs/benchmarks.md says how much.
+Cython compiles the modules that each request runs through, all of them or none: they know the
+inside of each other's objects. The sources stay as they are, and lie beside what was made of them.
+Without a C compiler, with COMPILE_RILLWAY=0 in the environment and in an editable installation the
+same code runs as it is, only slower; COMPILE_RILLWAY=1 makes a missing compiler an error.
+docs/architecture/packaging.md says more.
 """
 
 import os
-from importlib.util import find_spec
+import sys
+import tempfile
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
@@ -23,44 +26,47 @@ LAYERS = ("server", "commands", "storage", "protocol")
 FORMATS = "spark_formats"
 APP = "rillway/app"
 
-# What a request runs through, from its bytes to its reply. Not all of the layers: compiled code
-# takes what is not typed for it as it is, and gains nothing where C does the work already.
+# What a request runs through, from its bytes to its reply. A module with a .pxd file beside it has
+# C types; the others are compiled as they are.
 COMPILED = (
-    "protocol/errors.py",
+    "protocol/cutter.py",
     "protocol/replies.py",
-    "protocol/request_runs.py",
-    "protocol/requests.py",
-    "storage/additions.py",
+    "storage/delivery_order.py",
     "storage/entry.py",
     "storage/entry_id.py",
-    "storage/node.py",
+    "storage/frozen_node.py",
+    "storage/group.py",
+    "storage/id_columns.py",
+    "storage/keyspace.py",
+    "storage/lag.py",
+    "storage/listpack_size.py",
     "storage/node_list.py",
     "storage/open_node.py",
+    "storage/opened.py",
+    "storage/ordered_index.py",
+    "storage/pending_block.py",
+    "storage/pending_list.py",
     "storage/stream.py",
+    "storage/values.py",
     "commands/blocking.py",
     "commands/client.py",
-    "commands/registry.py",
+    "commands/connection/session.py",
+    "commands/instance.py",
     "commands/stats.py",
     "commands/streams/acknowledge.py",
     "commands/streams/add.py",
-    "commands/streams/add_each.py",
-    "commands/streams/add_run.py",
-    "commands/streams/claim.py",
     "commands/streams/delivery.py",
-    "commands/streams/idle_entries.py",
     "commands/streams/ids.py",
     "commands/streams/lookup.py",
-    "commands/streams/pending.py",
-    "commands/streams/ranges.py",
-    "commands/streams/read.py",
     "commands/streams/read_group.py",
     "commands/streams/read_request.py",
     "commands/streams/remembered.py",
+    "commands/streams/reply_caps.py",
     "commands/streams/trim.py",
-    "server/admission.py",
+    "commands/strings/reading.py",
+    "commands/strings/setting.py",
     "server/cycle.py",
     "server/dispatch.py",
-    "server/gathering.py",
     "server/propagation.py",
     "server/session.py",
     "server/waiters.py",
@@ -71,13 +77,50 @@ def with_subpackages(name: str) -> list[str]:
     return find_packages(include=[name, f"{name}.*"])
 
 
-def compiled_modules() -> list[Extension]:
-    from mypyc.build import mypycify  # not there where nothing is compiled
+def wants_compiled() -> bool:
+    """Whether to compile; an editable installation runs what is in the tree."""
+    wanted = os.environ.get("COMPILE_RILLWAY", "")
+    if wanted == "0" or "editable_wheel" in sys.argv or "develop" in sys.argv:
+        return False
+    if wanted == "1" or has_compiler():
+        return True
+    print("rillway: no C compiler was found, so nothing is compiled: the server runs slower")
+    return False
 
-    # The libraries beneath need not be there to compile; what they return has any type, which the
-    # strict rules of pyproject.toml would not take.
-    options = ["--config-file=", "--explicit-package-bases", "--ignore-missing-imports"]
-    extensions: list[Extension] = mypycify([*options, *COMPILED], group_name="rillway")
+
+def has_compiler() -> bool:
+    """Whether a C compiler is there, with Python's headers."""
+    from setuptools._distutils.ccompiler import new_compiler
+    from setuptools._distutils.errors import CompileError, DistutilsPlatformError
+    from setuptools._distutils.sysconfig import customize_compiler, get_python_inc
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text("#include <Python.h>\n")
+        try:
+            compiler = new_compiler()
+            customize_compiler(compiler)
+            compiler.compile([str(source)], output_dir=folder, include_dirs=[get_python_inc()])
+        except (CompileError, DistutilsPlatformError, OSError):
+            return False
+    return True
+
+
+def compiled_modules() -> list[Extension]:
+    from Cython.Build import cythonize  # not there where nothing is compiled
+
+    modules = [
+        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=["-O2"])
+        for path in COMPILED
+    ]
+    extensions: list[Extension] = cythonize(
+        modules,
+        build_dir="build/cython",
+        nthreads=os.cpu_count() or 1,
+        language_level=3,
+        quiet=True,
+        show_all_warnings=False,
+    )
     return extensions
 
 
@@ -87,11 +130,8 @@ class build_into_app(build_ext):  # noqa: N801 (setuptools calls it by the name 
     def finalize_options(self) -> None:
         super().finalize_options()
         self.build_lib = str(Path(self.build_lib, APP))
+        self.parallel = self.parallel or os.cpu_count()
 
-
-is_compiled = os.environ.get("COMPILE_RILLWAY") == "1"
-# pip first asks what the build needs, and runs this once more when that is there.
-has_compiler = find_spec("mypyc") is not None
 
 setup(
     packages=with_subpackages("rillway")
@@ -103,7 +143,6 @@ setup(
         **{f"rillway.app.{layer}": layer for layer in LAYERS},
     },
     package_data={f"{APP.replace('/', '.')}.commands.scripting": ["lua/*.lua"]},
-    setup_requires=["mypy>=1.10"] if is_compiled and not has_compiler else [],
-    ext_modules=compiled_modules() if is_compiled and has_compiler else [],
+    ext_modules=compiled_modules() if wants_compiled() else [],
     cmdclass={"build_ext": build_into_app},
 )

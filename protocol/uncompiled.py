@@ -1,7 +1,7 @@
-"""Stands in for Cython's module of annotations where nothing is compiled and Cython is not there.
+"""Stands in for Cython's module of annotations where Cython is not installed.
 
 The hot core (docs/architecture/packaging.md) is Python with annotations that Cython compiles. Run
-as it is, the annotations mean nothing: decorators return what they decorate, and a type is `int`.
+as it is, the annotations mean nothing: decorators return what they decorate.
 """
 
 from __future__ import annotations
@@ -13,26 +13,23 @@ T = TypeVar("T")
 
 compiled = False
 
-uchar = int
-bint = bool
-ulonglong = longlong = int
-p_const_uchar = bytes
 
-
-def _unchanged(decorated: T) -> T:
+def cclass(decorated: T) -> T:
+    """A class, or a function, as it is."""
     return decorated
 
 
-cfunc = ccall = inline = cclass = final = _unchanged
+cfunc = ccall = cclass
 
 
-def _takes_setting(*_: object) -> Callable[[T], T]:
-    return _unchanged
+def boundscheck(_: bool) -> Callable[[T], T]:
+    """A setting for the compiler: a decorator that changes nothing."""
+    return cclass
 
 
-returns = wraparound = boundscheck = nonecheck = cdivision = exceptval = _takes_setting
+wraparound = boundscheck
 
 
 def cast(_: object, value: Any) -> Any:
-    """The value itself."""
+    """The value as it is."""
     return value

@@ -81,7 +81,8 @@ def encode_id_parts(ms: cython.ulonglong, seq: cython.ulonglong) -> bytes:
         text[place] = 48 + length // 10
     place -= 1
     text[place] = 36
-    return text[place:48]
+    encoded: bytes = text[place:48]
+    return encoded
 
 
 def encode_fields(fields: Sequence[bytes]) -> bytes:

@@ -133,8 +133,8 @@ def parse_plain_id(text: bytes) -> EntryID | None:
     if place != length:
         return None
     # Python's integers: an ID has 128 bits.
-    above: object = ms
-    return above << SEQ_BITS | number
+    above: int = cython.cast(object, ms) << SEQ_BITS
+    return above | number
 
 
 def parse_partial_id(text: bytes, missing_seq: int = 0) -> tuple[int, int | None] | None:

@@ -62,6 +62,11 @@ def element_bytes(value: bytes) -> int:
     return _element_bytes(value, 0, len(value))
 
 
+def elements_bytes(values: list[bytes]) -> int:
+    """element_bytes() of all values together."""
+    return sum(map(element_bytes, values))
+
+
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)

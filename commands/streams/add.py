@@ -266,8 +266,7 @@ def serve_waiters_first(client: Client, key: bytes) -> None:
 @cython.ccall
 def automatic_id(stream: Stream | None, now_ms: cython.longlong) -> EntryID:
     """`*`: the present time, or the ID after the last one where the clock is behind that."""
-    ms: object = now_ms
-    entry_id = ms << SEQ_BITS
+    entry_id: EntryID = cython.cast(object, now_ms) << SEQ_BITS
     if stream is not None and entry_id <= stream.last_id:
         entry_id = stream.last_id + 1
         if entry_id > MAX_ID:

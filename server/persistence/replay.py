@@ -167,7 +167,7 @@ class Replay:
                 command, argv = carried(argv) or (command, argv)
             except ReplyError as error:
                 reason = error.text.removeprefix(b"ERR ").decode("latin-1")
-                raise UnreplayableRequest(batch.offset_of(index), reason) from None
+                raise UnreplayableRequest(offset(), reason) from None
         if not command.flags & WRITE and command.fullname != b"select":
             self.passed_over[command.fullname.decode()] += 1
             return

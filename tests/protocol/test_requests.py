@@ -674,37 +674,3 @@ ALONE = st.lists(st.sampled_from([b"SET", b"k", b"*", b""]), min_size=0, max_siz
         max_size=3,
     )
 )
-
-
-@given(
-    groups=st.lists(ALONE, min_size=1, max_size=4),
-    spoilt=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 60), st.integers(0, 255))),
-)
-def test_requests_that_come_alone_are_read_as_the_reader_reads_them(
-    groups: list[list[bytes]], spoilt: list[tuple[int, int, int]]
-) -> None:
-    chunks = [bytearray(data) for group in groups for data in group]
-    for number, place, byte in spoilt:
-        chunk = chunks[number % len(chunks)]
-        chunk[place % len(chunk)] = byte
-    reader = RequestReader(Limits())
-    for chunk in chunks:
-        argv = reader.take_single(bytes(chunk))
-        if argv is not None:
-            assert RequestReader(Limits()).feed(bytes(chunk)) == [argv]
-
-
-@pytest.mark.parametrize("word", [b"twenty", b"", b"\r\n", b"x" * 2000, b"x" * 4000])
-def test_a_request_like_the_one_before_it_is_read_by_its_last_word(word: bytes) -> None:
-    reader = RequestReader(Limits())
-    assert reader.take_single(encode(b"SET", b"k", b"1")) == [b"SET", b"k", b"1"]
-    assert reader.take_single(encode(b"SET", b"k", word)) == [b"SET", b"k", word]
-
-
-@pytest.mark.parametrize("data", [b"\n$4\r\nPING\r\n", b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n"])
-def test_what_comes_alone_is_read_as_if_it_came_in_pieces(data: bytes) -> None:
-    for end in range(1, len(data) + 1):
-        alone, pieces = RequestReader(Limits()), RequestReader(Limits())
-        argv = alone.take_single(data[:end])
-        requests = alone.feed(data[:end]) if argv is None else [argv]
-        assert requests == [r for byte in data[:end] for r in pieces.feed(bytes([byte]))]

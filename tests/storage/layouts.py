@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from storage.entry import Shape, encode_id
 from storage.entry_id import make_id
 from storage.layout import Layout
 from storage.packing import lay_out
+from tests.storage.nodes import encoded
 
 FIRST = make_id(1700000000000, 0)
 
 
 def entries_of(ids: list[int], values: list[bytes], names: list[bytes]) -> list[bytes]:
     """Entries with these values in all their fields."""
-    shape = Shape(names)
     return [
-        shape.encode(encode_id(entry_id), [word for name in names for word in (name, value)])
+        encoded(entry_id, [word for name in names for word in (name, value)])
         for entry_id, value in zip(ids, values, strict=True)
     ]
 

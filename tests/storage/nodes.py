@@ -6,9 +6,8 @@ import sys
 
 from hypothesis import strategies as st
 
-from storage.additions import Additions
-from storage.entry import Shape, encode_entry, encode_id
-from storage.entry_id import MAX_ID, MAX_SEQ, EntryID, format_id, make_id
+from storage.entry import Shape, encode_entry, encode_fields, encode_id, fields_position
+from storage.entry_id import MAX_ID, MAX_SEQ, EntryID, make_id
 from storage.frozen_node import FrozenNode
 from storage.node import Node, freeze
 from storage.open_node import OpenNode
@@ -21,10 +20,13 @@ IDS = st.lists(st.builds(make_id, HALVES, HALVES), min_size=1, max_size=30, uniq
 
 
 def add(node: OpenNode, entry_id: int, fields: list[bytes], limits: tuple[int, int]) -> bool:
-    id_text = format_id(entry_id)
-    id_bulk = b"$%d\r\n%b\r\n" % (len(id_text), id_text)
-    shape = node.shape if fields[::2] == node.shape.names else Shape(fields[::2])
-    return node.append(entry_id, shape.encode(id_bulk, fields), fields, shape, *limits)
+    entry = encoded(entry_id, fields)
+    return node.append(entry_id, entry, fields_position(entry), *limits)
+
+
+def encoded(entry_id: EntryID, fields: list[bytes]) -> bytes:
+    """An entry as it is kept."""
+    return encode_entry(encode_id(entry_id), encode_fields(fields), len(fields))
 
 
 def open_node(ids: list[int], value: bytes = b"value") -> OpenNode:
@@ -43,12 +45,3 @@ def frozen_node(ids: list[int], value: bytes = b"value") -> FrozenNode:
 
 def wire(node: Node) -> bytes:
     return b"".join(node.select(0, MAX_ID, ALL)[1])
-
-
-def additions(ids: list[EntryID], all_fields: list[list[bytes]]) -> Additions:
-    """Entries to append together, with as many fields each."""
-    entries = [
-        encode_entry(encode_id(entry_id), fields)
-        for entry_id, fields in zip(ids, all_fields, strict=True)
-    ]
-    return Additions.of_columns(ids, entries, list(zip(*all_fields, strict=True)))

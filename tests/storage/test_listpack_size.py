@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.entry import encode_fields
 from storage.listpack_size import (
+    FieldSizes,
     element_bytes,
-    entries_bytes,
     header_bytes,
     integer_bytes,
     packed_integer,
-    texts_bytes,
 )
+from storage.snapshot.listpack import encode_element, encode_integer
 
 
 @pytest.mark.parametrize(
@@ -77,19 +78,49 @@ def test_a_string_takes_a_longer_frame_the_longer_it_is(length: int, overhead: i
     assert element_bytes(b"x" * length) == length + overhead
 
 
+def sizes_of(fields: list[bytes], names: list[bytes]) -> FieldSizes:
+    sizes = FieldSizes()
+    before = b"$3\r\n"
+    sizes.measure(before + encode_fields(fields), len(before), names)
+    return sizes
+
+
 def test_the_names_of_the_node_are_left_out_of_an_entry() -> None:
-    key = 5 << 64
-    same = entries_bytes(key, [b"f"], [key + 1], [[b"f", b"v"]])
-    assert same == 2 + 2 + 2 + 3 + 2  # flags, two differences, the value, the element count
-    other = entries_bytes(key, [b"g"], [key + 1], [[b"f", b"v"]])
-    assert other == same + 2 + 3  # the number of fields, and the name
-    both = entries_bytes(key, [b"g"], [key + 1, key + 2], [[b"f", b"v"], [b"g", b"v"]])
-    assert both == same + other
+    same = sizes_of([b"f", b"v"], [b"f"])
+    assert same.are_alike
+    assert same.element_bytes == 3 + 2  # the value, the element count
+    other = sizes_of([b"f", b"v"], [b"g"])
+    assert not other.are_alike
+    assert other.element_bytes == same.element_bytes + 2 + 3  # the number of fields, and the name
+    assert same.text_bytes == other.text_bytes == 2
 
 
-@given(st.lists(st.binary(max_size=70) | st.integers().map(lambda number: b"%d" % number)))
-def test_values_take_together_what_each_takes(values: list[bytes]) -> None:
-    assert texts_bytes(values) == list(map(element_bytes, values))
+@pytest.mark.parametrize(
+    "names", [[], [b"f"], [b"f", b"g", b"h"], [b"f", b""], [b"f", b"gg"], [b"g", b"f"]]
+)
+def test_names_are_alike_only_if_all_of_them_are(names: list[bytes]) -> None:
+    assert not sizes_of([b"f", b"1", b"g", b"2"], names).are_alike
+    assert sizes_of([b"f", b"1", b"g", b"2"], [b"f", b"g"]).are_alike
+
+
+WORDS = (
+    st.binary(max_size=70)
+    | st.integers().map(lambda number: b"%d" % number)
+    | st.sampled_from([b"007", b"-0", b"-", b"\r\n", b"$1\r\n", b"x" * 4095, b"x" * 16_378])
+)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6), st.booleans())
+def test_an_entry_takes_what_its_elements_take(
+    pairs: list[tuple[bytes, bytes]], is_alike: bool
+) -> None:
+    fields = [word for pair in pairs for word in pair]
+    names = fields[::2]
+    sizes = sizes_of(fields, names if is_alike else [*names, b"other"])
+    elements = map(encode_element, fields[1::2] if is_alike else fields)
+    counts = [len(names) + 3] if is_alike else [len(names), 2 * len(names) + 4]
+    assert sizes.element_bytes == sum(map(len, [*elements, *map(encode_integer, counts)]))
+    assert sizes.text_bytes == sum(map(len, fields))
 
 
 def test_an_empty_node_holds_its_counts_and_names() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from unittest import mock
 
 import pytest
@@ -13,7 +12,7 @@ from storage import open_node as open_node_module
 from storage.entry import Shape
 from storage.entry_id import MAX_ID, make_id
 from storage.open_node import OpenNode
-from tests.storage.nodes import HALVES, add, additions, open_node
+from tests.storage.nodes import HALVES, add, open_node
 from tests.support.examples import examples
 
 
@@ -57,7 +56,7 @@ def test_an_entry_must_leave_the_node_below_the_limit_of_bytes() -> None:
         max_size=22,
     ),
 )
-def test_the_bound_never_lets_in_what_the_exact_size_would_not(
+def test_an_entry_gets_in_only_below_the_limit(
     key: int, gaps: list[int], names: list[bytes], values: list[bytes]
 ) -> None:
     node = OpenNode(key, Shape(names[:1]))
@@ -73,8 +72,7 @@ def test_the_bound_never_lets_in_what_the_exact_size_would_not(
 
 
 @pytest.mark.parametrize("length", [4096, 9999, 16378, 65536])
-def test_long_values_are_bounded_as_well(length: int) -> None:
-    # IDs whose differences to the key take as many bytes as the bound expects.
+def test_long_values_count_with_their_frames(length: int) -> None:
     key_ms = 1700000000000
     ids = [make_id(key_ms, 100), *(make_id(key_ms + 2**24 + n, 5) for n in range(120))]
     node = open_node(ids, b"x" * length)
@@ -124,64 +122,3 @@ def test_no_node_grows_beyond_what_redis_allows_at_all() -> None:
             # The last entry of 11 bytes, 2 of them text, still left the node below the limit.
             assert 1000 - 2 <= node.listpack_bytes() < 1000 - 2 + 11
             assert fitting == list(range(1, len(fitting) + 1))
-
-
-def test_the_size_of_a_long_node_is_never_counted_from_its_beginning() -> None:
-    node = open_node(list(range(1, 2000)))
-    assert node._uncounted < 200
-
-
-@settings(max_examples=examples(300))
-@given(
-    key=st.builds(make_id, HALVES, HALVES) | st.just(make_id(1700000000000, 90)),
-    gaps=st.lists(st.integers(1, 2) | st.integers(1, 2**70), min_size=1, max_size=60),
-    words=st.lists(
-        st.sampled_from([b"f", b"g", b"12", b"-7", b"v" * 70, b"v" * 4100])
-        | st.integers(-(2**65), 2**65).map(lambda number: b"%d" % number),
-        min_size=120,
-        max_size=120,
-    ),
-    is_named_alike=st.booleans(),
-    max_entries=st.sampled_from([0, 1, 10, 100]),
-    max_bytes=st.sampled_from([0, 100, 400, 4096]),
-    counts_at_once=st.booleans(),
-)
-def test_entries_taken_at_once_are_those_that_are_taken_one_by_one(
-    key: int,
-    gaps: list[int],
-    words: list[bytes],
-    is_named_alike: bool,
-    max_entries: int,
-    max_bytes: int,
-    counts_at_once: bool,
-) -> None:
-    ids = [entry_id for entry_id in accumulate(gaps, initial=key) if entry_id < MAX_ID]
-    fields = [[b"f" if is_named_alike else words[n], words[-1 - n]] for n in range(len(ids))]
-    limits = max_entries, max_bytes
-    one_by_one = OpenNode(key, Shape(fields[0][::2]))
-    fitting = 0
-    while fitting < len(ids) and add(one_by_one, ids[fitting], fields[fitting], limits):
-        fitting += 1
-    together = OpenNode(key, one_by_one.shape, counts_at_once=counts_at_once)
-    first = together.extend(additions(ids[:9], fields[:9]), 0, *limits)
-    assert first == min(9, fitting)
-    if first == 9:
-        assert together.extend(additions(ids, fields), 9, *limits) == fitting
-    assert together.ids == one_by_one.ids
-    assert together.entries == one_by_one.entries
-    assert together.listpack_bytes() == one_by_one.listpack_bytes()
-
-
-def test_small_entries_fill_a_node_at_once() -> None:
-    ids = [make_id(5, n) for n in range(150)]
-    more = additions(ids, [[b"f", b"%d" % n] for n in range(150)])
-    node = OpenNode(ids[0], Shape([b"f"]))
-    assert node.extend(more, 0, 100, 4096) == 100
-    assert node.extend(more, 100, 100, 4096) == 100
-
-
-def test_nodes_are_counted_at_once_where_those_before_came_near_their_limit() -> None:
-    assert not open_node(list(range(1, 101)), b"v" * 12).needs_counting([b"f"], 4096)
-    node = open_node(list(range(1, 101)), b"v" * 40)
-    assert node.needs_counting([b"f"], 4096)
-    assert not node.needs_counting([b"f"], 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import tracemalloc
 
-from storage.entry import Shape, encode_id
 from storage.entry_id import make_id
 from storage.layout import Layout
 from storage.packing import (
@@ -20,6 +19,7 @@ from storage.packing import (
     lay_out,
 )
 from tests.storage.layouts import FIRST, entries_of, numbered
+from tests.storage.nodes import encoded
 
 CHANCE = random.Random(1)
 
@@ -27,9 +27,8 @@ CHANCE = random.Random(1)
 def pack(packing: Packing, values: list[bytes], step: int = make_id(1, 0)) -> Form:
     """The form of a node with these values; what is compressed comes back."""
     ids = [FIRST + n * step for n in range(len(values))]
-    shape = Shape([b"f"])
     pairs = zip(ids, values, strict=True)
-    entries = [shape.encode(encode_id(entry_id), [b"f", value]) for entry_id, value in pairs]
+    entries = [encoded(entry_id, [b"f", value]) for entry_id, value in pairs]
     payload = b"".join(entries)
     is_even = len(set(map(len, entries))) == 1
     form, packed = packing.pack(payload, ids, is_even=is_even)

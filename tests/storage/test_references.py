@@ -233,6 +233,7 @@ def test_an_empty_node_goes_with_the_next_trim_whatever_was_read() -> None:
     assert node_sizes(stream) == [1]
 
 
+@pytest.mark.interpreted
 def test_nothing_is_looked_at_beyond_the_last_delivery(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = stream_of(1000, node_entries=10)
     read(stream, b"readers", 15, list(range(1, 16)))

@@ -12,7 +12,6 @@ from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_i
 from storage.group import Group
 from storage.idempotence import Idempotence
 from storage.stream import Stream
-from tests.storage.nodes import additions
 
 
 def wire(*entries: tuple[EntryID, list[bytes]]) -> bytes:
@@ -500,24 +499,3 @@ def test_the_estimate_of_memory_is_near_what_python_counts() -> None:
     assert counted < 26 * len(content)
     assert 0.8 < stream.memory_bytes(0) / counted < 1.2
     assert 0.8 < stream.memory_bytes(5) / counted < 1.2
-
-
-@pytest.mark.parametrize(("max_entries", "max_bytes"), [(100, 4096), (7, 0), (0, 300), (1, 50)])
-def test_many_entries_at_once_make_the_same_stream_as_one_after_the_other(
-    max_entries: int, max_bytes: int
-) -> None:
-    chance = random.Random(max_entries)
-    together, one_by_one = numbered(5, max_entries or 100), numbered(5, max_entries or 100)
-    for start in (10, 1000, 2000):
-        ids = [make_id(start + n, chance.randrange(9)) for n in range(400)]
-        fields = [
-            [b"f%d" % (start + n // 50 % 2 * chance.randrange(2)), b"x" * chance.choice([1, 9, 99])]
-            for n in range(len(ids))
-        ]
-        together.extend(additions(ids, fields), max_entries, max_bytes)
-        for entry_id, pair in zip(ids, fields, strict=True):
-            one_by_one.append(entry_id, pair, max_entries, max_bytes)
-    assert joined(together.range(MIN_ID, MAX_ID)) == joined(one_by_one.range(MIN_ID, MAX_ID))
-    for name in ("length", "last_id", "entries_added", "max_deleted_id", "node_count"):
-        assert getattr(together, name) == getattr(one_by_one, name)
-    assert together.append(make_id(9999, 0), [b"a", b"b"], 100, 4096) == b"$6\r\n9999-0\r\n"

@@ -68,15 +68,6 @@ def test_a_changed_byte_gives_other_requests_or_an_error_and_nothing_else(
         assert encoded.startswith(taken)  # what was read has no other encoding
 
 
-def test_requests_of_the_same_length_come_as_columns() -> None:
-    written = [[b"XADD", b"s", b"%d-1" % n, b"f", b"v"] for n in range(20)]
-    (batch,) = RequestFile(encode_requests(written)).batches()
-    assert batch.columns is not None
-    assert batch.columns[2] == [b"%d-1" % n for n in range(20)]
-    assert batch.requests == written
-    assert batch.size == len(encode_requests(written))
-
-
 def test_a_file_longer_than_a_batch_is_read_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "BATCH_BYTES", 300)
     written = [[b"XADD", b"s", b"%d-1" % n, b"f", b"v" * (n % 7)] for n in range(200)]

@@ -1,0 +1,24 @@
+"""The part of Cython's module of annotations that the hot core uses, for mypy."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+compiled: bool
+
+Py_ssize_t = int
+bint = bool
+int = int
+longlong = int
+uchar: Any
+ulonglong = int
+p_const_uchar = bytes
+
+def cclass(decorated: T) -> T: ...
+def cfunc(decorated: T) -> T: ...
+def ccall(decorated: T) -> T: ...
+def boundscheck(setting: bool) -> Callable[[T], T]: ...
+def wraparound(setting: bool) -> Callable[[T], T]: ...
+def cast(kind: Any, value: Any) -> Any: ...
+def declare(kind: Any) -> Any: ...
