@@ -19,6 +19,9 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
+# Whether this server runs compiled: all of the hot core is, or none.
+IS_COMPILED = bool(cython.compiled)
+
 # A request with more words takes longer to run than to parse.
 MAX_WORDS = 256
 

@@ -27,6 +27,7 @@ from commands.configuration import Configuration
 from commands.host import ProcessFacts
 from commands.instance import GATE_BUSY, Instance
 from commands.version import REDIS_VERSION, RILLWAY_VERSION
+from protocol.cutter import IS_COMPILED
 from server import allocator, clock
 from server.caretaker import Caretaker
 from server.config_file import rewrite_configuration
@@ -211,6 +212,13 @@ class Service:
             f"Rillway {RILLWAY_VERSION} (as Redis {REDIS_VERSION}), pid {os.getpid()}, "
             f"{databases} databases, configuration {self.config_file or 'from defaults'}",
         )
+
+        if not IS_COMPILED:
+            self.log(
+                "notice",
+                "Nothing is compiled: requests take two to five times as long. See "
+                "docs/architecture/packaging.md",
+            )
 
     def announce(self) -> None:
         """Say at one glance what is served where, and whether that is to everyone."""

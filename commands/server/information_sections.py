@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from commands import registry, version
+from commands import version
 from commands.client import GATE_PRIMARY, GATE_REPLICA, Client
 from commands.instance import Instance
 from commands.persistence import NEVER
 from commands.replication.information import buffers, replication
 from commands.server.memory_figures import human, memory_figures
+from protocol.cutter import IS_COMPILED
 from storage.keyspace import Database
 
 Value: TypeAlias = "str | int"
@@ -35,7 +36,7 @@ def server(instance: Instance) -> Iterator[Field]:
     uptime_s = (now_us // 1000 - instance.started_ms) // 1000
     yield "redis_version", version.REDIS_VERSION
     yield "rillway_version", version.RILLWAY_VERSION
-    yield "rillway_compiled", int(not registry.__file__.endswith(".py"))
+    yield "rillway_compiled", int(IS_COMPILED)
     yield "redis_git_sha1", "00000000"
     yield "redis_git_dirty", 0
     yield "redis_mode", "standalone"

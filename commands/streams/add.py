@@ -104,7 +104,7 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
         else:
             head = b"*%d\r\n$4\r\nXADD\r\n" % request.count
             instance.emit_encoded(db.index, b"".join((head, request.bulk(1), reply, fields)), 1)
-        client.write_offset = instance.propagated_units
+        client.note_write()
     return reply
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commands import registry
 from commands.server.information_sections import SECTIONS
+from protocol import cutter
 from server.inprocess import InProcessClient, InProcessServer
 from tests.commands.server.decoding import info_fields, server_with
 
@@ -33,7 +33,7 @@ def test_what_clients_steer_by(client: InProcessClient) -> None:
     found = fields(client, "everything")
     assert found["redis_version"].startswith("8.10.")
     assert found["rillway_version"]
-    assert found["rillway_compiled"] == str(int(registry.__file__.endswith(".so")))
+    assert found["rillway_compiled"] == str(int(cutter.__file__.endswith(".so")))
     assert found["redis_mode"] == "standalone"
     assert found["arch_bits"] == "64"
     assert found["cluster_enabled"] == "0"
