@@ -80,8 +80,8 @@ def rillway_program() -> Program:
 
 
 def compiled_program() -> Program:
-    """The same, with modules that mypyc compiled. Raises ServerError if there are none."""
-    if not any(COMPILED.glob("rillway/app/*.so")):
+    """The same, with modules that Cython compiled. Raises ServerError if there are none."""
+    if not any(COMPILED.glob("rillway/app/**/*.so")):
         raise ServerError(f"{COMPILED}: nothing is compiled; make compiled")
     # -P: not the modules of the directory in which it starts.
     command = (sys.executable, "-P", "-m", "rillway", "serve")
