@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rillway.pipeline.archive.parquet_files import COMPRESSION, ArchivedFile, day_of, read_file
+from rillway.pipeline.archive.parquet_files import COMPRESSION, ArchivedFile, read_file
+from rillway.pipeline.archive.periods import day_of
 from rillway.pipeline.archive.pins import Pin
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.collector import paused_collector

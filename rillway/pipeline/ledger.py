@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from rillway.pipeline.connection import Connection, pack
+from rillway.pipeline.connection import Connection, Word, pack
 from rillway.pipeline.encoding import data_of
 from rillway.pipeline.origins import Mark, Origins, parse_mark
 
@@ -64,7 +64,11 @@ class Ledger:
     Raises LedgerConflict if another attempt has written since, or the ledger is of a later batch.
     """
 
-    def __init__(self, connection: Connection, writer: str, partition: int, batch: int) -> None:
+    def __init__(
+        self, connection: Connection, writer: str, partition: int, batch: int, *, ttl_s: int = 0
+    ) -> None:
+        """`ttl_s`: how long it is kept after the last chunk; 0: for ever."""
+        self._expiry: tuple[Word, ...] = ("EX", ttl_s) if ttl_s else ()
         self.key = f"{PREFIX}{writer}:{partition}"
         self._connection = connection
         self._batch = batch
@@ -135,7 +139,14 @@ class Ledger:
         self._pass(data, rows, origins)
         record = Record(self._batch, self._rows, self._hash.hexdigest(), self._mark)
         self.stored = str(record).encode()
-        return pack("SET", self.key, self.stored)
+        return pack(*self._set(self.stored))
+
+    def set_back(self, stored: bytes | None) -> None:
+        """To what it was before a record of which nothing was done."""
+        self._connection.call(*(("DEL", self.key) if stored is None else self._set(stored)))
+
+    def _set(self, stored: bytes) -> tuple[Word, ...]:
+        return ("SET", self.key, stored, *self._expiry)
 
     def _pass(self, data: memoryview, rows: int, origins: Origins | None) -> None:
         """Rows that are written, now or before."""

@@ -73,6 +73,7 @@ SINK_OPTIONS = (
     "writeId",
     "onIdConflict",
     "originColumns",
+    "ledgerTtl",
 )
 
 # A task, its connection and its file cost as much as some 20,000 entries.
@@ -80,6 +81,7 @@ DEFAULT_ENTRIES_PER_PARTITION = 250_000
 DEFAULT_MAX_TRIGGER_DELAY_S = 15 * 60.0
 DEFAULT_PAGE_SIZE = 1000
 DEFAULT_BATCH_SIZE = 1000
+DEFAULT_LEDGER_TTL_S = 30 * 86_400
 # The replies to two chunks must fit in what the sockets hold: they are read behind the requests.
 MAX_BATCH_SIZE = 10_000
 
@@ -136,6 +138,7 @@ class SinkOptions:
     write_id: str | None = None
     skips_known_ids: bool = False
     origin_columns: tuple[str, str] | None = None  # the stream and the ID that a row comes from
+    ledger_ttl_s: int = DEFAULT_LEDGER_TTL_S  # 0: for ever
 
 
 def source_options(raw: Mapping[str, str]) -> SourceOptions:
@@ -222,6 +225,7 @@ def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         write_id=write_id,
         skips_known_ids=conflict == SKIP,
         origin_columns=take("originColumns", _two_names),
+        ledger_ttl_s=take.otherwise("ledgerTtl", _whole_seconds, DEFAULT_LEDGER_TTL_S),
     )
 
 
@@ -409,6 +413,12 @@ def parse_duration(text: str) -> float:
     if found is None:
         raise ValueError(f"expected a duration such as 90s, 5m or 1h, not {text!r}")
     return float(found[1]) * UNIT_SECONDS[found[2] or "s"]
+
+
+def _whole_seconds(text: str) -> int:
+    """0, or at least one: what is less would forget at once."""
+    seconds = parse_duration(text)
+    return max(round(seconds), 1) if seconds else 0
 
 
 SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?")

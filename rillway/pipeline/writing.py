@@ -105,7 +105,9 @@ class EntryWriter:
             if self._ledger_name is None:
                 self._write_plainly(connection, chunks)
             else:
-                self._write_with_ledger(connection, Ledger(connection, *self._ledger_name), chunks)
+                ttl_s = self._options.ledger_ttl_s
+                ledger = Ledger(connection, *self._ledger_name, ttl_s=ttl_s)
+                self._write_with_ledger(connection, ledger, chunks)
         return self._written
 
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -205,7 +207,7 @@ class EntryWriter:
         if isinstance(result, ServerError):  # nothing was done; the cause was told before
             raise next((reply for reply in queued if isinstance(reply, ServerError)), result)
         ledger.check_unchanged()
-        _check_transaction(connection, ledger, before, result[:rows])
+        _check_transaction(ledger, before, result[:rows])
         self._written.entries += rows
         for reply in result[rows:]:
             if isinstance(reply, ServerError):
@@ -226,9 +228,7 @@ def chunk_bounds(requests: pa.BinaryArray, rows: int) -> Iterator[tuple[int, int
         begin += count
 
 
-def _check_transaction(
-    connection: Connection, ledger: Ledger, before: bytes | None, replies: list[Reply]
-) -> None:
+def _check_transaction(ledger: Ledger, before: bytes | None, replies: list[Reply]) -> None:
     """A transaction goes on behind an XADD that fails: then the ledger says too much.
 
     It is set back, if none was added: the key is no stream, say. Raises the error.
@@ -242,10 +242,7 @@ def _check_transaction(
             f"{errors[0]}; {added:,} of {len(replies):,} entries were added before, so that "
             f"{ledger.key} is not true any more"
         )
-    if before is None:
-        connection.call("DEL", ledger.key)
-    else:
-        connection.call("SET", ledger.key, before)
+    ledger.set_back(before)
     raise errors[0]
 
 

@@ -229,7 +229,13 @@ class _Run:
         settings = self._settings
         return self._engine.write(
             [
-                WriteTask(settings.url, str(self._table.root), part, settings.accepts_loss)
+                WriteTask(
+                    settings.url,
+                    str(self._table.root),
+                    part,
+                    settings.accepts_loss,
+                    self._table.period,
+                )
                 for part in slices
             ]
         )

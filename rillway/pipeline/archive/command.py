@@ -32,6 +32,7 @@ from rillway.pipeline.archive.maintenance import (
     compact,
     expire,
 )
+from rillway.pipeline.archive.periods import PERIODS
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.arguments import add_allow_missing, add_url, duration, from_one, size_in_bytes
@@ -99,6 +100,8 @@ def archive_main(arguments: list[str]) -> int:
         lease_ms=max(round(options.lease * 1000), 1),
     )
     table = ArchiveTable.open_or_create(options.to)
+    if options.partition_by is not None:
+        table.set_period(options.partition_by)
     # Spark sets a handler of signals of its own, so it comes before ours.
     with open_engine(options.engine) as engine, Interruption() as interruption:
         chosen = tuple(options.stream), options.pattern
@@ -195,7 +198,8 @@ def compact_main(arguments: list[str]) -> int:
     """Merge small files of days that are over."""
     parser = argparse.ArgumentParser(
         prog="rillway archive compact",
-        description="Merge the small files of days that are over; an archiver may run meanwhile.",
+        description="Merge the small files of days that are over, within a day or whatever the "
+        "archive is cut by; an archiver may run meanwhile.",
     )
     _add_table(parser)
     parser.add_argument(
@@ -206,8 +210,11 @@ def compact_main(arguments: list[str]) -> int:
         help="how large a file is to become at most (default: 256m)",
     )
     _add_vacuum(parser)
+    _add_partition_by(parser)
     options = parser.parse_args(arguments)
     table = ArchiveTable.open(options.to)
+    if options.partition_by is not None:
+        table.set_period(options.partition_by)
     with Interruption() as interruption, Progress("compacting", unit="rows") as progress:
         done = compact(
             table,
@@ -228,7 +235,8 @@ def expire_main(arguments: list[str]) -> int:
     """Remove old days."""
     parser = argparse.ArgumentParser(
         prog="rillway archive expire",
-        description="Remove the entries of whole days, in UTC and by their IDs, from the archive.",
+        description="Remove old files, as a whole, from the archive: of days, in UTC and by their "
+        "IDs, or of the months or years by which it is cut.",
     )
     _add_table(parser)
     which = parser.add_mutually_exclusive_group(required=True)
@@ -357,6 +365,7 @@ def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
         metavar="SIZE",
         help="the same in bytes, as the server sends them (default: 1g)",
     )
+    _add_partition_by(parser)
     parser.add_argument(
         "--lease",
         type=duration,
@@ -367,8 +376,9 @@ def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--engine",
         choices=("spark", "local"),
-        default="spark",
-        help="Spark's tasks write the files, or this process does (default: %(default)s)",
+        default="local",
+        help="this process writes the files, or Spark's tasks do, which pays for many streams on a "
+        "cluster (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
     options.stream = list(dict.fromkeys(options.stream))
@@ -379,6 +389,15 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", required=True, metavar="PATH", help="the folder of the archive")
     parser.add_argument(
         "--stream", action="append", help="only this stream; may be repeated (default: all)"
+    )
+
+
+def _add_partition_by(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--partition-by",
+        choices=PERIODS,
+        help="a file holds entries of one day, month or year, in UTC, or of any time; kept with "
+        "the archive (default: what it has, and a day at first)",
     )
 
 

@@ -15,12 +15,12 @@ from itertools import groupby
 import pyarrow as pa
 
 from rillway.pipeline.archive.parquet_files import (
-    MS_PER_DAY,
     ArchivedFile,
     id_at,
     read_file,
     write_files,
 )
+from rillway.pipeline.archive.periods import MS_PER_DAY, day_ms, period_of
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.collector import paused_collector
 from rillway.pipeline.ids import MAX_ID, MIN_ID, ms_of
@@ -54,7 +54,7 @@ def compact(
     advanced: Callable[[int], None] = lambda rows: None,
     is_interrupted: Callable[[], bool] = lambda: False,
 ) -> Upkeep:
-    """Merge the files of days that are over. Raises ArchiveError."""
+    """Merge files within the table's period, as far as their days are over. Raises ArchiveError."""
     done = Upkeep()
     for group in mergeable(table, streams, target_bytes):
         if is_interrupted():
@@ -73,19 +73,28 @@ def compact(
 def mergeable(
     table: ArchiveTable, streams: Sequence[str], target_bytes: int
 ) -> list[list[ArchivedFile]]:
-    """Neighbours of one stream and day that are to become one file. The last day is not over."""
+    """Neighbours of one stream and period that are to become one file. The last day is not over."""
     found: list[list[ArchivedFile]] = []
+    period = table.period
     for stream in streams:
         end = table.end(stream)
-        today = ms_of(end.id) // MS_PER_DAY if end is not None else 0
-        for day, files in groupby(table.files(stream), key=lambda file: file.date):
-            if _day_number(day) < today:
-                found += _packed(list(files), target_bytes)
+        if end is None:
+            continue
+        today_ms = ms_of(end.id) // MS_PER_DAY * MS_PER_DAY
+        over = [file for file in table.files(stream) if ms_of(file.last_id) < today_ms]
+        groups = groupby(over, key=lambda file: period_of(ms_of(file.first_id), period))
+        for first_date, files in groups:
+            packs = _packed(list(files), target_bytes)
+            if first_date == period_of(today_ms, period):
+                packs = [pack for pack in packs if _is_worth_it(pack)]
+            found += packs
     return found
 
 
-def _day_number(day: date) -> int:
-    return (day - date(1970, 1, 1)).days
+def _is_worth_it(pack: Sequence[ArchivedFile]) -> bool:
+    """In a period that goes on, so that a large file is not written again for each small one."""
+    sizes = [file.size_bytes for file in pack]
+    return sum(sizes) >= 1.5 * max(sizes)
 
 
 def _packed(files: Sequence[ArchivedFile], target_bytes: int) -> list[list[ArchivedFile]]:
@@ -103,7 +112,7 @@ def _packed(files: Sequence[ArchivedFile], target_bytes: int) -> list[list[Archi
 
 def _merge(table: ArchiveTable, files: Sequence[ArchivedFile]) -> list[ArchivedFile]:
     with paused_collector():
-        merged = write_files(table.root, files[0].stream, _in_order(table, files))
+        merged = write_files(table.root, files[0].stream, _in_order(table, files), table.period)
     if sum(file.rows for file in merged) != sum(file.rows for file in files):
         raise ArchiveError(f"{files[0].path}: the merged file has not as many rows as its sources")
     for _ in range(MAX_COMMIT_ATTEMPTS):
@@ -138,7 +147,7 @@ def expire(
     *,
     vacuum_after_hours: int = VACUUM_AFTER_HOURS,
 ) -> Upkeep:
-    """Remove all days before a date. Raises ArchiveError."""
+    """Remove all files that are wholly before a date. Raises ArchiveError."""
     done = Upkeep()
     for stream in streams:
         files = _expire_stream(table, stream, before)
@@ -150,9 +159,9 @@ def expire(
 
 
 def _expire_stream(table: ArchiveTable, stream: str, before: date) -> list[ArchivedFile]:
-    before_ms = _day_number(before) * MS_PER_DAY
+    before_ms = day_ms(before)
     for _ in range(MAX_COMMIT_ATTEMPTS):
-        files = [file for file in table.files(stream) if file.date < before]
+        files = [file for file in table.files(stream) if ms_of(file.last_id) < before_ms]
         if not files:
             return []
         expired = max(before_ms, table.expired_before_ms(stream) or 0)

@@ -1,8 +1,9 @@
 """The archive's Parquet files: written from a slice of a stream, read back by ranges of IDs.
 
-A file holds entries of one stream and one UTC date, in the order of their IDs. Before it is named
-to anybody it is on the disk: file and folders are synced. A file that is never named, because the
-task or the program ended, is invisible to readers of the table, and is removed by a vacuum.
+A file holds entries of one stream and one period (periods.py), in the order of their IDs. Before it
+is named to anybody it is on the disk: file and folders are synced. A file that is never named,
+because the task or the program ended, is invisible to readers of the table, and is removed by a
+vacuum.
 
 Folders are named as Hive does it, `stream=orders/date=2026-01-31`; other characters than letters,
 digits and `-_.` are percent-encoded. The two are no columns of the files.
@@ -14,7 +15,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from urllib.parse import quote
@@ -23,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.periods import DAY, period_end_ms, period_of
 from rillway.pipeline.collector import paused_collector
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.decoding import fields_decoder
@@ -48,14 +50,10 @@ ROW_GROUP_ROWS = 250_000
 ROW_GROUP_BYTES = 48 << 20
 READ_ROWS = 10_000
 
-MS_PER_DAY = 86_400_000
-# IDs may be made up, and then be later than any date.
-LAST_DAY = (date.max - date(1970, 1, 1)).days
-
 
 @dataclass(frozen=True, slots=True)
 class ArchivedFile:
-    """A file of the table. `path` is below the table's folder.
+    """A file of the table. `path` is below the table's folder, `date` the first one of its period.
 
     `first_id` and `last_id` are bounds: in the table's log stand milliseconds, so for a file that
     was found there they may be wider than its entries.
@@ -81,10 +79,11 @@ class WriteTask:
     root: str
     slice: Slice
     accepts_loss: bool = False
+    period: str = DAY
 
 
 def write_slice(task: WriteTask) -> list[ArchivedFile]:
-    """Read a slice from the server into files, one for each date.
+    """Read a slice from the server into files, one for each period.
 
     Raises DataLost if entries were trimmed while they were read.
     """
@@ -92,7 +91,7 @@ def write_slice(task: WriteTask) -> list[ArchivedFile]:
     with paused_collector(), Connection(task.url) as connection:
         reader = SliceReader(connection, part, ArchiveLossPolicy(accepts=task.accepts_loss))
         decoded = reader.batches(fields_decoder(part.stream), READ_ROWS)
-        return write_files(Path(task.root), part.stream, decoded)
+        return write_files(Path(task.root), part.stream, decoded, task.period)
 
 
 class ArchiveLossPolicy(LossPolicy):
@@ -111,13 +110,15 @@ class ArchiveLossPolicy(LossPolicy):
         self.notes.append(text)
 
 
-def write_files(root: Path, stream: str, decoded: Iterator[pa.RecordBatch]) -> list[ArchivedFile]:
-    """Batches of one stream, in order, into new files below `root`."""
+def write_files(
+    root: Path, stream: str, decoded: Iterator[pa.RecordBatch], period: str = DAY
+) -> list[ArchivedFile]:
+    """Batches of one stream, in order, into new files below `root`, one for each period."""
     written: list[ArchivedFile] = []
     current: _NewFile | None = None
     try:
         for batch in decoded:
-            for day, part in by_day(batch):
+            for day, part in by_period(batch, period):
                 if current is None or current.day != day:
                     if current is not None:
                         written.append(current.finish())
@@ -132,26 +133,19 @@ def write_files(root: Path, stream: str, decoded: Iterator[pa.RecordBatch]) -> l
     return written
 
 
-def by_day(batch: pa.RecordBatch) -> Iterator[tuple[date, pa.RecordBatch]]:
-    """The parts of a batch that have one UTC date each; its IDs ascend."""
+def by_period(batch: pa.RecordBatch, period: str) -> Iterator[tuple[date, pa.RecordBatch]]:
+    """The parts of a batch that lie in one period each; its IDs ascend."""
     milliseconds = batch.column("ms")
     start = 0
     while start < len(batch):
-        day_number = milliseconds[start].as_py() // MS_PER_DAY
-        if day_number >= LAST_DAY or milliseconds[-1].as_py() // MS_PER_DAY == day_number:
+        first_ms = milliseconds[start].as_py()
+        end_ms = period_end_ms(first_ms, period)
+        if end_ms is None or milliseconds[-1].as_py() < end_ms:
             end = len(batch)
         else:
-            later = pc.greater_equal(milliseconds, (day_number + 1) * MS_PER_DAY)
-            end = pc.index(later, True).as_py()
-        yield day_of(day_number * MS_PER_DAY), batch.slice(start, end - start)
+            end = pc.index(pc.greater_equal(milliseconds, end_ms), True).as_py()
+        yield period_of(first_ms, period), batch.slice(start, end - start)
         start = end
-
-
-def day_of(ms: int) -> date:
-    """The UTC date of a Unix time; the last date there is for all that come after it."""
-    if ms // MS_PER_DAY >= LAST_DAY:
-        return date.max
-    return datetime.fromtimestamp(ms // 1000, UTC).date()
 
 
 def folder_of(stream: str, day: date) -> str:

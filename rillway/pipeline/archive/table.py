@@ -30,6 +30,7 @@ from rillway.pipeline.archive.parquet_files import (
     ArchivedFile,
     sync,
 )
+from rillway.pipeline.archive.periods import DAY
 from rillway.pipeline.ids import MAX_SEQ, make_id, ms_of
 from rillway.pipeline.offsets import Position
 
@@ -38,6 +39,7 @@ DESCRIPTION = "Entries of streams, archived by Rillway"
 LOG_FOLDER = "_delta_log"
 # Newer ones have deletion vectors or renamed columns: files that are not what they seem.
 MAX_READER_VERSION = 1
+PERIOD_PROPERTY = "rillway.partitionBy"
 UNKNOWN = -1
 INT64_RANGE = 1 << 64
 ARCHIVE_GROUP_PREFIX = "__archive:"
@@ -125,6 +127,25 @@ class ArchiveTable:
         Named after the table: two archives of one stream must not share it.
         """
         return ARCHIVE_GROUP_PREFIX + self.id[:8]
+
+    @property
+    def period(self) -> str:
+        """By what files are cut; see periods.py."""
+        found: str = self._delta.metadata().configuration.get(PERIOD_PROPERTY, DAY)
+        return found
+
+    def set_period(self, period: str) -> None:
+        """For files that are written from now on. Raises ArchiveError."""
+        if period == self.period:
+            return
+        try:
+            self._delta.alter.set_table_properties(
+                {PERIOD_PROPERTY: period}, raise_if_not_exists=False
+            )
+        except (DeltaError, OSError) as error:
+            raise ArchiveError(f"{self.root}: {first_line(error)}") from None
+        self.refresh()
+        sync_log(self.root, self.version)
 
     @property
     def version(self) -> int:

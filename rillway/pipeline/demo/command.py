@@ -19,7 +19,7 @@ from rillway.demo.service import ServerFailed, Service
 from rillway.pipeline.archive.command import EXPECTED_ERRORS, open_engine
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.maintenance import compact
-from rillway.pipeline.archive.parquet_files import day_of as date_of
+from rillway.pipeline.archive.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arguments import from_one, server_url
 from rillway.pipeline.connection import Connection

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rillway.pipeline.archive.parquet_files import MS_PER_DAY
+from rillway.pipeline.archive.periods import MS_PER_DAY
 from rillway.pipeline.demo.year import PROMPT, SLOW, Sample
 
 MEGABYTE = 1_000_000

@@ -15,8 +15,9 @@ import pyarrow as pa
 from rillway.demo.audit import Check
 from rillway.demo.departures import Departure, count_by_carrier
 from rillway.pipeline import query
-from rillway.pipeline.archive.parquet_files import MS_PER_DAY, read_file
-from rillway.pipeline.archive.parquet_files import day_of as date_of
+from rillway.pipeline.archive.parquet_files import read_file
+from rillway.pipeline.archive.periods import MS_PER_DAY
+from rillway.pipeline.archive.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.demo.year import STREAM

@@ -15,7 +15,7 @@ from itertools import groupby
 from rillway.demo.departures import Departure
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import Engine
-from rillway.pipeline.archive.parquet_files import MS_PER_DAY
+from rillway.pipeline.archive.periods import MS_PER_DAY
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.connection import Connection, Reply

@@ -1,10 +1,17 @@
-"""`rillway archive`, for spark-submit: it takes the same arguments."""
+"""`rillway archive`, for spark-submit: the same arguments, and Spark's tasks write the files."""
 
 from __future__ import annotations
 
 import sys
 
-from rillway.pipeline.archive.command import main
+from rillway.pipeline.archive import command
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit status."""
+    archives = not arguments or arguments[0] not in ("compact", "expire", "status")
+    return command.main(["--engine", "spark", *arguments] if archives else arguments)
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -174,6 +174,9 @@ def test_durations_and_sizes_have_units() -> None:
 
 def test_the_options_of_the_sink() -> None:
     assert sink() == SinkOptions(stream="s")
+    assert sink(ledgerTtl="2d").ledger_ttl_s == 172_800
+    assert sink(ledgerTtl="0").ledger_ttl_s == 0
+    assert sink(ledgerTtl="1ms").ledger_ttl_s == 1
     assert sink(originColumns="_stream, _id").origin_columns == ("_stream", "_id")
     assert sink(maxlen="~1000").trim == ("MAXLEN", "~", "1000")
     assert sink(minid="5-1").trim == ("MINID", "=", "5-1")

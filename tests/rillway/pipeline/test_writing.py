@@ -136,6 +136,22 @@ def test_a_task_that_ended_in_the_middle_goes_on_where_it_was(link: Connection) 
     assert written(link) == list(range(1, 51))
 
 
+def test_the_ledger_expires(link: Connection) -> None:
+    write(link, rows(1, 5), ledger=("w", 0, 0))
+    assert 2_591_000 < link.call("TTL", LEDGER_KEY) <= 2_592_000
+    write(link, rows(6, 9), ledger=("w", 0, 1), ledger_ttl_s=60)
+    assert 50 < link.call("TTL", LEDGER_KEY) <= 60
+    link.call("RENAME", "s", "t")
+    link.call("SET", "s", "no stream")
+    with pytest.raises(ServerError, match="WRONGTYPE"):
+        write(link, rows(10, 15), ledger=("w", 0, 2), ledger_ttl_s=60)
+    assert 50 < link.call("TTL", LEDGER_KEY) <= 60
+    link.call("RENAME", "t", "s")
+    write(link, rows(10, 15), ledger=("w", 0, 2), ledger_ttl_s=0)
+    assert link.call("TTL", LEDGER_KEY) == -1
+    assert written(link) == list(range(1, 16))
+
+
 def test_the_next_batch_begins_anew(link: Connection) -> None:
     write(link, rows(1, 5), ledger=("w", 0, 0))
     write(link, rows(6, 9), ledger=("w", 0, 1))

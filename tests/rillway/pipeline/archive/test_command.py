@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.command import main, parse_archive_options
+from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.connection import Connection
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
 
@@ -82,6 +83,21 @@ def test_a_uri_that_is_not_understood_is_refused(
     assert capsys.readouterr().err.count(f"{uri}: an archive is a local folder") == 2
     assert list(tmp_path.iterdir()) == []
     assert len(live_ids(link)) == 20
+
+
+def test_files_are_cut_by_a_period_that_is_kept(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = words[3]
+    add(link, "1-0", f"{2 * DAY_MS}-0")
+    assert main([*words, "--partition-by", "month"]) == 0
+    add(link, f"{3 * DAY_MS}-0", f"{40 * DAY_MS}-0")
+    assert main(words) == 0
+    files = ArchiveTable.open(path).files(STREAM)
+    assert [(file.date.month, file.rows) for file in files] == [(1, 2), (1, 1), (2, 1)]
+    assert main(["compact", "--to", path, "--partition-by", "year"]) == 0
+    files = ArchiveTable.open(path).files(STREAM)
+    assert [(file.date.month, file.rows) for file in files] == [(1, 3), (2, 1)]
 
 
 def test_loss_is_an_error_that_says_how_to_go_on(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, archived_ids
 
 def append(table: ArchiveTable, *ids: str) -> None:
     entries = [[entry_id.encode(), [b"n", b"1"]] for entry_id in ids]
-    files = write_files(table.root, STREAM, iter([fields_decoder(STREAM)(entries)]))
+    files = write_files(table.root, STREAM, iter([fields_decoder(STREAM)(entries)]), table.period)
     table.append(STREAM, Position(parse_id(ids[-1]), 1), files, {})
 
 
@@ -39,6 +40,44 @@ def test_the_files_of_days_that_are_over_become_one(days: ArchiveTable) -> None:
     assert archived_ids(days) == before
     assert days.end(STREAM) == Position(parse_id(f"{2 * DAY_MS + 1}-1"), 1)
     assert compact(days, [STREAM]).files_before == 0
+
+
+def test_days_become_months_where_the_archive_is_cut_by_months(table: ArchiveTable) -> None:
+    for day in (1, 2, 3, 33, 34, 70, 71, 72):
+        append(table, f"{day * DAY_MS}-0")
+    before = archived_ids(table)
+    table.set_period("month")
+    assert ArchiveTable.open(table.root).period == "month"
+    done = compact(table, [STREAM])
+    # The last day is not over.
+    assert (done.files_before, done.files_after) == (7, 3)
+    assert [file.rows for file in table.files(STREAM)] == [3, 2, 2, 1]
+    assert [file.date.month for file in table.files(STREAM)] == [1, 2, 3, 3]
+    assert archived_ids(table) == before
+    assert compact(table, [STREAM]).files_before == 0
+
+
+def test_a_period_that_goes_on_is_not_written_again_for_little(table: ArchiveTable) -> None:
+    table.set_period("none")
+    large = [[f"{n}-0".encode(), [b"n", sha256(b"%d" % n).digest()]] for n in range(1, 1001)]
+    files = write_files(table.root, STREAM, iter([fields_decoder(STREAM)(large)]), "none")
+    table.append(STREAM, Position(parse_id("1000-0"), 1000), files, {})
+    for day in (1, 2, 3):
+        append(table, f"{day * DAY_MS}-0")
+    assert compact(table, [STREAM]).files_before == 0
+    for day in range(4, 40):
+        append(table, f"{day * DAY_MS}-0")
+    assert compact(table, [STREAM]).files_before == 39
+    assert [file.rows for file in table.files(STREAM)] == [1038, 1]
+
+
+def test_months_expire_as_a_whole(table: ArchiveTable) -> None:
+    table.set_period("month")
+    append(table, f"{DAY_MS}-0", f"{20 * DAY_MS}-0", f"{40 * DAY_MS}-0", f"{50 * DAY_MS}-0")
+    expire(table, [STREAM], date(1970, 2, 15))
+    assert [file.date.month for file in table.files(STREAM)] == [2]
+    expire(table, [STREAM], date(1970, 2, 21))
+    assert table.files(STREAM) == []
 
 
 def test_only_so_much_goes_into_one_file(days: ArchiveTable) -> None:

@@ -14,8 +14,7 @@ from rillway.pipeline.archive import parquet_files
 from rillway.pipeline.archive.parquet_files import (
     FILE_SCHEMA,
     between,
-    by_day,
-    day_of,
+    by_period,
     folder_of,
     footer_facts,
     read_file,
@@ -37,13 +36,13 @@ def ids_of(batches: Iterator[pa.RecordBatch]) -> list[str]:
 
 def test_a_batch_is_cut_at_midnight_in_utc() -> None:
     batch = batch_of("1-0", f"{DAY_MS - 1}-9", f"{DAY_MS}-0", f"{3 * DAY_MS}-0", f"{3 * DAY_MS}-1")
-    parts = [(day, len(part)) for day, part in by_day(batch)]
+    parts = [(day, len(part)) for day, part in by_period(batch, "day")]
     assert parts == [(date(1970, 1, 1), 2), (date(1970, 1, 2), 1), (date(1970, 1, 4), 2)]
 
 
 def test_ids_beyond_all_dates_go_to_the_last_one() -> None:
-    assert day_of(2**62) == date.max
-    assert [day for day, _ in by_day(batch_of(f"{2**61}-0", f"{2**62}-0"))] == [date.max]
+    batch = batch_of(f"{2**61}-0", f"{2**62}-0")
+    assert [day for day, _ in by_period(batch, "day")] == [date.max]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +82,20 @@ def test_row_groups_and_what_is_read_of_them_are_bounded_by_bytes(
     read = list(read_file(tmp_path, file, MIN_ID, MAX_ID))
     assert ids_of(iter(read)) == [f"{n}-0" for n in range(1, 41)]
     assert max(len(batch) for batch in read) <= 4
+
+
+def test_a_file_holds_a_month_or_all_there_is(tmp_path: Path) -> None:
+    ids = [f"{DAY_MS * day}-0" for day in (0, 30, 31, 364, 365, 20_000)]
+    for period, dates in (
+        ("month", ["1970-01-01", "1970-02-01", "1970-12-01", "1971-01-01", "2024-10-01"]),
+        ("year", ["1970-01-01", "1971-01-01", "2024-01-01"]),
+        ("none", ["1970-01-01"]),
+    ):
+        files = write_files(tmp_path / period, "s", iter([batch_of(*ids)]), period)
+        assert [file.date.isoformat() for file in files] == dates
+        root = tmp_path / period
+        read = (part for file in files for part in read_file(root, file, MIN_ID, MAX_ID))
+        assert ids_of(read) == ids
 
 
 def test_files_that_were_begun_are_removed_when_reading_fails(tmp_path: Path) -> None:

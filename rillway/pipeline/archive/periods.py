@@ -1,0 +1,57 @@
+"""Periods of time by which the archive's files are cut: days, months, years, or none at all.
+
+A period is named by its first date, in UTC, which stands in the partition column `date`. By day, a
+stream of a few entries a day makes a file for each; how large files should become decides which
+period is right.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+DAY, MONTH, YEAR, NONE = "day", "month", "year", "none"
+PERIODS = (DAY, MONTH, YEAR, NONE)
+
+MS_PER_DAY = 86_400_000
+FIRST_DATE = date(1970, 1, 1)
+# IDs may be made up, and then be later than any date.
+LAST_DAY = (date.max - FIRST_DATE).days
+
+
+def day_of(ms: int) -> date:
+    """The UTC date of a Unix time; the last date there is for all that come after it."""
+    if ms // MS_PER_DAY >= LAST_DAY:
+        return date.max
+    return datetime.fromtimestamp(ms // 1000, UTC).date()
+
+
+def period_of(ms: int, period: str) -> date:
+    """The first date of the period of a Unix time."""
+    if period == NONE:
+        return FIRST_DATE
+    day = day_of(ms)
+    if day == date.max or period == DAY:
+        return day
+    return day.replace(day=1) if period == MONTH else day.replace(month=1, day=1)
+
+
+def period_end_ms(ms: int, period: str) -> int | None:
+    """When the next period begins; None if there is none."""
+    first = period_of(ms, period)
+    try:
+        if period == DAY:
+            following = first + timedelta(days=1)
+        elif period == MONTH:
+            following = (first.replace(day=28) + timedelta(days=4)).replace(day=1)
+        elif period == YEAR:
+            following = first.replace(year=first.year + 1)
+        else:
+            return None
+    except (OverflowError, ValueError):  # the year 9999 ends
+        return None
+    return day_ms(following)
+
+
+def day_ms(day: date) -> int:
+    """The first moment of a date."""
+    return (day - FIRST_DATE).days * MS_PER_DAY
