@@ -81,7 +81,7 @@ from commands.streams import (
     split,
     trim,
 )
-from commands.strings import common, counting, parts, reading, setting
+from commands.strings import bounded, common, comparing, counting, parts, reading, setting
 from commands.transactions import transaction, watch
 
 MODULES = (
@@ -93,7 +93,7 @@ MODULES = (
     set_id, settings, split, trim,
     evaluation, script,
     databases, existence, expiry, objects, serialization, sorting, transfer, walking,
-    common, counting, parts, reading, setting,
+    bounded, common, comparing, counting, parts, reading, setting,
     estimating,
     bit_searching, fields, operations, single_bits,
     blocking, changing, elements, moving, popping, pushing,

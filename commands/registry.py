@@ -104,7 +104,7 @@ class KeySpec:
         if self.is_unknown:
             return []
         if self.is_counted:
-            return _counted_positions(argv, self.begin)
+            return _counted_positions(argv, self.begin, self.step)
         first = self.begin
         if self.keyword:
             first = next(
@@ -119,12 +119,12 @@ class KeySpec:
         return list(range(first, last + 1, self.step))
 
 
-def _counted_positions(argv: Sequence[bytes], at: int) -> list[int]:
-    """The positions of as many keys as the number at `at` says."""
+def _counted_positions(argv: Sequence[bytes], at: int, step: int) -> list[int]:
+    """The positions of as many keys as the number at `at` says, every `step`th."""
     number = as_int64(argv[at]) if at < len(argv) else None
-    if number is None or not 0 < number < len(argv) - at:
+    if number is None or not 0 < number * step < len(argv) - at:
         return []
-    return list(range(at + 1, at + 1 + number))
+    return list(range(at + 1, at + 1 + number * step, step))
 
 
 NO_KEYS: tuple[KeySpec, ...] = ()
@@ -140,9 +140,9 @@ def keys_to_end(*flags: bytes, at: int = 1, step: int = 1) -> tuple[KeySpec, ...
     return (KeySpec(begin=at, last=-1, step=step, flags=flags),)
 
 
-def counted_keys(*flags: bytes, at: int = 1) -> tuple[KeySpec, ...]:
+def counted_keys(*flags: bytes, at: int = 1, step: int = 1) -> tuple[KeySpec, ...]:
     """The number of keys at argument `at`, then the keys: `numkeys key [key ...]`."""
-    return (KeySpec(begin=at, flags=flags, is_counted=True),)
+    return (KeySpec(begin=at, step=step, flags=flags, is_counted=True),)
 
 
 def two_keys(source: tuple[bytes, ...], target: tuple[bytes, ...]) -> tuple[KeySpec, ...]:

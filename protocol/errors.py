@@ -162,6 +162,12 @@ def invalid_expire_time(command: bytes) -> ReplyError:
 LCS_NOT_STRINGS = b"ERR The specified keys must contain string values"
 LCS_BOTH = b"ERR If you want both the length and indexes, please just use IDX."
 LCS_TOO_LONG = b"ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
+NOT_A_DIGEST = b"ERR must be exactly 16 hexadecimal characters"
+CONDITION_NEEDS_STRING = b"ERR Key should be of string type if conditions are specified"
+MSETEX_NUMKEYS = b"ERR invalid numkeys value"
+MSETEX_PAIRS = b"ERR wrong number of key-value pairs"
+ENX_WITHOUT_LIFETIME = b"ERR ENX flag requires an expiration"
+INCREX_BOUNDS = b"ERR LBOUND can't be greater than UBOUND"
 SORT_NOT_A_DOUBLE = b"ERR One or more scores can't be converted into double"
 INVALID_CURSOR = b"ERR invalid cursor"
 INVALID_FIRST_DB = b"ERR invalid first DB index"
@@ -185,6 +191,16 @@ BAD_DATA_FORMAT = b"ERR Bad data format"
 INVALID_TTL = b"ERR Invalid TTL value, must be >= 0"
 INVALID_IDLETIME = b"ERR Invalid IDLETIME value, must be >= 0"
 INVALID_FREQ = b"ERR Invalid FREQ value, must be >= 0 and <= 255"
+
+
+def increx_integer(name: bytes) -> bytes:
+    """A number of INCREX that should be an integer."""
+    return b"ERR %b is not an integer or out of range" % name
+
+
+def increx_float(name: bytes) -> bytes:
+    """A number of INCREX BYFLOAT."""
+    return b"ERR %b is not a valid float" % name
 
 
 def unsupported_expire_option(option: bytes) -> ReplyError:

@@ -233,7 +233,7 @@ def describe_keys(spec: KeySpec, resp: int) -> bytes:
     find_type = b"range"
     found = {b"lastkey": spec.last, b"keystep": spec.step, b"limit": spec.limit}
     if spec.is_counted:
-        find_type, found = b"keynum", {b"keynumidx": 0, b"firstkey": 1, b"keystep": 1}
+        find_type, found = b"keynum", {b"keynumidx": 0, b"firstkey": 1, b"keystep": spec.step}
     if spec.is_unknown:
         begin_type = find_type = b"unknown"
         begin, found = {}, {}

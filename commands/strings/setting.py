@@ -1,4 +1,4 @@
-"""SET, SETNX, SETEX, PSETEX, GETSET, MSET and MSETNX: a key gets a new string.
+"""SET, SETNX, SETEX, PSETEX, GETSET, MSET, MSETNX and MSETEX: a key gets a new string.
 
 Whatever the key held before is replaced, a stream too, and its time to live goes with it unless
 KEEPTTL is given. Times to live are propagated as Unix time in milliseconds.
@@ -9,9 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from commands import notifications
-from commands.arguments import Arguments
+from commands.arguments import Arguments, parse_int
 from commands.client import Client
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, keys_to_end, one_key
+from commands.registry import (
+    DENYOOM,
+    FAST,
+    MOVABLE_KEYS,
+    WRITE,
+    Argv,
+    command,
+    counted_keys,
+    keys_to_end,
+    one_key,
+)
+from commands.strings.conditions import CONDITIONS, Condition, parse_condition
 from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -21,11 +32,15 @@ from storage.strings import StringValue
 FEW_KEYS = 16
 
 
+MAX_NUMKEYS = (1 << 31) - 1
+
+
 @dataclass(slots=True)
 class SetOptions:
     """The words behind SET's value."""
 
-    condition: bytes = b""  # NX, XX, or none
+    existence: bytes = b""  # NX, XX, or none
+    condition: Condition | None = None
     return_old: bool = False  # GET
     lifetime: Lifetime = field(default_factory=Lifetime)
 
@@ -39,7 +54,8 @@ class SetOptions:
     since="1.0.0",
     summary="Sets a key to a string.",
     syntax=(
-        "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
+        "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest |"
+        " IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
         " PXAT unix-time-milliseconds | KEEPTTL]"
     ),
     history=(
@@ -47,6 +63,7 @@ class SetOptions:
         ("6.0.0", "Added the option `KEEPTTL`."),
         ("6.2.0", "Added the options `GET`, `EXAT` and `PXAT`."),
         ("7.0.0", "Allowed `NX` and `GET` together."),
+        ("8.4.0", "Added the options `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`."),
     ),
 )
 def set_(client: Client, argv: Argv) -> bytes:
@@ -61,9 +78,13 @@ def set_(client: Client, argv: Argv) -> bytes:
     options = _parse_set_options(Arguments(argv, 3))
     deadline_ms = options.lifetime.deadline_ms(b"set", client.instance.now_ms)
     keep_lifetime = options.lifetime.option == b"KEEPTTL"
-    # GET reads, and so it counts as a hit or a miss and refuses other types.
-    old = client.lookup_string(key) if options.return_old else client.lookup_for_write(key)
-    refused = options.condition == (b"NX" if old is not None else b"XX")
+    # GET and conditions read, and so they count as a hit or a miss and refuse other types.
+    reads = options.return_old or options.condition is not None
+    old = client.lookup_string(key) if reads else client.lookup_for_write(key)
+    refused = options.existence == (b"NX" if old is not None else b"XX")
+    if options.condition is not None:
+        assert old is None or isinstance(old, StringValue)
+        refused = not options.condition.holds(old)
     if not refused:
         put(client, key, data, deadline_ms=deadline_ms, keep_lifetime=keep_lifetime)
         _propagate_set(client, key, data, deadline_ms, keep_lifetime)
@@ -77,13 +98,24 @@ def _parse_set_options(arguments: Arguments) -> SetOptions:
     options = SetOptions()
     while arguments:
         word = arguments.next_keyword()
-        if word in (b"NX", b"XX") and options.condition in (b"", word):
-            options.condition = word
+        if word in (b"NX", b"XX", *CONDITIONS):
+            _take_condition(options, word, arguments)
         elif word == b"GET":
             options.return_old = True
         elif not options.lifetime.take(word, arguments, b"KEEPTTL"):
             raise ReplyError(errors.SYNTAX)
     return options
+
+
+def _take_condition(options: SetOptions, word: bytes, arguments: Arguments) -> None:
+    """Only one condition may be given, though it may be given again."""
+    earlier = options.existence if options.condition is None else options.condition.word
+    if earlier not in (b"", word):
+        raise ReplyError(errors.SYNTAX)
+    if word in CONDITIONS:
+        options.condition = parse_condition(word, arguments.next())
+    else:
+        options.existence = word
 
 
 def put(
@@ -263,3 +295,51 @@ def _pairs(argv: Argv, command: bytes) -> list[tuple[bytes, bytes]]:
     if len(argv) % 2 == 0:
         raise errors.wrong_arity(command)
     return list(zip(argv[1::2], argv[2::2], strict=True))
+
+
+@command(
+    "MSETEX",
+    arity=-4,
+    flags=WRITE | DENYOOM | MOVABLE_KEYS,
+    keys=counted_keys(b"OW", b"UPDATE", step=2),
+    group="string",
+    since="8.4.0",
+    summary="Sets several keys to strings with a time to live, if all or none of them exist.",
+    syntax=(
+        "numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds |"
+        " EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]"
+    ),
+    complexity="O(N) with N the number of keys.",
+    tips=(b"request_policy:multi_shard", b"response_policy:agg_min"),
+)
+def msetex(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if all were set, 0 if none was. Source: Redis 8.4."""
+    number = parse_int(argv[1], errors.MSETEX_NUMKEYS, minimum=1, maximum=MAX_NUMKEYS)
+    end = 2 + 2 * number
+    if end > len(argv):
+        raise ReplyError(errors.MSETEX_PAIRS)
+    existence, lifetime = _parse_msetex_options(Arguments(argv, end))
+    deadline_ms = lifetime.deadline_ms(b"msetex", client.instance.now_ms)
+    keys, contents = argv[2:end:2], argv[3:end:2]
+    present = [client.lookup_for_write(key) is not None for key in keys]
+    if (existence == b"NX" and any(present)) or (existence == b"XX" and not all(present)):
+        return replies.ZERO
+    keeps = lifetime.option == b"KEEPTTL"
+    for key, data in zip(keys, contents, strict=True):
+        put(client, key, data, deadline_ms=deadline_ms, keep_lifetime=keeps)
+    words = [b"KEEPTTL"] if keeps else []
+    if deadline_ms is not None:
+        words = [b"PXAT", b"%d" % deadline_ms]
+    client.propagate(*argv[:end], *words)
+    return replies.ONE
+
+
+def _parse_msetex_options(arguments: Arguments) -> tuple[bytes, Lifetime]:
+    existence, lifetime = b"", Lifetime()
+    while arguments:
+        word = arguments.next_keyword()
+        if word in (b"NX", b"XX") and existence in (b"", word):
+            existence = word
+        elif not lifetime.take(word, arguments, b"KEEPTTL"):
+            raise ReplyError(errors.SYNTAX)
+    return existence, lifetime

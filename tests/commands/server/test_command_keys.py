@@ -79,3 +79,21 @@ def test_a_key_is_not_incomplete_even_if_its_specification_is(client: InProcessC
     reply = client.execute("COMMAND", "GETKEYSANDFLAGS", "XREAD", "STREAMS", "k", "0")
     assert decode(reply) == [[b"k", [b"RO", b"access"]]]
     assert b"+incomplete\r\n" in client.execute("COMMAND", "INFO", "XREADGROUP")
+
+
+@pytest.mark.parametrize(
+    ("request_text", "flags"),
+    [
+        ("SET k v IFEQ x", {b"RW", b"access", b"update"}),
+        ("BITFIELD k GET u8 0", {b"RO", b"access"}),
+        ("BITFIELD k GET u8 0 SET u8 0 1", {b"RW", b"access", b"update"}),
+        ("DELEX k", {b"RM", b"delete"}),
+        ("DELEX k IFEQ v", {b"RW", b"access", b"delete"}),
+    ],
+)
+def test_options_decide_what_a_key_is_used_for(
+    client: InProcessClient, request_text: str, flags: set[bytes]
+) -> None:
+    reply = client.execute("COMMAND", "GETKEYSANDFLAGS", *request_text.split())
+    ((key, found),) = decode(reply)
+    assert (key, set(found)) == (b"k", flags)

@@ -209,3 +209,107 @@ def test_a_key_without_a_value_is_refused(talk: Conversation, command: str) -> N
     error = f"-ERR wrong number of arguments for '{command}' command\r\n"
     assert talk.do(f"{command} a 1 b") == error.encode()
     assert talk.do("EXISTS a") == b":0\r\n"
+
+
+# -- conditions on the string ----------------------------------------------------------------------
+
+DIGEST_OF_A = "e6c632b61e964e1f"
+
+
+@pytest.mark.parametrize(
+    ("words", "is_set"),
+    [
+        ("k b IFEQ a", True),
+        ("k b IFEQ x", False),
+        ("k b ifne x", True),
+        ("k b IFNE a", False),
+        (f"k b IFDEQ {DIGEST_OF_A}", True),
+        (f"k b IFDNE {DIGEST_OF_A}", False),
+        ("k b IFEQ x IFEQ a", True),
+        ("missing b IFEQ a", False),
+        ("missing b IFNE a", True),
+    ],
+)
+def test_a_key_is_set_if_its_string_meets_the_condition(
+    talk: Conversation, words: str, is_set: bool
+) -> None:
+    talk.all("SET k a")
+    assert talk.do(f"SET {words}") == (OK if is_set else NIL)
+    key = words.split()[0]
+    assert talk.propagated() == ([f"SET {key} b"] if is_set else [])
+
+
+def test_a_condition_and_get_go_together(talk: Conversation) -> None:
+    talk.all("SET k a")
+    assert talk.do("SET k b IFEQ x GET") == b"$1\r\na\r\n"
+    assert talk.do("SET k b IFEQ a GET EX 10") == b"$1\r\na\r\n"
+    assert talk.do("TTL k") == b":10\r\n"
+    assert talk.do("SET missing b IFEQ a GET") == NIL
+
+
+@pytest.mark.parametrize(
+    ("words", "reply"),
+    [
+        ("k b NX IFEQ a", SYNTAX_ERROR),
+        ("k b IFEQ a XX", SYNTAX_ERROR),
+        ("k b IFEQ a IFNE c", SYNTAX_ERROR),
+        ("k b IFEQ", SYNTAX_ERROR),
+        ("k b IFDEQ a", b"-ERR must be exactly 16 hexadecimal characters\r\n"),
+        ("list b IFNE a", WRONG_TYPE),
+    ],
+)
+def test_conditions_that_cannot_be_are_refused(
+    talk: Conversation, words: str, reply: bytes
+) -> None:
+    talk.all("SET k a", "RPUSH list a")
+    assert talk.do(f"SET {words}") == reply
+    assert talk.do("GET k") == b"$1\r\na\r\n"
+
+
+# -- MSETEX ----------------------------------------------------------------------------------------
+
+
+def test_several_keys_get_one_deadline(talk: Conversation) -> None:
+    assert talk.do("MSETEX 2 a 1 b 2 EX 10") == b":1\r\n"
+    assert talk.propagated() == [f"MSETEX 2 a 1 b 2 PXAT {NOW_MS + 10_000}"]
+    assert talk.do("PTTL b") == b":10000\r\n"
+    assert talk.do("MSETEX 1 a 3 KEEPTTL") == b":1\r\n"
+    assert talk.propagated() == ["MSETEX 1 a 3 KEEPTTL"]
+    assert talk.do("PTTL a") == b":10000\r\n"
+    assert talk.do("MSETEX 1 a 4") == b":1\r\n"
+    assert talk.do("PTTL a") == b":-1\r\n"
+
+
+def test_all_or_none_of_the_keys_must_exist(talk: Conversation) -> None:
+    talk.all("SET a old")
+    for options in ("NX", "XX", "px 10 nx"):
+        assert talk.do(f"MSETEX 2 a 1 b 2 {options}") == b":0\r\n"
+    assert talk.propagated() == []
+    assert talk.do("MSETEX 1 a 1 XX PX 10") == b":1\r\n"
+    assert talk.do("MSETEX 2 b 1 c 2 NX") == b":1\r\n"
+    assert talk.propagated() == [f"MSETEX 1 a 1 PXAT {NOW_MS + 10}", "MSETEX 2 b 1 c 2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reply"),
+    [
+        ("0 a 1", b"-ERR invalid numkeys value\r\n"),
+        ("x a 1", b"-ERR invalid numkeys value\r\n"),
+        ("2147483648 a 1", b"-ERR invalid numkeys value\r\n"),
+        ("2147483647 a 1", b"-ERR wrong number of key-value pairs\r\n"),
+        ("2 a 1 b", b"-ERR wrong number of key-value pairs\r\n"),
+        ("1 a 1 FOO", SYNTAX_ERROR),
+        ("1 a 1 NX XX", SYNTAX_ERROR),
+        ("1 a 1 EX 1 PX 1", SYNTAX_ERROR),
+        ("1 a 1 EX 0", b"-ERR invalid expire time in 'msetex' command\r\n"),
+        ("1 a", b"-ERR wrong number of arguments for 'msetex' command\r\n"),
+    ],
+)
+def test_bad_msetex_requests_set_nothing(talk: Conversation, words: str, reply: bytes) -> None:
+    assert talk.do(f"MSETEX {words}") == reply
+    assert talk.do("EXISTS a") == b":0\r\n"
+
+
+def test_the_keys_of_msetex_are_every_other_word(talk: Conversation) -> None:
+    reply = talk.do("COMMAND GETKEYS MSETEX 2 a 1 b 2 NX")
+    assert reply == b"*2\r\n$1\r\na\r\n$1\r\nb\r\n"

@@ -1,0 +1,50 @@
+"""IFEQ, IFNE, IFDEQ and IFDNE: conditions on the string that a key holds (Redis 8.4).
+
+The last two compare digests, so that a large value needs not be sent again to be compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import xxhash
+
+from protocol import errors
+from protocol.errors import ReplyError
+from storage.strings import StringValue
+
+CONDITIONS = (b"IFEQ", b"IFNE", b"IFDEQ", b"IFDNE")
+_BY_DIGEST = (b"IFDEQ", b"IFDNE")
+_IF_EQUAL = (b"IFEQ", b"IFDEQ")
+
+_DIGEST_DIGITS = 16
+_HEXADECIMAL = b"0123456789abcdef"
+
+
+def digest(data: bytes | bytearray) -> bytes:
+    """XXH3 of 64 bits, as hexadecimal digits in lower case."""
+    return b"%016x" % xxhash.xxh3_64_intdigest(bytes(data))
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition; made by `parse_condition`."""
+
+    word: bytes
+    operand: bytes
+
+    def holds(self, value: StringValue | None) -> bool:
+        """Whether it is met. A key that is not there is different from everything."""
+        if value is None:
+            return self.word not in _IF_EQUAL
+        content = digest(value.data) if self.word in _BY_DIGEST else value.to_bytes()
+        return (content == self.operand) == (self.word in _IF_EQUAL)
+
+
+def parse_condition(word: bytes, operand: bytes) -> Condition:
+    """`word`: one of CONDITIONS. Raises ReplyError if a digest is none."""
+    if word in _BY_DIGEST:
+        operand = operand.lower()
+        if len(operand) != _DIGEST_DIGITS or operand.strip(_HEXADECIMAL):
+            raise ReplyError(errors.NOT_A_DIGEST)
+    return Condition(word, operand)
