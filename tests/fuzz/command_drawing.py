@@ -68,7 +68,15 @@ Words: TypeAlias = tuple[bytes, ...]
 
 STREAM_KEYS: Words = (b"s",) * 8 + (b"t", b"t", b"u", b"text", b"")
 STRING_KEYS: Words = (b"text", b"text", b"count", b"count", b"s", b"a" * 70, b"\x00\xff\r\n")
-KEYS: Words = (*STRING_KEYS, b"s", b"t", b"u")
+# Keys of the other types, and now and then one of another.
+COLLECTION_KEYS: dict[str, Words] = {
+    "set": (b"set",) * 4 + (b"set2", b"set2", b"zset", b""),
+    "sorted-set": (b"zset",) * 4 + (b"zset2", b"zset2", b"set", b"text"),
+    "geo": (b"zset",) * 4 + (b"zset2", b"zset2", b"set"),
+    "list": (b"list",) * 4 + (b"list2", b"list2", b"hash"),
+    "hash": (b"hash",) * 4 + (b"hash2", b"hash2", b"list"),
+}
+KEYS: Words = (*STRING_KEYS, b"s", b"t", b"u", b"set", b"zset", b"list", b"hash")
 EDGE_NUMBERS = (
     b"-1", b"-0", b"+1", b"01", b" 1", b"1 ", b"1.5", b"1e3", b"1_000", b"0x10", b"", b"x", b"\x00",
     b"nan", b"inf", b"-inf", b"1e400", b"1e-400", b"0.1e17", b"\xd9\xa3", b"2147483647",
@@ -109,6 +117,7 @@ class Drawing:
         # Of the request that is drawn: where it looks for keys, the directive that it sets.
         self.keys = KEYS
         self.directive = ""
+        self.repeats = 1  # how often an argument comes that may come several times
         self.only_new = False  # consumers of groups never read their history
 
     def one(self, choices: Words) -> bytes:
@@ -193,7 +202,7 @@ class Drawing:
 
     def request(self) -> Argv:
         found = self.random.choice(WEIGHTED)
-        by_group = {"stream": STREAM_KEYS, "string": STRING_KEYS}
+        by_group = {"stream": STREAM_KEYS, "string": STRING_KEYS, **COLLECTION_KEYS}
         self.keys = by_group.get(found.group, KEYS)
         self.directive = ""
         argv = found.fullname.split(b"|")
@@ -214,6 +223,7 @@ class Drawing:
         repeats = self.random.choice((1, 1, 1, 1, 1, 1, 2, 3))
         if self.chance(0.02):
             repeats = self.random.choice((0, 0, 300))
+        self.repeats = repeats
         return [word for argument in syntax for word in self.argument(argument, repeats)]
 
     def argument(self, argument: Argument, repeats: int) -> Argv:
@@ -330,6 +340,17 @@ def value(drawing: Drawing) -> bytes:
     return any_text(drawing)
 
 
+def number_of_keys(drawing: Drawing) -> bytes:
+    return b"%d" % drawing.repeats if drawing.chance(0.95) else drawing.number(5)
+
+
+def member(drawing: Drawing) -> bytes:
+    """Few, so that sets have members in common; rarely a text of any kind."""
+    if drawing.chance(0.05):
+        return any_text(drawing)
+    return drawing.one((b"a", b"b", b"c", b"1", b"2", b"30", b"-4"))
+
+
 def command_name(drawing: Drawing) -> bytes:
     return drawing.random.choice(ALL_COMMANDS).fullname
 
@@ -342,6 +363,20 @@ BY_TYPE: dict[str, Draw] = {
 }
 BY_NAME: dict[str, Draw] = {
     "id": entry_id,
+    "numkeys": number_of_keys,
+    "member": member,
+    "member1": member,
+    "member2": member,
+    "element": member,
+    "score": one_of(b"0", b"0", b"1", b"2", b"-1.5", b"0.1", b"inf", b"-inf", b"nan", b"-0"),
+    "weight": one_of(b"1", b"2", b"0.5", b"-1", b"0", b"inf", b"x"),
+    "min": one_of(b"0", b"-inf", b"(1", b"-", b"[a", b"(b", b"x"),
+    "max": one_of(b"9", b"+inf", b"(2", b"+", b"[c", b"(a", b"x"),
+    "longitude": one_of(b"13.4", b"-77.1", b"0", b"180", b"-180", b"181", b"x"),
+    "latitude": one_of(b"52.5", b"-12.04", b"0", b"85.05", b"-85.05", b"90", b"x"),
+    "radius": one_of(b"0", b"1", b"500", b"20000", b"1e9", b"-1"),
+    "width": one_of(b"0", b"1", b"500", b"20000", b"-1"),
+    "height": one_of(b"0", b"1", b"500", b"20000", b"-1"),
     "start": range_end(b"-", b"0"),
     "end": range_end(b"+", b"9"),
     "lastid": entry_id,
@@ -414,6 +449,8 @@ WEIGHTS = {
     "flushall": 1, "flushdb": 1, "swapdb": 1, "quit": 1, "shutdown": 1, "command|docs": 1,
     "command|list": 1, "command|info": 1, "client|kill": 1, "client|pause": 1, "select": 1,
     "lolwut": 1, "monitor": 1, "subscribe": 1, "psubscribe": 1, "ssubscribe": 1, "multi": 1,
+    # What they are answered is no reply, but what a replica is fed.
+    "sync": 0, "psync": 0,
 }  # fmt: skip
 
 ALL_COMMANDS = _all_commands()

@@ -18,9 +18,11 @@ from storage.digest import value_digest
 from storage.entry_id import MAX_ID, MIN_ID, format_id
 from storage.group import Group
 from storage.keyspace import Database
+from storage.sets import SetValue
+from storage.sorted_sets import SortedSetValue
 from storage.stream import Stream
 from storage.strings import StringValue
-from storage.values import Value
+from storage.values import Value, as_int64
 from tests.support.resp import BrokenReply, Reply, ReplyReader, parse
 
 T = TypeVar("T")
@@ -68,6 +70,11 @@ def check_reply(raw: bytes, protocols: set[int]) -> None:
             require(part.head not in RESP2_NULLS, f"not RESP3: {part.head!r} in {raw[:200]!r}")
 
 
+def has_error(raw: bytes) -> bool:
+    """Whether a whole reply is an error, or has one in it."""
+    return any(part.kind == b"-" for part in _parts(parse(raw)))
+
+
 def _parts(reply: Reply) -> Iterable[Reply]:
     yield reply
     for item in reply.items:
@@ -88,6 +95,31 @@ def check_database(db: Database) -> None:
         require(db._order.get(value.serial) == key, f"{key!r} has another's place")
         if isinstance(value, Stream):
             check_stream(value)
+        elif not isinstance(value, StringValue):
+            require(value.size > 0, f"{key!r} has nothing in it")
+        if isinstance(value, SetValue):
+            check_set(value)
+        elif isinstance(value, SortedSetValue):
+            check_sorted_set(value)
+
+
+def check_set(value: SetValue) -> None:
+    """The form is one for these members, and every member comes once."""
+    members = value.members()
+    require(len(members) == len(set(members)) == len(value), "a member twice")
+    if value.encoding == b"intset":
+        require(None not in map(as_int64, members), "an intset of other things than integers")
+        require(members == sorted(members, key=int), "an intset in disorder")
+
+
+def check_sorted_set(value: SortedSetValue) -> None:
+    """The order has what the table has."""
+    pairs = list(value.slice(0, len(value)))
+    scores = value.scores()
+    require(len(pairs) == len(scores), f"{len(pairs)} in order, {len(scores)} in the table")
+    require(pairs == sorted(pairs), "members in disorder")
+    require({member: score for score, member in pairs} == scores, "other scores in order")
+    require(all(score == score for score in scores.values()), "a score that is no number")
 
 
 def check_stream(stream: Stream) -> None:

@@ -37,6 +37,7 @@ from tests.fuzz.command_rules import (
     check_database,
     check_reply,
     check_tables,
+    has_error,
     require,
 )
 from tests.support.redis_cli import command_line
@@ -178,7 +179,7 @@ class Player:
             for argv in ([b"SELECT", b"%d" % db_index], *unit):
                 reply = self.copier.execute(*argv)
                 require(
-                    not reply.startswith(b"-") and b"\r\n-" not in reply,
+                    not has_error(reply),
                     f"propagated {command_line(argv)[:1000]}: {reply[:200]!r}",
                 )
         if propagated:
