@@ -208,12 +208,16 @@ class HashValue(Value):
         expires = self.expires
         if not expires:
             return fields
-        names: Iterable[bytes] = fields
         if self.encoding_name is LISTPACK_EX:
             names = sorted(fields, key=lambda name: expires.get(name, NEVER_MS))
-        if now_ms is None:
-            return {name: fields[name] for name in names}
-        return {name: fields[name] for name in names if now_ms <= expires.get(name, NEVER_MS)}
+            fields = {name: fields[name] for name in names}
+        if now_ms is None or now_ms <= self._next_alarms()[0][0]:
+            return fields
+        due = [name for name, when_ms in expires.items() if now_ms > when_ms]
+        live = fields.copy()
+        for name in due:
+            del live[name]
+        return live
 
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         """One step of HSCAN: (next cursor, fields, expired ones too). Cursor 0 begins and ends.

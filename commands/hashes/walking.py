@@ -75,17 +75,22 @@ def hrandfield(client: Client, argv: Argv) -> bytes | LongReply:
     value = _without_expired(client, argv[1])
     if value is None or not count:
         return replies.EMPTY_ARRAY
-    picks = _repeating(value, -count, client) if count < 0 else _different(value, count, client)
+    picks: Iterator[bytes]
     expected = -count if count < 0 else min(count, len(value))
-    # In pieces the fields may change meanwhile, so that they are taken hold of.
+    below, resp = client.instance.host.random_below, client.resp
     if expected > MANY_FIELDS:
-        twin = value.fields.copy()
+        # The fields may change before all pieces are made.
+        fields, names = value.fields.copy(), list(value.fields)
         if count < 0:
-            names = list(twin)
-            below = client.instance.host.random_below
             picks = (names[below(len(names))] for _ in range(expected))
-        return LongReply(_in_pieces(picks, expected, twin, with_values, client.resp))
-    return b"".join(_in_pieces(picks, expected, value.fields, with_values, client.resp))
+        else:
+            picks = _shuffled(names, expected, below)
+        return LongReply(_in_pieces(picks, expected, fields, with_values, resp))
+    if count < 0:
+        picks = (value.pick(below) for _ in range(expected))
+    else:
+        picks = _different(value, expected, below)
+    return b"".join(_in_pieces(picks, expected, value.fields, with_values, resp))
 
 
 def _parse_hrandfield(argv: Argv) -> tuple[int, bool]:
@@ -116,16 +121,10 @@ def _without_expired(client: Client, key: bytes) -> HashValue | None:
     return twin if twin.fields else None
 
 
-def _repeating(value: HashValue, count: int, client: Client) -> Iterator[bytes]:
-    """`count` fields, each chosen from all of them."""
-    below = client.instance.host.random_below
-    return (value.pick(below) for _ in range(count))
-
-
-def _different(value: HashValue, count: int, client: Client) -> Iterator[bytes]:
-    """Up to `count` fields, none of them twice."""
-    below, size = client.instance.host.random_below, len(value)
-    if count >= size:
+def _different(value: HashValue, count: int, below: Callable[[int], int]) -> Iterator[bytes]:
+    """`count` of the fields, none of them twice; all of them come in their order."""
+    size = len(value)
+    if count == size:
         return iter(list(value.live_fields(None)))
     if count > size * FEW_SHARE:
         return _shuffled(list(value.fields), count, below)
