@@ -388,6 +388,7 @@ BY_NAME: dict[str, Draw] = {
     "group": one_of(b"g", b"g", b"g", b"h", b""),
     "consumer": one_of(b"alice", b"bob", b"carol", b""),
     "field": one_of(b"f", b"f", b"g", b"", b"\x00\r\n"),
+    "numfields": one_of(b"1", b"1", b"1", b"2", b"3"),
     "min-idle-time": one_of(b"0", b"0", b"1", b"1000", b"-1", b"x"),
     "ms": one_of(b"0", b"1", b"5000", b"-1"),
     "timeout": one_of(b"0", b"1", b"100"),
@@ -445,12 +446,15 @@ WEIGHTS = {
     "xpending": 15, "xtrim": 15, "xdel": 15, "xrange": 10, "xrevrange": 10, "xlen": 4,
     "xgroup|create": 10, "xgroup|setid": 10, "xgroup|createconsumer": 6, "xgroup|delconsumer": 6,
     "xgroup|destroy": 4, "xinfo|stream": 10, "xinfo|groups": 6, "xinfo|consumers": 6, "xsetid": 6,
+    "hset": 12, "rpush": 8, "lpush": 4, "sadd": 8, "zadd": 10, "hexpire": 6, "hpexpire": 6,
     "set": 5, "rename": 3, "copy": 5, "client|unblock": 10, "client|tracking": 4, "reset": 3,
     "flushall": 1, "flushdb": 1, "swapdb": 1, "quit": 1, "shutdown": 1, "command|docs": 1,
     "command|list": 1, "command|info": 1, "client|kill": 1, "client|pause": 1, "select": 1,
     "lolwut": 1, "monitor": 1, "subscribe": 1, "psubscribe": 1, "ssubscribe": 1, "multi": 1,
     # What they are answered is no reply, but what a replica is fed.
     "sync": 0, "psync": 0,
+    # And a server that follows another one answers nobody any more.
+    "replicaof": 0, "slaveof": 0, "failover": 0,
 }  # fmt: skip
 
 ALL_COMMANDS = _all_commands()
