@@ -14,7 +14,7 @@ from commands.connection import (
     session,
 )
 from commands.geo import places, searching
-from commands.hashes import combined, times
+from commands.hashes import combined, importing, times
 from commands.hashes import counting as hash_counting
 from commands.hashes import reading as hash_reading
 from commands.hashes import setting as hash_setting
@@ -101,7 +101,7 @@ MODULES = (
     set_algebra, set_members, set_picking, set_walking,
     sorted_set_adding, sorted_set_algebra, sorted_set_picking, sorted_set_popping,
     sorted_set_ranges, sorted_set_reading, sorted_set_removing, sorted_set_walking,
-    combined, hash_counting, hash_reading, hash_setting, hash_walking, times,
+    combined, hash_counting, hash_reading, hash_setting, hash_walking, importing, times,
     command_table, command_docs, command_keys, config, debug, function, information, latency,
     lolwut, memory, module, monitor, persistence, shutdown, slowlog, state,
     failover, role, role_change, synchronisation, waiting,

@@ -48,7 +48,7 @@ class Client:
 
     __slots__ = (
         "address", "authenticated", "channels", "close_after_reply",
-        "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd",
+        "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd", "fieldsets",
         "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
         "library_version", "local_address", "long_reply", "monitoring", "name", "no_evict",
         "no_touch",
@@ -101,6 +101,8 @@ class Client:
         self.patterns: dict[bytes, None] = {}
         self.shard_channels: dict[bytes, None] = {}
         self.tracking: TrackingState | None = None
+        # hashes that are set by the fields of a set (HIMPORT)
+        self.fieldsets: dict[bytes, list[bytes]] | None = None
         # blocking
         self.waiting: Waiting | None = None
         self.long_reply: LongReply | None = None  # is being sent in pieces

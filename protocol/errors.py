@@ -221,6 +221,9 @@ FIELD_COUNT_INVALID = b"ERR invalid number of fields"
 FIELD_COUNT_MISMATCH = b"ERR The `numfields` parameter must match the number of arguments"
 MISSING_EXPIRE_TIME = b"ERR missing expire time"
 FNX_WITH_FXX = b"ERR Only one of FXX or FNX arguments can be specified"
+DUPLICATE_FIELD = b"ERR duplicate field name in fieldset"
+NO_SUCH_FIELDSET = b"ERR no such fieldset"
+FIELDSET_MISMATCH = b"ERR value count does not match the fieldset"
 NOVALUES_NOT_HSCAN = b"ERR NOVALUES option can only be used in HSCAN"
 
 

@@ -112,6 +112,7 @@ def reset(client: Client, argv: Argv) -> bytes:
     client.db = instance.databases[0]
     client.name = b""
     client.no_evict = client.no_touch = False
+    client.fieldsets = None
     if client.reply_mode != b"SKIP":
         client.reply_mode = b"ON"
         client.gates &= ~GATE_SILENT
