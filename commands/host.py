@@ -169,6 +169,12 @@ class Host(Protocol):
     def pause(self, seconds: float) -> None:
         """Stop the whole server for a while (DEBUG SLEEP)."""
 
+    def begin_shutdown(self, *, save: bool | None, force: bool) -> bool:
+        """Wait for replicas, and end then. False if there is nothing to wait for."""
+
+    def abort_shutdown(self) -> bool:
+        """Call that off; False if there is nothing to call off."""
+
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
         """Bring everything to disk and end: no request runs after this one (SHUTDOWN).
 

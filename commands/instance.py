@@ -49,7 +49,7 @@ GATE_LOADING = 1 << 1  # the data is being read from disk
 GATE_WRITES_REFUSED = 1 << 2  # what cannot be made durable is not accepted
 GATE_FEW_REPLICAS = 1 << 3  # min-replicas-to-write
 GATE_READ_ONLY = 1 << 4  # a replica that takes writes from its primary only
-GATE_FAILOVER = 1 << 6  # writes are held back while another server takes over
+GATE_WRITES_HELD = 1 << 6  # until other servers have everything
 GATE_STALE = 1 << 5  # a replica without a link that must not serve what may be old
 GATE_BUSY = 1 << 7  # a script runs, and has for long
 
@@ -91,6 +91,7 @@ class Instance:
         self.dirty = 0  # changes since the last save
         self.persistence = PersistenceState(last_save_ms=now_ms)
         self.write_refusal: ReplyError | None = None
+        self.shutdown_at_ms = 0  # at the latest, while it waits for replicas
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []

@@ -24,12 +24,12 @@ from commands.client import (
 )
 from commands.instance import (
     GATE_BUSY,
-    GATE_FAILOVER,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
     GATE_PAUSED,
     GATE_READ_ONLY,
     GATE_STALE,
+    GATE_WRITES_HELD,
     GATE_WRITES_REFUSED,
 )
 from commands.registry import (
@@ -74,7 +74,7 @@ class Admission:
         instance = self._instance
         if instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
             return False  # also what a transaction would queue, as in Redis
-        if instance.gates & GATE_FAILOVER and self._wait_for_failover(client, command, argv):
+        if instance.gates & GATE_WRITES_HELD and self._hold_write_back(client, command, argv):
             return False
         if client.gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
             self._enqueue(client, command, argv)
@@ -139,8 +139,8 @@ class Admission:
         self._dispatcher.postponed[client] = argv
         return True
 
-    def _wait_for_failover(self, client: Client, command: Command, argv: Argv) -> bool:
-        """Hold a write back until it is clear who is the primary."""
+    def _hold_write_back(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Hold a write back until it is clear who is the primary, or that there is no end."""
         if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command):
             return False
         self._dispatcher.postponed[client] = argv

@@ -32,6 +32,7 @@ from protocol import replies
 from server.cron import expire_fields, expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import NEVER_NS, Dispatcher
+from server.ending import Ending
 from server.persistence.inprocess_children import InProcessChildren
 from server.persistence.memory_files import MemoryFiles
 from server.persistence.persistence import Persistence
@@ -132,6 +133,11 @@ class InProcessServer:
             self._send,
         )
         self.cycle.before_output.append(self.replication.flush)
+        self.ending = Ending(
+            self.instance,
+            self.replication,
+            lambda save, force: self.shut_down(save=save, force=force),
+        )
         self.replication.open()
 
     def _send(self, client: Client, data: bytes) -> None:
@@ -173,6 +179,7 @@ class InProcessServer:
             self.syncer.wait()
         self.persistence.tick()
         self.replication.tick()
+        self.ending.tick()
         self.instance.chores.finish()
         self.finish_cycle()
 
@@ -236,6 +243,14 @@ class InProcessServer:
     def pause(self, seconds: float) -> None:
         """DEBUG SLEEP moves the clock."""
         self.now_ms += int(seconds * 1000)
+
+    def begin_shutdown(self, *, save: bool | None, force: bool) -> bool:
+        """See `Host`."""
+        return self.ending.begin(save=save, force=force)
+
+    def abort_shutdown(self) -> bool:
+        """See `Host`."""
+        return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
         """Remembered for the test, if the files agree."""

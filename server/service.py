@@ -35,6 +35,7 @@ from server.connection import Connection, write_output
 from server.cron import close_idle_clients, expire_fields, expire_keys, forget_idempotent_ids
 from server.cycle import Cycle
 from server.dispatch import Dispatcher
+from server.ending import Ending
 from server.exposure import exposure_warning
 from server.long_replies import LongReplies
 from server.persistence.children import ForkedChildren
@@ -108,6 +109,11 @@ class Service:
             self._send,
         )
         self.cycle.before_output.append(self.replication.flush)
+        self.ending = Ending(
+            self.instance,
+            self.replication,
+            lambda save, force: self.shut_down(save=save, force=force),
+        )
         self._startup_resident_bytes = 0
         self._picked_port: int | None = None  # by the system, where the configuration says 0
 
@@ -249,7 +255,17 @@ class Service:
         # What has been read in this cycle is answered, and part of what is saved.
         self.dispatcher.start_batch(clock.now_ms())
         self.cycle.finish()
-        self.shut_down(save=save, force="force" in options)
+        is_waiting, force = self.instance.shutdown_at_ms, "force" in options
+        if is_waiting or "now" in options or not self.begin_shutdown(save=save, force=force):
+            self.shut_down(save=save, force=force)
+
+    def begin_shutdown(self, *, save: bool | None, force: bool) -> bool:
+        """See `Host`."""
+        return self.ending.begin(save=save, force=force)
+
+    def abort_shutdown(self) -> bool:
+        """See `Host`."""
+        return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
         """Bring everything to disk and leave `run`."""
@@ -259,10 +275,10 @@ class Service:
                 return False
         finally:
             self._watch_signals()
+        self.replication.stop()
         self.cycle.stop()
         self.caretaker.stop()
         self.long_replies.stop()
-        self.replication.stop()
         self._stopped.set()
         return True
 
@@ -348,6 +364,9 @@ class Service:
             self.caretaker.tick()
         self.persistence.tick()
         self.replication.tick()
+        self.ending.tick()
+        if self.is_ending:
+            return
         close_idle_clients(instance)
         self.dispatcher.admission.end_pause_when_over()
         self.cycle.wake()

@@ -56,6 +56,8 @@ def server(instance: Instance) -> Iterator[Field]:
     yield "lru_clock", now_us // 1_000_000 & 0xFFFFFF
     yield "executable", facts.executable
     yield "config_file", facts.config_file
+    if instance.shutdown_at_ms:
+        yield "shutdown_in_milliseconds", max(0, instance.shutdown_at_ms - instance.now_ms)
     yield "io_threads_active", 0
     yield from _listeners(facts.listeners)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from commands.blocking import Block
 from commands.client import Client
 from commands.registry import ADMIN, ALLOW_BUSY, LOADING, NO_MULTI, NOSCRIPT, STALE, Argv, command
-from protocol import errors
+from protocol import errors, replies
 from protocol.errors import ReplyError
 
-_FAILED = b"ERR Errors trying to SHUTDOWN. Check logs."
 _OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
 
 
@@ -21,22 +21,27 @@ _OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
     syntax="[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
     history=(("7.0.0", "The modifiers `NOW`, `FORCE` and `ABORT`."),),
 )
-def shutdown(client: Client, argv: Argv) -> None:
+def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
     """No reply: the connection ends. An error, and the server goes on, if the disk does not take
     what it has to, unless FORCE.
 
-    Without SAVE or NOSAVE there is a snapshot if there are save points. NOW changes nothing,
-    because there are no replicas to wait for. For the same reason a shutdown is over before ABORT
-    could stop it. Source: Redis 7.2.
+    Without SAVE or NOSAVE there is a snapshot if there are save points. Without NOW a primary first
+    waits for its replicas, and ABORT calls that off. Source: Redis 7.2.
     """
     options = {word.upper() for word in argv[1:]}
+    host = client.instance.host
     if options == {b"ABORT"}:
-        raise ReplyError(b"ERR No shutdown in progress.")
+        if not host.abort_shutdown():
+            raise ReplyError(errors.NO_SHUTDOWN)
+        return replies.OK
     if b"ABORT" in options or not options <= _OPTIONS or {b"SAVE", b"NOSAVE"} <= options:
         raise ReplyError(errors.SYNTAX)
-    host = client.instance.host
     host.log("warning", "User requested shutdown...")
     save = True if b"SAVE" in options else False if b"NOSAVE" in options else None
-    if not host.shut_down(save=save, force=b"FORCE" in options):
-        raise ReplyError(_FAILED)
+    force = b"FORCE" in options
+    if b"NOW" not in options and host.begin_shutdown(save=save, force=force):
+        return Block([], 0, lambda client: None, ReplyError(errors.SHUTDOWN_FAILED).wire)
+    if not host.shut_down(save=save, force=force):
+        raise ReplyError(errors.SHUTDOWN_FAILED)
     client.close_after_reply = True  # what the client sent behind it is not run
+    return None

@@ -140,6 +140,7 @@ class Replication:
 
     def stop(self) -> None:
         """The server ends."""
+        self.feed.flush()  # the last output of all has it
         self.link.stop()
         self.transfers.stop()
 

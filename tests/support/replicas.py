@@ -54,12 +54,12 @@ def wait_for_offset(replica: RunningServer, primary: RunningServer) -> None:
     )
 
 
-def contents(server: RunningServer, *, entries_read: bool = True) -> dict[tuple[int, bytes], Any]:
+def contents(server: RunningServer, *, told: bool = True) -> dict[tuple[int, bytes], Any]:
     """All keys of all databases; see `view`."""
     found: dict[tuple[int, bytes], Any] = {}
     for db in range(DATABASES):
         with client_of(server, db) as client:
             client.response_callbacks.clear()  # replies as they are
             for key in client.keys("*"):
-                found[db, key] = view(client.execute_command, key, entries_read=entries_read)
+                found[db, key] = view(client.execute_command, key, told=told)
     return found

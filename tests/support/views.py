@@ -15,19 +15,20 @@ STREAM_FIELDS = (b"length", b"last-generated-id", b"max-deleted-entry-id", b"ent
 PENDING = ("-", "+", 1000)
 
 
-def view(execute: Execute, key: bytes, *, entries_read: bool = True) -> Any:
+def view(execute: Execute, key: bytes, *, told: bool = True) -> Any:
     """A key as a value that can be compared; `execute` runs a command and decodes its reply.
 
-    `entries_read`: a Redis 7.0 does not tell its replicas how many entries a group has read.
+    `told`: a Redis 7.0 does not tell its replicas how many entries a group has read, nor of a
+    consumer that was made by a read which found nothing.
     """
     kind = execute("TYPE", key)
     kind = kind if isinstance(kind, bytes) else str(kind).encode()
-    return kind, execute("PEXPIRETIME", key), _value(execute, kind, key, entries_read)
+    return kind, execute("PEXPIRETIME", key), _value(execute, kind, key, told)
 
 
-def _value(execute: Execute, kind: bytes, key: bytes, entries_read: bool) -> Any:
+def _value(execute: Execute, kind: bytes, key: bytes, told: bool) -> Any:
     if kind == b"stream":
-        return _stream(execute, key, entries_read)
+        return _stream(execute, key, told)
     if kind == b"set":
         return sorted(execute("SMEMBERS", key))
     if kind == b"hash":
@@ -38,14 +39,18 @@ def _value(execute: Execute, kind: bytes, key: bytes, entries_read: bool) -> Any
     return execute("LRANGE", key, 0, -1) if kind == b"list" else execute("GET", key)
 
 
-def _stream(execute: Execute, key: bytes, entries_read: bool) -> Any:
+def _stream(execute: Execute, key: bytes, told: bool) -> Any:
     full = pairs(execute("XINFO", "STREAM", key, "FULL", "COUNT", 0))
     groups = []
     for group in full[b"groups"]:
         fields = pairs(group)
         consumers = [pairs(consumer) for consumer in fields[b"consumers"]]
-        held = {c[b"name"]: (c[b"pel-count"], c[b"pending"]) for c in consumers}
-        kept = [fields[name] for name in GROUP_FIELDS if entries_read or name != b"entries-read"]
+        held = {
+            c[b"name"]: (c[b"pel-count"], c[b"pending"])
+            for c in consumers
+            if told or c[b"pel-count"]
+        }
+        kept = [fields[name] for name in GROUP_FIELDS if told or name != b"entries-read"]
         # Counts and owners; idle times differ by when they are asked for.
         pending = [row[:2] + row[3:] for row in execute("XPENDING", key, fields[b"name"], *PENDING)]
         groups.append((kept, held, pending))
@@ -57,3 +62,12 @@ def pairs(flat: Any) -> dict[bytes, Any]:
     if isinstance(flat, dict):
         return flat
     return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def reads_history(argv: list[bytes]) -> bool:
+    """Such a read changes counts and times on the primary alone, as in Redis."""
+    words = [word.upper() for word in argv]
+    if words[0] != b"XREADGROUP" or b"STREAMS" not in words:
+        return False
+    behind = argv[words.index(b"STREAMS") + 1 :]
+    return any(word != b">" for word in behind[len(behind) // 2 :])

@@ -13,7 +13,7 @@ from server.replication.backlog import MIN_BYTES
 from tests.commands.server.decoding import decode
 from tests.compat.sequences import Argv, Sequence, sequences
 from tests.server.replication.pairs import OTHER, PRIMARY, REPLICA, Cluster, follow, is_up
-from tests.support.views import view
+from tests.support.views import reads_history, view
 
 CUT, OFF, ON, LATER, FLOOD, PIECES = range(6)
 
@@ -63,11 +63,6 @@ newer = st.one_of(
     with_ids(b"XACKDEL", b"n", b"g", b"DELREF"),
     with_ids(b"XACKDEL", b"n", b"g"),
 )
-
-
-def reads_history(argv: Argv) -> bool:
-    """Such a read changes counts and times on the primary alone, as in Redis."""
-    return argv[0].upper() == b"XREADGROUP" and argv[-1] != b">"
 
 
 def is_alike(argv: Argv) -> bool:
