@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.instance import GATE_WRITES_HELD, Instance
+from commands.instance import GATE_BUSY, GATE_WRITES_HELD, Instance
 from commands.replication.state import Replica
 from server.replication.link import Link
 
@@ -62,6 +62,8 @@ class Failover:
 
     def tick(self) -> None:
         """Some times a second, and when a replica has said how far it is."""
+        if self._instance.gates & GATE_BUSY:
+            return  # a script runs, and has not propagated yet what it did
         if self._state.failover == WAITING:
             self._wait()
         elif self._state.failover == IN_PROGRESS and self._state.is_link_up:

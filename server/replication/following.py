@@ -21,6 +21,7 @@ from time import perf_counter_ns
 from commands.client import GATE_PRIMARY, GATE_SILENT, Client
 from commands.instance import Instance
 from commands.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
+from protocol.cutter import Cutter
 from server.replication.feed import Feed
 from storage.append_only.carriers import is_carrier
 from storage.append_only.reader import (
@@ -36,8 +37,11 @@ from storage.values import as_int64
 TURN_NS = 1_500_000
 # What a request of the stream may announce: a value of Redis, and a request with many of them.
 MAX_BULK_BYTES = 1 << 32
-_SPECIAL = {b"MULTI", b"EXEC", b"REPLCONF", b"SELECT", b"PING", b"DISCARD"}
+# Commands that take a request as it came.
+_RAW = {name.upper(): command for name, command in COMMANDS.items() if command.raw is not None}
+# What changes no data by itself, and still belongs to the stream
 _ALONGSIDE = {b"multi", b"exec", b"discard", b"select"}
+_SCRIPTS = {b"eval", b"evalsha", b"eval_ro", b"evalsha_ro", b"fcall", b"fcall_ro"}
 
 
 class BrokenStream(Exception):
@@ -69,6 +73,9 @@ class Following:
         self._part_bytes = 0
         self._wanted_bytes = 0  # before that much is there, parsing gets no further
         self._batches: deque[tuple[Batch, bytes]] = deque()  # parsed, not applied
+        self._cutter = Cutter()
+        self._raw = b""  # the batch that is being applied,
+        self._passed = 0  # and how much of it was passed on
         self._open: list[bytes] = []  # applied requests of a transaction that has no end yet
         client.gates |= GATE_PRIMARY | GATE_SILENT
         client.reply_mode = b"OFF"
@@ -122,50 +129,73 @@ class Following:
                 return
 
     def _apply_batch(self, batch: Batch, raw: bytes) -> None:
-        requests = batch.requests
-        if self.client.queue is None and not any(r[0].upper() in _SPECIAL for r in requests):
-            for argv in requests:
-                self._run(argv)
-            self._pass_on(raw)
-            return
-        position = start = 0
-        for argv in requests:
-            end = position + encoded_bytes(argv)
-            name = argv[0].upper()
-            if name == b"REPLCONF":
-                self._pass_on(raw[start:position])
-                start = position
-                self._take_replconf(argv)
-            elif name == b"SELECT":
-                self._check_database(argv)
-            if name not in (b"REPLCONF", b"PING"):
-                self._run(argv)
-            if self.client.queue is None:
-                self._pass_on(raw[start:end])
-                start = end
-            position = end
-        if start < position:
-            self._open.append(raw[start:])
+        self._raw, self._passed = raw, 0
+        if batch.text is not None:
+            self._apply_text(batch.text)
+        else:
+            position = 0
+            for argv in batch.requests:
+                end = position + encoded_bytes(argv)
+                self._apply_one(argv, position, end)
+                position = end
+        self._pass_on(len(raw))
 
-    def _pass_on(self, raw: bytes) -> None:
-        """These bytes are applied; so are those of the transaction that they end."""
+    def _apply_text(self, text: bytes) -> None:
+        """Run requests from their bytes: what can be taken as it came is."""
+        cutter = self._cutter
+        cutter.load(text)
+        position = 0
+        while cutter.next():
+            if not self._run_raw(cutter):
+                self._apply_one(cutter.words(), position, cutter.position)
+            position = cutter.position
+
+    def _run_raw(self, request: Cutter) -> bool:
+        """Run a request that its command takes as it came. False if nothing was done."""
+        command = _RAW.get(request.word(0))
+        instance = self._instance
+        if command is None or self.client.queue is not None or instance.monitors:
+            return False
+        assert command.raw is not None
+        try:
+            if request.count < -command.arity or command.raw(self.client, request) is None:
+                return False
+        except Exception as error:
+            raise BrokenStream(f"{command.fullname!r} failed: {error!r}") from error
+        instance.stats.commands_processed += 1
+        instance.stats.of(command).calls += 1
+        return True
+
+    def _apply_one(self, argv: Argv, position: int, end: int) -> None:
+        """Run the request that stands between these places of the batch."""
+        name = argv[0].upper()
+        if name == b"REPLCONF":
+            self._pass_on(position)  # what is acknowledged is what came before
+            self._take_replconf(argv)
+        elif name == b"SELECT":
+            self._check_database(argv)
+        if name in (b"SELECT", b"MULTI"):
+            self._pass_on(position)
+        if name not in (b"REPLCONF", b"PING"):
+            self._run(argv)
+        if name in (b"SELECT", b"EXEC"):
+            self._pass_on(end)
+
+    def _pass_on(self, end: int) -> None:
+        """The batch is applied up to this place, but for a transaction that has no end yet."""
+        fresh, self._passed = self._raw[self._passed : end], end
         if self.client.queue is not None:
-            if raw:
-                self._open.append(raw)
+            self._open.append(fresh)
             return
         opened, self._open = self._open, []
-        data = b"".join([*opened, raw]) if opened else raw
+        data = b"".join([*opened, fresh]) if opened else fresh
         if data:
             self._state.stream_db = self.client.db.index
             self._feed.pass_on(data)
 
     def _run(self, argv: Argv) -> None:
         command = _find(argv)
-        if command is None or not (
-            command.flags & (WRITE | MAY_REPLICATE)
-            or command.fullname in _ALONGSIDE
-            or (command.fullname == b"echo" and is_carrier(argv))
-        ):
+        if command is None or not _belongs_here(command, argv):
             name = b" ".join(argv[:2])[:128].decode("latin-1")
             self._instance.host.log(
                 "warning", f"The primary sends '{name}', which changes no data here: skipped"
@@ -181,6 +211,14 @@ class Following:
         index = as_int64(argv[1]) if len(argv) == 2 else None
         if index is None or not 0 <= index < len(self._instance.databases):
             raise BrokenStream(f"the primary selects database {argv[1:2]!r}, which there is not")
+
+
+def _belongs_here(command: Command, argv: Argv) -> bool:
+    """Scripts do not: what they did comes instead, and one that pauses would not end in time."""
+    name = command.fullname
+    if name in _ALONGSIDE or (name == b"echo" and is_carrier(argv)):
+        return True
+    return bool(command.flags & (WRITE | MAY_REPLICATE)) and name not in _SCRIPTS
 
 
 def _find(argv: Argv) -> Command | None:

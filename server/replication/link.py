@@ -24,7 +24,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator
 
-from commands.instance import Instance
+from commands.instance import GATE_BUSY, Instance
 from commands.replication.state import NO_ID, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed
@@ -400,7 +400,8 @@ class Link:
     def _apply(self) -> None:
         following = self._following
         assert following is not None
-        following.apply()
+        if not self._is_script_running:
+            following.apply()
         if following.has_work and self._wire is not None:
             self._wire.pause()  # others have their turn
             self._schedule()
@@ -428,6 +429,11 @@ class Link:
             wire = self._wire
             self._outside.call_soon(lambda: self._go_on(wire))
 
+    @property
+    def _is_script_running(self) -> bool:
+        """Nothing may change under a script that has paused, the data as a whole least of all."""
+        return bool(self._instance.gates & GATE_BUSY)
+
     def _go_on(self, wire: Wire | None) -> None:
         """The next turn, of the connection that asked for it."""
         if wire is not self._wire or wire is None:
@@ -435,6 +441,9 @@ class Link:
         self._is_scheduled = False
         if self._steps is not None:
             steps = self._steps
+            if self._is_script_running:
+                self._schedule()
+                return
             for _ in steps:
                 self._schedule()
                 return

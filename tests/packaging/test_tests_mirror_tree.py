@@ -36,7 +36,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/inprocess.py": "every test of a command runs on it",
     "server/main.py": "tests/integration/test_connections.py and tests/packaging/test_wheel.py",
     "server/persistence/snapshot_file.py": "test_snapshots.py and test_rewrites.py beside it",
-    "server/replication/following.py": "test_link.py beside it",
     "server/replication/installation.py": "test_link.py beside it",
     "server/replication/memory_network.py": "the network that test_replicas.py and others work on",
     "server/replication/outside.py": "an interface, without behaviour; sockets.py implements it",

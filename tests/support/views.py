@@ -36,7 +36,11 @@ def _value(execute: Execute, kind: bytes, key: bytes, told: bool) -> Any:
     if kind == b"zset":
         flat = execute("ZRANGE", key, 0, -1, "WITHSCORES")
         return [(name, float(score)) for name, score in pairs(flat).items()]
-    return execute("LRANGE", key, 0, -1) if kind == b"list" else execute("GET", key)
+    if kind == b"list":
+        return execute("LRANGE", key, 0, -1)
+    value: bytes = execute("GET", key)
+    # The count that a HyperLogLog remembers is worked out again where it is asked for.
+    return value[:8] + value[16:] if value.startswith(b"HYLL") else value
 
 
 def _stream(execute: Execute, key: bytes, told: bool) -> Any:

@@ -527,3 +527,53 @@ def test_the_link_is_a_client_that_can_be_killed() -> None:
     assert client.execute("CLIENT", "KILL", "TYPE", "master") == b":1\r\n"
     cluster.settle()
     assert is_up(replica) and primary.instance.replication.partial_syncs == 1
+
+
+@pytest.mark.parametrize("events", ["", "KEA"])
+def test_runs_reach_readers_and_the_replicas_own_file(events: str) -> None:
+    cluster, primary, replica = pair(appendonly="yes", notify_keyspace_events=events)
+    cluster.settle(8)  # the first base is written
+    reader, listener = replica.connect(), replica.connect()
+    reader.execute("XREAD", "COUNT", 1, "BLOCK", 0, "STREAMS", "s", "$")
+    listener.execute("SUBSCRIBE", "__keyevent@0__:xadd")
+    client = primary.connect()
+    client.pipeline(*[("XADD", "s", "*", "f", number) for number in range(50)])
+    client.pipeline(*[("XADD", f"t{number % 2}", "*", "f", number) for number in range(50)])
+    cluster.advance()
+    assert reader.received().endswith(b"$1\r\nf\r\n$1\r\n0\r\n")
+    assert listener.received().count(b"xadd\r\n$") == (100 if events else 0)
+    expected = primary.connect().execute("DEBUG", "DIGEST")
+    assert replica.connect().execute("DEBUG", "DIGEST") == expected
+    assert replica.restart().connect().execute("DEBUG", "DIGEST") == expected
+
+
+def test_nothing_changes_under_a_script_that_has_paused() -> None:
+    cluster, primary, replica = pair()
+    replica.clock_step_us = 10_000_000
+    replica.dispatcher.script_runs.slice_ns = 0
+    reader = replica.connect()
+    body = "for i = 1, 50000 do end return redis.call('xlen', 's')"
+    assert reader.execute("EVAL", body, 0) == b""
+    primary.connect().execute("XADD", "s", "2-1", "f", "v")
+    for _ in range(5):
+        cluster.network.deliver()
+    offset = replica.instance.replication.offset
+    for _ in range(100):
+        replica.dispatcher.script_runs.go_on()
+    replica.finish_cycle()
+    assert reader.received() == b":1\r\n"
+    replica.clock_step_us = 0
+    cluster.network.settle()
+    assert reader.execute("XLEN", "s") == b":2\r\n"
+    assert replica.instance.replication.offset > offset
+
+
+def test_what_a_script_did_comes_as_one_transaction() -> None:
+    cluster, primary, replica = pair()
+    body = "redis.call('xadd', 's', '7-1', 'f', 'v') redis.call('set', 'k', 'v') error('no')"
+    assert primary.connect().execute("EVAL", body, 0).startswith(b"-")
+    cluster.network.settle()
+    client = replica.connect()
+    assert client.execute("EXISTS", "s", "k") == b":2\r\n"
+    assert client.execute("XLEN", "s") == b":2\r\n"
+    assert client.execute("EVAL", "return redis.call('set', 'k', 'w')", 0).startswith(b"-READONLY")
