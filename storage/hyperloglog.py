@@ -55,8 +55,8 @@ class CorruptHyperLogLog(ValueError):
 
 
 def create() -> bytearray:
-    """One without elements."""
-    empty = MAGIC + bytes([SPARSE]) + bytes(11)
+    """One without elements, which nobody has counted yet."""
+    empty = MAGIC + bytes([SPARSE]) + bytes(10) + bytes([_STALE])
     return bytearray(empty + _zeros(REGISTERS))
 
 

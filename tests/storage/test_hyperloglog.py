@@ -31,8 +31,8 @@ def with_registers(values: dict[int, int], limit: int = LIMIT) -> bytearray:
 
 def test_a_new_one_is_empty() -> None:
     data = hyperloglog.create()
-    assert data == b"HYLL\x01" + bytes(11) + b"\x7f\xff"
-    assert hyperloglog.cached(data) == 0
+    assert data == b"HYLL\x01" + bytes(10) + b"\x80\x7f\xff"
+    assert hyperloglog.cached(data) is None
     assert hyperloglog.registers(data) == bytes(REGISTERS)
     hyperloglog.check(data)
 
