@@ -77,10 +77,17 @@ def with_subpackages(name: str) -> list[str]:
     return find_packages(include=[name, f"{name}.*"])
 
 
+# Commands of setuptools that need nothing compiled.
+UNCOMPILED = {"develop", "dist_info", "editable_wheel", "egg_info", "sdist"}
+
+
 def wants_compiled() -> bool:
-    """Whether to compile; an editable installation runs what is in the tree."""
+    """Whether to compile; an editable installation runs what is in the tree.
+
+    pip also asks what a build needs, and what its metadata are: nothing is compiled for that.
+    """
     wanted = os.environ.get("COMPILE_RILLWAY", "")
-    if wanted == "0" or "editable_wheel" in sys.argv or "develop" in sys.argv:
+    if wanted == "0" or not UNCOMPILED.isdisjoint(sys.argv):
         return False
     if wanted == "1" or has_compiler():
         return True

@@ -143,3 +143,18 @@ def test_the_installed_server_answers_even_beside_a_users_own_server_package(
     finally:
         process.terminate()
         process.wait(10)
+
+
+def test_nothing_is_compiled_to_say_what_a_build_needs(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("rillway", "spark_formats"):
+        (tmp_path / name).mkdir()
+    shutil.copy(ROOT / "rillway/__init__.py", tmp_path / "rillway")
+    # What would be compiled is not there.
+    asked = subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "egg_info"],
+        cwd=tmp_path, env={**os.environ, "COMPILE_RILLWAY": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert asked.returncode == 0, asked.stderr
+    assert list(tmp_path.rglob("PKG-INFO"))
