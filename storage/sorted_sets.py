@@ -189,25 +189,11 @@ class SortedSetValue(Value):
         return self._order.bisect_left(low), self._order.bisect_left(high)
 
     def span_of_members(self, bounds: LexBounds) -> Span:
-        """The ranks of the members within the bounds.
-
-        Only promised where all scores are equal. Otherwise it is what Redis finds in its small
-        form: from the first member that is within the lower bound to the next that is not within
-        the upper one.
-        """
+        """The ranks of the members within the bounds; only promised where all scores are equal."""
         if bounds.is_empty:
             return 0, 0
-        if self._encoding == SKIPLIST:
-            start = self._first_rank(bounds.reaches)
-            return start, max(start, self._first_rank(bounds.passes))
-        members = [member for _, member in self._order]
-        if not bounds.reaches(members[-1]) or bounds.passes(members[0]):
-            return 0, 0
-        start = next(rank for rank, member in enumerate(members) if bounds.reaches(member))
-        end = start
-        while end < len(members) and not bounds.passes(members[end]):
-            end += 1
-        return start, end
+        start = self._first_rank(bounds.reaches)
+        return start, max(start, self._first_rank(bounds.passes))
 
     def _first_rank(self, holds: Callable[[bytes], bool]) -> int:
         """The rank of the first member for which it holds, as it does for all after that."""

@@ -81,7 +81,7 @@ CLOSING: list[Argv] = [
     *([b"OBJECT", b"ENCODING", key] for key in (b"text", b"count")),
     *([b"OBJECT", b"ENCODING", key] for key in (b"set", b"set2", b"zset", b"zset2")),
     *([b"SMEMBERS", key] for key in (b"set", b"set2")),
-    *([b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"] for key in (b"zset", b"zset2")),
+    *([b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"] for key in (b"zset", b"zset2", b"level")),
     *([b"GET", key] for key in (b"text", b"count")),
     *([b"XRANGE", key, *ALL_ENTRIES] for key in (b"s", b"t")),
     *([b"XINFO", b"STREAM", key, b"FULL", b"COUNT", b"0"] for key in (b"s", b"t")),

@@ -18,6 +18,8 @@ from tests.compat.drawing import (
 
 set_key = mostly(one_of(b"set", b"set", b"set2"), one_of(b"zset", b"s", b"text", b"missing", b""))
 zset_key = mostly(one_of(b"zset", b"zset", b"zset2"), one_of(b"set", b"s", b"text", b"missing"))
+# Ranges of members are only of use where all scores are equal: here they always are.
+level_key = one_of(b"level", b"level", b"level2", b"missing")
 either_key = one_of(b"set", b"set2", b"zset", b"zset2", b"zset", b"zset2", b"missing")
 
 integer_member = st.integers(-3, 12).map(lambda number: b"%d" % number)
@@ -101,13 +103,16 @@ _by_lex: Drafts = command(lex_bound, lex_bound)
 _range: Drafts = weighted(
     (3, command(_by_rank, some_of(command(b"REV")))),
     (3, command(_by_score, b"BYSCORE", some_of(command(b"REV"), limit))),
-    (3, command(_by_lex, b"BYLEX", some_of(command(b"REV"), limit))),
-    (1, command(_by_rank, some_of(command(b"REV"), limit, command(b"BYLEX"), with_scores))),
+    (1, command(_by_rank, some_of(command(b"REV"), limit, with_scores))),
 )
+_level_range: Drafts = command(_by_lex, b"BYLEX", some_of(command(b"REV"), limit, with_scores))
 
 sorted_set_command: Drafts = weighted(
     (6, command(b"ZADD", zset_key, pairs)),
-    (2, command(b"ZADD", zset_key, level_pairs)),
+    (4, command(b"ZADD", level_key, level_pairs)),
+    (1, command(b"ZREM", level_key, members)),
+    (3, command(b"ZRANGE", level_key, _level_range)),
+    (1, command(b"ZRANGESTORE", level_key, level_key, _level_range)),
     (
         5,
         command(
@@ -124,7 +129,7 @@ sorted_set_command: Drafts = weighted(
     (1, command(b"ZMSCORE", zset_key, members)),
     (1, command(b"ZCARD", zset_key)),
     (1, command(b"ZCOUNT", zset_key, _by_score)),
-    (1, command(b"ZLEXCOUNT", zset_key, _by_lex)),
+    (1, command(b"ZLEXCOUNT", level_key, _by_lex)),
     (2, command(one_of(b"ZRANK", b"ZREVRANK"), zset_key, member)),
     (5, command(b"ZRANGE", zset_key, _range, sometimes(with_scores))),
     (3, command(b"ZRANGESTORE", zset_key, zset_key, _range)),
@@ -138,10 +143,10 @@ sorted_set_command: Drafts = weighted(
             some_of(with_scores, limit),
         ),
     ),
-    (2, command(one_of(b"ZRANGEBYLEX", b"ZREVRANGEBYLEX"), zset_key, _by_lex, some_of(limit))),
+    (2, command(one_of(b"ZRANGEBYLEX", b"ZREVRANGEBYLEX"), level_key, _by_lex, some_of(limit))),
     (1, command(b"ZREMRANGEBYRANK", zset_key, _by_rank)),
     (1, command(b"ZREMRANGEBYSCORE", zset_key, _by_score)),
-    (1, command(b"ZREMRANGEBYLEX", zset_key, _by_lex)),
+    (1, command(b"ZREMRANGEBYLEX", level_key, _by_lex)),
     (1, command(b"ZRANDMEMBER", zset_key)),
     (
         1,
@@ -249,4 +254,5 @@ SETS: list[Draft] = [
     [b"SADD", b"set2", b"a", b"b", b"1", b"3"],
     [b"ZADD", b"zset", b"1", b"a", b"2", b"b", b"2", b"c", b"3.5", b"1"],
     [b"ZADD", b"zset2", b"0", b"a", b"0", b"b", b"0", b"c", b"0", b"d"],
+    [b"ZADD", b"level", b"0", b"a", b"0", b"b", b"0", b"c", b"0", b"d"],
 ]

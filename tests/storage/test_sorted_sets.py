@@ -101,12 +101,6 @@ def test_a_span_of_members(bounds: LexBounds, members: str, limits: EncodingLimi
     assert [member.decode() for _, member in value.slice(start, end)] == list(members)
 
 
-def test_members_of_different_scores_are_compared_from_the_first_that_fits() -> None:
-    value = filled({b"c": 1.0, b"a": 2.0, b"d": 3.0, b"b": 4.0})
-    assert value.span_of_members(LexBounds(b"b", b"c")) == (0, 2)
-    assert value.span_of_members(LexBounds(b"d", None)) == (0, 0)
-
-
 def test_a_span_can_be_removed() -> None:
     value = filled(many(3000))
     value.scan(0, 1)
