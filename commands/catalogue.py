@@ -33,14 +33,13 @@ from commands.keys import (
 from commands.lists import blocking, changing, elements, moving, popping, pushing
 from commands.pubsub import publish, subscribe
 from commands.replication import failover, role, role_change, synchronisation, waiting
-from commands.scripting import evaluation, script
+from commands.scripting import evaluation, function, function_call, function_dump, script
 from commands.server import (
     command_docs,
     command_keys,
     command_table,
     config,
     debug,
-    function,
     information,
     latency,
     lolwut,
@@ -91,7 +90,7 @@ MODULES = (
     transaction, watch,
     acknowledge, add, claim, delete, group, idempotence, info, pending, ranges, read, read_group,
     set_id, settings, split, trim,
-    evaluation, script,
+    evaluation, function, function_call, function_dump, script,
     databases, existence, expiry, objects, serialization, sorting, transfer, walking,
     bounded, common, comparing, counting, parts, reading, setting,
     estimating,
@@ -102,7 +101,7 @@ MODULES = (
     sorted_set_adding, sorted_set_algebra, sorted_set_picking, sorted_set_popping,
     sorted_set_ranges, sorted_set_reading, sorted_set_removing, sorted_set_walking,
     combined, hash_counting, hash_reading, hash_setting, hash_walking, importing, times,
-    command_table, command_docs, command_keys, config, debug, function, information, latency,
+    command_table, command_docs, command_keys, config, debug, information, latency,
     lolwut, memory, module, monitor, persistence, shutdown, slowlog, state,
     failover, role, role_change, synchronisation, waiting,
 )  # fmt: skip

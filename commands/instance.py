@@ -10,7 +10,6 @@ absence, fails transactions that watch it, and invalidates caches.
 from __future__ import annotations
 
 import traceback
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 try:
@@ -84,6 +83,7 @@ class Instance:
         self.pubsub = PubSub()
         self.tracking = TrackingTable(self)
         self.watchers: dict[tuple[int, bytes], dict[Client, None]] = {}
+        self.scripting_if_used: Scripting | None = None  # since the first script
         # statistics
         self.stats = Stats()
         self.slowlog = SlowLog(config)
@@ -99,17 +99,14 @@ class Instance:
         # set by the dispatcher itself (server/dispatch.py)
         self.dispatcher: Dispatcher
 
-    @cached_property
+    @property
     def scripting(self) -> Scripting:
         """Scripts and libraries of functions. What they need is imported for the first of them."""
-        from commands.scripting.scripting import Scripting
+        if self.scripting_if_used is None:
+            from commands.scripting.scripting import Scripting
 
-        return Scripting(self)
-
-    @property
-    def scripting_if_used(self) -> Scripting | None:
-        """The same if there was a script."""
-        return self.__dict__.get("scripting")
+            self.scripting_if_used = Scripting(self)
+        return self.scripting_if_used
 
     # -- the dispatcher's services to handlers ---------------------------------------------------
 

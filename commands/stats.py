@@ -7,6 +7,7 @@ second come from samples that the server's timer takes with `sample`.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 try:
@@ -58,6 +59,20 @@ class Rate:
     def per_second(self) -> float:
         """The mean of the latest samples."""
         return sum(self._rates) / SAMPLES
+
+
+@dataclass(frozen=True)
+class ScriptingFigures:
+    """What INFO shows of scripts and functions; as it is without any."""
+
+    eval_bytes: int = 0  # of the interpreter for scripts
+    function_bytes: int = 0  # of the one for functions
+    script_bytes: int = 0  # of texts
+    library_bytes: int = 0
+    scripts: int = 0
+    libraries: int = 0
+    functions: int = 0
+    evicted_scripts: int = 0
 
 
 @cython.cclass

@@ -210,9 +210,9 @@ class Calls:
             return b"ERR Invalid command passed to redis.acl_check_cmd()"
         return True
 
-    def register(self, *arguments: object) -> bytes | None:
-        """redis.register_function."""
-        return b"ERR redis.register_function can only be called on FUNCTION LOAD command"
+    def register(self, name: bytes) -> bytes | None:
+        """redis.register_function, for a function of that name."""
+        return self._scripting.libraries.refuse_function(name)
 
 
 def find_command(argv: Argv) -> Command | None:

@@ -32,13 +32,13 @@ _SHA_LENGTH = 40
 _COUNTS = {b"%d" % count: count for count in range(10)}  # as most requests have them
 
 
-def split_arguments(argv: Argv) -> tuple[Argv, Argv]:
+def split_arguments(argv: Argv, not_a_number: bytes = errors.NOT_AN_INTEGER) -> tuple[Argv, Argv]:
     """The keys and the other arguments. Raises ReplyError."""
     count = _COUNTS.get(argv[2])
     if count is None:
         count = as_int64(argv[2])
     if count is None:
-        raise ReplyError(errors.NOT_AN_INTEGER)
+        raise ReplyError(not_a_number)
     if count > len(argv) - 3:
         raise ReplyError(b"ERR Number of keys can't be greater than number of args")
     if count < 0:
@@ -111,14 +111,14 @@ def evalsha_ro(client: Client, argv: Argv) -> Reply:
 
 
 def _evaluate(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
-    _show(client, argv)
+    show(client, argv)
     keys, arguments = split_arguments(argv)
     script = client.instance.scripting.scripts.take(argv[1], is_loaded=False)
     return _start(client, argv, script, keys, arguments, is_read_only)
 
 
 def _evaluate_cached(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
-    _show(client, argv)
+    show(client, argv)
     if len(argv[1]) != _SHA_LENGTH:
         raise ReplyError(_NO_SCRIPT)
     keys, arguments = split_arguments(argv)
@@ -128,7 +128,7 @@ def _evaluate_cached(client: Client, argv: Argv, *, is_read_only: bool) -> Reply
     return _start(client, argv, script, keys, arguments, is_read_only)
 
 
-def _show(client: Client, argv: Argv) -> None:
+def show(client: Client, argv: Argv) -> None:
     """Monitors see the script before its commands."""
     if client.instance.monitors:
         feed_monitors(client.instance, client, argv)

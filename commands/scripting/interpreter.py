@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from commands.scripting.bytecode import keep_callers
+from commands.scripting.shebang import FLAGS
 
 if TYPE_CHECKING:
     from commands.registry import Argv
@@ -29,7 +30,10 @@ _MARGIN_BYTES = 1024 * 1024
 # Arguments that go to Lua one by one; more go as tables.
 _FEW = 64
 _OUT_OF_MEMORY = b"ERR not enough memory"
-_ORDER = ("runner", "patterns", "sandbox", "replies", "redis", "bits", "structs", "json", "msgpack")
+_ORDER = (
+    "runner", "patterns", "sandbox", "replies", "redis", "bits", "structs", "json", "msgpack",
+    "functions",
+)  # fmt: skip
 _LUA = Path(__file__).with_name("lua")
 
 # What a look at the clock says; the texts are in lua/runner.lua.
@@ -50,6 +54,16 @@ class Failure:
     source: bytes | None = None
     line: int | None = None
     is_counted: bool = False  # the statistics of errors know it already
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A function that a library has registered."""
+
+    name: bytes
+    callback: Compiled
+    description: bytes | None
+    flags: frozenset[bytes]
 
 
 class Services(Protocol):
@@ -82,8 +96,8 @@ class Services(Protocol):
     def acl_check(self, packed: bytes) -> bool | bytes:
         """redis.acl_check_cmd: whether the command may run, or an error's text."""
 
-    def register(self, *arguments: object) -> bytes | None:
-        """redis.register_function: an error's text, or None."""
+    def register(self, name: bytes) -> bytes | None:
+        """A library registers a function of that name: an error's text, or None."""
 
 
 class Interpreter:
@@ -101,7 +115,12 @@ class Interpreter:
             max_memory=MEMORY_BYTES,
         )
         self._lua.set_max_memory(0)
-        native = self._lua.table_from({b"is_for_scripts": is_for_scripts})
+        native = self._lua.table_from(
+            {
+                b"is_for_scripts": is_for_scripts,
+                b"function_flags": self._lua.table_from(dict.fromkeys(FLAGS, True)),
+            }
+        )
         load = self._lua.execute(
             b"return function(source, host, native)"
             b" return assert(loadstring(source, '=rillway'))(host, native) end"
@@ -157,6 +176,21 @@ class Interpreter:
         if function is None:
             raise CompileError(message)
         return function
+
+    def load_library(self, function: Compiled) -> list[Registered] | Failure:
+        """Run a library's source; the functions that it registers."""
+        try:
+            result = self._native[b"load_library"](function)
+        except Exception as error:
+            self.collect()
+            return Failure(b"ERR " + repr(error).encode("utf-8", "replace"))
+        if type(result) is tuple:
+            return Failure(result[1])
+        found = []
+        for row in result.values():
+            name, callback, description, *flags = row.values()
+            found.append(Registered(name, callback, description or None, frozenset(flags)))
+        return found
 
     def run_script(self, function: Compiled, resp: int, keys: Argv, rest: Argv) -> bytes | Failure:
         """The reply of a script of EVAL."""

@@ -18,8 +18,10 @@ from commands.scripting.interpreter import (
     Failure,
     Interpreter,
 )
+from commands.scripting.libraries import Libraries
 from commands.scripting.running import Running, ScriptClient
 from commands.scripting.script_cache import ScriptCache
+from commands.stats import ScriptingFigures
 from protocol import replies
 from protocol.errors import ReplyError
 
@@ -51,7 +53,8 @@ class Scripting:
         self.client = ScriptClient(instance)
         self.running: Running | None = None
         self.scripts = ScriptCache(self._compile)
-        self._calls = Calls(self)
+        self.calls = Calls(self)
+        self.libraries = Libraries(self)
         # What is about to run: there is one at a time.
         self._job: tuple[Running, Interpreter, Compiled, Argv, Argv]
         self._interpreter: Interpreter | None = None
@@ -60,13 +63,36 @@ class Scripting:
     def interpreter(self) -> Interpreter:
         """The one for scripts of EVAL, made when it is needed."""
         if self._interpreter is None:
-            self._interpreter = Interpreter(self._calls, is_for_scripts=True)
+            self._interpreter = Interpreter(self.calls, is_for_scripts=True)
         return self._interpreter
 
-    @property
-    def memory_bytes(self) -> int:
-        """What the interpreter holds."""
-        return 0 if self._interpreter is None else self._interpreter.memory_bytes
+    def figures(self) -> ScriptingFigures:
+        """For INFO."""
+        return ScriptingFigures(
+            eval_bytes=0 if self._interpreter is None else self._interpreter.memory_bytes,
+            function_bytes=self.libraries.memory_bytes,
+            script_bytes=self.scripts.body_bytes,
+            library_bytes=self.libraries.code_bytes,
+            scripts=len(self.scripts),
+            libraries=len(self.libraries.by_name),
+            functions=len(self.libraries.functions),
+            evicted_scripts=self.scripts.evicted,
+        )
+
+    def new_libraries(self, codes: list[bytes]) -> Libraries:
+        """Libraries that may take the place of those that there are. Raises ReplyError."""
+        current, new = self.libraries, Libraries(self)
+        self.libraries = new  # what is loaded asks there
+        try:
+            for code in codes:
+                new.load(code, replaces=False, is_timed=False)
+        finally:
+            self.libraries = current
+        return new
+
+    def library_codes(self) -> list[bytes]:
+        """The sources of all libraries."""
+        return [library.code for library in self.libraries.by_name.values()]
 
     def flush_scripts(self) -> None:
         """SCRIPT FLUSH: no scripts, and an interpreter that has seen none."""
@@ -96,7 +122,7 @@ class Scripting:
         running.started_us = self.instance.host.clock_us()
         caller = running.client
         self.client.begin(caller)
-        self._calls.begin(running, interpreter)
+        self.calls.begin(running, interpreter)
         run = interpreter.run_function if running.is_function else interpreter.run_script
         try:
             result = run(function, caller.resp, keys, rest)
@@ -116,7 +142,7 @@ class Scripting:
         """Called from time to time while Lua runs: GO_ON, or why it must end."""
         running = self.running
         if running is None:
-            return GO_ON
+            return self.libraries.look(self.instance.host.clock_us())
         threshold_us = self.instance.config.busy_reply_threshold * 1000
         if threshold_us and self.instance.host.clock_us() - running.started_us >= threshold_us:
             self.instance.dispatcher.pause_script()

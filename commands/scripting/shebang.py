@@ -5,9 +5,13 @@ Source: Redis 7.0.15, tried out; flags of 7.2 and later.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from protocol.errors import ReplyError
+from protocol.requests import split_inline
+
+_NAME = re.compile(rb"[A-Za-z0-9_]+")
 
 FLAGS = frozenset({b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster",
                    b"allow-cross-slot-keys"})  # fmt: skip
@@ -42,3 +46,42 @@ def parse_script(body: bytes) -> Script:
                 raise ReplyError(b"ERR Unexpected flag in script shebang: %b" % flag)
         flags = flags.union(named)
     return Script(newline + rest, flags, True)
+
+
+@dataclass(frozen=True)
+class LibrarySource:
+    """The source of a library, and what its first line says."""
+
+    engine: bytes
+    name: bytes
+    source: bytes
+
+
+def parse_library(code: bytes) -> LibrarySource:
+    """A library's source. Raises ReplyError."""
+    if not code.startswith(b"#!"):
+        raise ReplyError(b"ERR Missing library metadata")
+    line, newline, rest = code.partition(b"\n")
+    words = split_inline(line[2:]) if newline else None
+    if not words:
+        raise ReplyError(b"ERR Invalid library metadata")
+    name: bytes | None = None
+    for word in words[1:]:
+        if not word.lower().startswith(b"name="):
+            raise ReplyError(b"ERR Invalid metadata value given: %b" % word)
+        if name is not None:
+            raise ReplyError(b"ERR Invalid metadata value, name argument was given multiple times")
+        name = word[len(b"name=") :]
+    if name is None:
+        raise ReplyError(b"ERR Library name was not given")
+    check_name(name)
+    return LibrarySource(words[0], name, newline + rest)
+
+
+def check_name(name: bytes) -> None:
+    """Raise ReplyError for what is no name of a library or function."""
+    if not _NAME.fullmatch(name):
+        raise ReplyError(
+            b"ERR Library names can only contain letters, numbers, or underscores(_) and must be"
+            b" at least one character long"
+        )

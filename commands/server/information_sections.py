@@ -18,6 +18,7 @@ from commands.instance import Instance
 from commands.persistence import NEVER
 from commands.replication.information import buffers, replication
 from commands.server.memory_figures import human, memory_figures
+from commands.stats import ScriptingFigures
 from protocol.cutter import IS_COMPILED
 from storage.keyspace import Database
 
@@ -156,21 +157,20 @@ def memory(instance: Instance) -> Iterator[Field]:
 def _scripting_memory(instance: Instance) -> Iterator[Field]:
     """The interpreters, and the texts of scripts and libraries."""
     scripting = instance.scripting_if_used
-    eval_bytes = scripting.memory_bytes if scripting else 0
-    body_bytes = scripting.scripts.body_bytes if scripting else 0
-    yield "used_memory_lua", eval_bytes
-    yield "used_memory_vm_eval", eval_bytes
-    yield "used_memory_lua_human", human(eval_bytes)
-    yield "used_memory_scripts_eval", body_bytes
-    yield "number_of_cached_scripts", len(scripting.scripts) if scripting else 0
-    yield "number_of_functions", 0
-    yield "number_of_libraries", 0
-    yield "used_memory_vm_functions", 0
-    yield "used_memory_vm_total", eval_bytes
-    yield "used_memory_vm_total_human", human(eval_bytes)
-    yield "used_memory_functions", 0
-    yield "used_memory_scripts", body_bytes
-    yield "used_memory_scripts_human", human(body_bytes)
+    figures = ScriptingFigures() if scripting is None else scripting.figures()
+    yield "used_memory_lua", figures.eval_bytes
+    yield "used_memory_vm_eval", figures.eval_bytes
+    yield "used_memory_lua_human", human(figures.eval_bytes)
+    yield "used_memory_scripts_eval", figures.script_bytes
+    yield "number_of_cached_scripts", figures.scripts
+    yield "number_of_functions", figures.functions
+    yield "number_of_libraries", figures.libraries
+    yield "used_memory_vm_functions", figures.function_bytes
+    yield "used_memory_vm_total", figures.eval_bytes + figures.function_bytes
+    yield "used_memory_vm_total_human", human(figures.eval_bytes + figures.function_bytes)
+    yield "used_memory_functions", figures.library_bytes
+    yield "used_memory_scripts", figures.script_bytes + figures.library_bytes
+    yield "used_memory_scripts_human", human(figures.script_bytes + figures.library_bytes)
 
 
 def persistence(instance: Instance) -> Iterator[Field]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from commands.instance import Instance
+from protocol.errors import ReplyError
 from storage.keyspace import Database
 from storage.node_list import AnyNode
 from storage.packed_node import PackedNode
@@ -76,6 +77,17 @@ class Filling:
             else:
                 self._store(part)
             yield self._reader.end
+        if self._databases is self._instance.databases:
+            self._load_libraries()
+
+    def _load_libraries(self) -> None:
+        """Functions stand before the first database; those of the same names give way."""
+        for code in self._reader.libraries:
+            try:
+                self._instance.scripting.libraries.load(code, replaces=True, is_timed=False)
+            except ReplyError as error:
+                reason = error.text.decode("latin-1")
+                raise UnfitContent(self._reader.end, f"a library is refused: {reason}") from None
 
     def _store(self, item: SnapshotItem) -> None:
         expires_ms = item.expires_ms

@@ -42,6 +42,8 @@ def reload_append_only_file(instance: Instance, files: Files) -> None:
 def _clear(instance: Instance) -> None:
     for db in instance.databases:
         db.clear()
+    if instance.scripting_if_used is not None:
+        instance.scripting_if_used.libraries.clear()
 
 
 def _settle(instance: Instance) -> None:

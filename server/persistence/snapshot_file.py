@@ -44,7 +44,7 @@ def write_snapshot_file(
     aux = _aux(instance, aof_base=aof_base)
 
     def produce(write: Write) -> None:
-        _write_snapshot(instance.databases, write, report, options, instance.now_ms, aux)
+        _write_snapshot(instance, instance.databases, write, report, options, aux)
 
     incremental = (
         config.aof_rewrite_incremental_fsync if aof_base else config.rdb_save_incremental_fsync
@@ -53,7 +53,13 @@ def write_snapshot_file(
 
 
 def write_replica_snapshot(
-    instance: Instance, write: Write, report: Report, *, for_rillway: bool, with_keys: bool
+    instance: Instance,
+    write: Write,
+    report: Report,
+    *,
+    for_rillway: bool,
+    with_keys: bool,
+    with_functions: bool,
 ) -> None:
     """Write all data for a replica: for a Redis of `repl-snapshot-version`, or as it is."""
     options = snapshot_options(instance.config)
@@ -62,16 +68,18 @@ def write_replica_snapshot(
         options = replace(options, stream_type=kind or options.stream_type)
     databases = instance.databases if with_keys else []
     aux = _aux(instance, aof_base=False)
-    _write_snapshot(databases, write, report, options, instance.now_ms, aux)
+    _write_snapshot(instance, databases, write, report, options, aux, with_functions=with_functions)
 
 
 def _write_snapshot(
+    instance: Instance,
     databases: list[Database],
     write: Write,
     report: Report,
     options: SnapshotOptions,
-    now_ms: int,
     aux: dict[bytes, bytes],
+    *,
+    with_functions: bool = True,
 ) -> None:
     keys = 0
 
@@ -83,7 +91,22 @@ def _write_snapshot(
         write(data)
         report(keys)
 
-    report(write_snapshot(databases, write_chunk, options, now_ms=now_ms, aux=aux, progress=note))
+    report(
+        write_snapshot(
+            databases,
+            write_chunk,
+            options,
+            now_ms=instance.now_ms,
+            aux=aux,
+            libraries=_libraries(instance) if with_functions else (),
+            progress=note,
+        )
+    )
+
+
+def _libraries(instance: Instance) -> list[bytes]:
+    scripting = instance.scripting_if_used
+    return [] if scripting is None else scripting.library_codes()
 
 
 def _aux(instance: Instance, *, aof_base: bool) -> dict[bytes, bytes]:
@@ -129,6 +152,8 @@ def write_requests_file(instance: Instance, files: Files, path: str, report: Rep
 def _encoded_requests(instance: Instance) -> Iterator[tuple[int, bytes]]:
     """(keys begun so far, one request)."""
     keys = 0
+    for code in _libraries(instance):
+        yield keys, encode_request([b"FUNCTION", b"LOAD", code])
     for db in instance.databases:
         if len(db):
             yield keys, select_request(db.index)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from commands.instance import Instance
+from commands.scripting.libraries import Libraries
+from protocol.errors import ReplyError
 from server.persistence.files import Files
 from server.persistence.filling import Filling, UnfitContent, squeeze_nodes
 from storage.keyspace import Database
@@ -45,6 +47,7 @@ class Installation:
         self._instance = instance
         self._files = files
         self._path = path
+        self._libraries: Libraries | None = None  # what takes the place of the old ones
 
     def steps(self) -> Iterator[None]:
         """Load the file, in slices, and put it in place. Raises InstallationFailed."""
@@ -80,9 +83,20 @@ class Installation:
             raise InstallationFailed(str(error)) from error
         except (CorruptSnapshot, UnsupportedValue, UnfitContent) as error:
             raise InstallationFailed(f"the snapshot of the primary is refused: {error}") from None
+        self._prepare_libraries(reader.libraries)
         self.outcome.stream_db = self._stream_db(reader)
         instance.chores.tidy(squeeze_nodes(filling.nodes))
         instance.host.log("notice", f"Done loading RDB, keys loaded: {filling.loaded}.")
+
+    def _prepare_libraries(self, codes: list[bytes]) -> None:
+        scripting = self._instance.scripting_if_used
+        if not codes and scripting is None:
+            return
+        try:
+            self._libraries = self._instance.scripting.new_libraries(codes)
+        except ReplyError as error:
+            reason = error.text.decode("latin-1")
+            raise InstallationFailed(f"a library of the primary is refused: {reason}") from None
 
     def _stream_db(self, reader: SnapshotReader) -> int:
         number = as_int64(reader.aux.get(b"repl-stream-db", b"0"))
@@ -91,6 +105,8 @@ class Installation:
     def _replace_data(self, databases: list[Database]) -> None:
         """Let clients see the new data; whoever waited or watched looks again."""
         instance = self._instance
+        if self._libraries is not None:
+            instance.scripting.libraries = self._libraries
         for db, new in zip(instance.databases, databases, strict=True):
             db.swap_content(new)
             new.clear()

@@ -178,6 +178,7 @@ class Transfers:
                 child.report,
                 for_rillway=kind.is_rillway,
                 with_keys=kind.wants_keys,
+                with_functions=kind.wants_functions,
             )
 
         try:
@@ -204,6 +205,7 @@ class Transfers:
                     child.report,
                     for_rillway=kind.is_rillway,
                     with_keys=kind.wants_keys,
+                    with_functions=kind.wants_functions,
                 )
             finally:
                 file.close()

@@ -92,6 +92,7 @@ class SnapshotReader:
         wrong; a file that breaks off raises TruncatedSnapshot, which says how far it is whole.
         `limits`: for the encodings of what is read; None: those of Redis as it is shipped.
         """
+        self.libraries: list[bytes] = []  # of functions: their sources, up to where it is read
         self.aux: dict[bytes, bytes] = {}
         self.skipped: Counter[str] = Counter()  # what was passed over, by its name
         self.empty_keys = 0  # collections without items, which are passed over
@@ -328,9 +329,12 @@ class SnapshotReader:
             raise CorruptSnapshot(start, str(error)) from None
 
     def _read_foreign_opcode(self, code: int, start: int) -> None:
-        """What belongs to functions and modules. It is skipped, or refused, like a value."""
+        """Libraries of functions; what belongs to modules is skipped, or refused, like a value."""
         cursor = self._cursor
-        if code in (opcodes.FUNCTION, opcodes.OLD_FUNCTION):
+        if code == opcodes.FUNCTION:
+            self.libraries.append(cursor.string())
+            return
+        if code == opcodes.OLD_FUNCTION:
             name = "function library"
         elif code == opcodes.MODULE_AUX:
             name = "data of " + module_name(cursor.length())
@@ -340,9 +344,7 @@ class SnapshotReader:
             raise CorruptSnapshot(start, f"{code} is neither a type nor an opcode")
         if not self._skip_unsupported or code == opcodes.OLD_FUNCTION:
             raise UnsupportedValue(start, b"", name)
-        if code == opcodes.FUNCTION:
-            cursor.skip_string()
-        elif code == opcodes.MODULE_AUX:
+        if code == opcodes.MODULE_AUX:
             cursor.length()  # when it is to be read: a kind, and
             cursor.length()  # a number
             skip_module_parts(cursor)

@@ -30,6 +30,9 @@ CHUNK_BYTES = 64 * 1024
 # How many keys are written between two reports of progress.
 _KEYS_PER_REPORT = 1024
 
+# The oldest version of the format with libraries of functions.
+LIBRARIES_VERSION = 10
+
 Write = Callable[[bytes], object]
 
 
@@ -40,18 +43,25 @@ def write_snapshot(
     *,
     now_ms: int,
     aux: dict[bytes, bytes],
+    libraries: Sequence[bytes] = (),
     progress: Callable[[int], object] | None = None,
 ) -> int:
     """Write all keys of all databases; how many these were.
 
-    `aux` goes into the header as it is. `progress` is told now and then how many keys are done.
+    `libraries` are the sources of libraries of functions. `aux` goes into the header as it is.
+    `progress` is told now and then how many keys are done.
     What `write` raises passes through.
     """
     output = _Output(write)
     version = max((_version(database, options) for database in databases), default=0)
-    output.put(opcodes.MAGIC + b"%04d" % (version or plain_version(options)))
+    version = version or plain_version(options)
+    if libraries:
+        version = max(version, LIBRARIES_VERSION)
+    output.put(opcodes.MAGIC + b"%04d" % version)
     for name, text in aux.items():
         output.put(_aux_field(name, text))
+    for code in libraries:
+        output.put(encode_library(code, compress=options.compress))
     written = 0
     for database in databases:
         if len(database):
@@ -119,6 +129,11 @@ def _write_database(
         if progress is not None and written % _KEYS_PER_REPORT == 0:
             progress(written)
     return written
+
+
+def encode_library(code: bytes, *, compress: bool) -> bytes:
+    """A library of functions, by its source."""
+    return b"%c%b" % (opcodes.FUNCTION, encode_string(code, compress=compress))
 
 
 def _aux_field(name: bytes, text: bytes) -> bytes:

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import pytest
 
 from tests.crash.servers import (
-    DidNotStart,
     Link,
     Server,
     start_redis,
@@ -217,35 +216,27 @@ def test_values_go_there_and_back_with_dump_and_restore(run: Run, kind: str) -> 
     assert first.digest() == third.digest()
 
 
-# -- what only one of them has -------------------------------------------------------------------
+# -- functions -----------------------------------------------------------------------------------
 
 LIBRARY = "#!lua name=l\nredis.register_function('f', function() return 1 end)"
 
 
-def test_what_rillway_does_not_have_is_refused_with_its_name(run: Run) -> None:
-    redis = run("redis")
-    redis.fill([(0, ("FUNCTION", "LOAD", LIBRARY))])
-    snapshot = redis.save()
-    with pytest.raises(DidNotStart) as refused:
-        run("rillway", files=(snapshot,))
-    text = str(refused.value)
-    assert "function library" in text and "offset" in text and "rdb-skip-unsupported" in text
-    assert "Traceback" not in text
-
-
-def test_what_rillway_does_not_have_is_left_out_when_it_may_be(run: Run) -> None:
-    redis = run("redis")
-    redis.fill([*everything(), (0, ("FUNCTION", "LOAD", LIBRARY))])
-    skipping = ("--rdb-skip-unsupported", "yes")
-    started = start_skipping(run, skipping, redis.save())
-    assert differences(redis.view(lag=False), started.view(lag=False)) == []
-    text = started.server.log.read_text()
-    assert "not supported: 1 of type function library" in text, text
-
-
-def start_skipping(run: Run, skipping: tuple[str, ...], snapshot: Path) -> Running:
-    """A Rillway that says in its log what it left out, which other starts may not."""
-    return run("rillway", *skipping, files=(snapshot,), warns=True)
+@pytest.mark.parametrize("restart", ["snapshot", "append-only file", "dump"])
+@pytest.mark.parametrize("kind", ["rillway", "redis"])
+def test_libraries_of_functions_go_to_the_other(run: Run, kind: str, restart: str) -> None:
+    first = run(kind, *(("--appendonly", "yes") if restart == "append-only file" else ()))
+    first.fill([(0, ("FUNCTION", "LOAD", LIBRARY)), (0, ("SET", "k", "v"))])
+    if restart == "snapshot":
+        second = run(the_other(kind), files=(first.save(),))
+    elif restart == "append-only file":
+        first.rewrite()
+        second = run(the_other(kind), "--appendonly", "yes", files=(first.append_only_files(),))
+    else:
+        second = run(the_other(kind))
+        payload = first.link.ask("FUNCTION", "DUMP")
+        assert second.link.ask("FUNCTION", "RESTORE", payload) == b"OK"
+    assert second.link.ask("FCALL", "f", 0) == 1
+    assert first.link.ask("FUNCTION", "DUMP")[:-10] == second.link.ask("FUNCTION", "DUMP")[:-10]
 
 
 # -- what only Redis 8 has -----------------------------------------------------------------------

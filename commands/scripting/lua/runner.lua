@@ -133,6 +133,8 @@ function entry(f, resp, keys, arguments)
   return describe(value)
 end
 
+function native.run(f) return entry(f, 2) end
+
 local function split(keys, ...)
   if keys == 0 then return {}, {...} end
   if keys == 1 then

@@ -54,6 +54,7 @@ local function protect(table)
   return c_setmetatable(front, {__index = table, __newindex = refuse})
 end
 native.protect = protect
+function native.set_contents(front, table) contents[front] = table end
 
 local globals = {}
 local environment = protect(globals)

@@ -61,7 +61,7 @@ def test_a_defect_reaches_the_script_as_a_text(
         raise RuntimeError("broken")
 
     client.execute("EVAL", "return 1", 0)
-    calls = server.instance.scripting._calls
+    calls = server.instance.scripting.calls
     monkeypatch.setattr(calls, "_call_plain", broken)
     script = "local ok, e = pcall(redis.call, 'get', 'k') return {type(e), e}"
     reply = client.execute("EVAL", script, 0)

@@ -322,7 +322,6 @@ def test_every_flip_is_noticed_or_harmless(where: int, bits: int, checksum: bool
 
 FOREIGN = [
     (MODULE_VALUE, "module type AAAAAAAAA", b"l"),
-    (b"\xf5\x07library", "function library", b""),
     (b"\xf7\x81" + bytes(8) + b"\x02\x02\x02\x05\x00", "data of module type AAAAAAAAA", b""),
     (b"\xf3\x01abcd\x02\x05\x00", "a module's data about a key", b""),
     (b"\x07\x01m\x81" + bytes(8) + b"\x05\x03abc\x00", "module type AAAAAAAAA", b"m"),
@@ -364,6 +363,12 @@ def test_what_cannot_be_passed_over_is_refused_in_any_case(foreign: bytes, name:
     with pytest.raises(UnsupportedValue) as caught:
         list(reader.items())
     assert caught.value.type_name == name
+
+
+def test_libraries_of_functions_come_by_their_sources() -> None:
+    reader = SnapshotReader(sealed(b"\xf5\x07library" + record(b"a", b"1")), now_ms=NOW_MS)
+    assert strings(list(reader.items())) == {b"a": b"1"}
+    assert reader.libraries == [b"library"]
 
 
 def test_what_is_not_held_does_not_hide_damage() -> None:

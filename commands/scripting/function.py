@@ -1,0 +1,262 @@
+"""FUNCTION LOAD, DELETE, FLUSH, LIST, STATS, KILL and HELP: libraries of functions."""
+
+from __future__ import annotations
+
+from commands.arguments import Arguments
+from commands.client import GATE_PRIMARY, Client
+from commands.help import help_reply
+from commands.keys.pattern import matcher
+from commands.registry import (
+    ALLOW_BUSY,
+    DENYOOM,
+    LOADING,
+    NOSCRIPT,
+    STALE,
+    WRITE,
+    Argv,
+    command,
+    container,
+)
+from commands.scripting.interpreter import Registered
+from commands.scripting.libraries import Library
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+container(
+    "FUNCTION",
+    group="scripting",
+    since="7.0.0",
+    summary="Keeps libraries of functions.",
+)
+
+ALL_SHARDS = (b"request_policy:all_shards", b"response_policy:all_succeeded")
+
+
+def is_timed(client: Client) -> bool:
+    """Whether loading a library for this client may take only so long."""
+    return not (client.replays or client.gates & GATE_PRIMARY)
+
+
+@command(
+    "FUNCTION LOAD",
+    arity=-3,
+    flags=WRITE | DENYOOM | NOSCRIPT,
+    group="scripting",
+    since="7.0.0",
+    summary="Loads a library.",
+    syntax="[REPLACE] function-code",
+    complexity="O(1) (considering compilation time is redundant)",
+    tips=ALL_SHARDS,
+)
+def function_load(client: Client, argv: Argv) -> bytes:
+    """Its name."""
+    replaces = False
+    for word in argv[2:-1]:
+        if word.upper() != b"REPLACE":
+            raise ReplyError(b"ERR Unknown option given: %b" % word)
+        replaces = True
+    libraries = client.instance.scripting.libraries
+    library = libraries.load(argv[-1], replaces=replaces, is_timed=is_timed(client))
+    client.changed()
+    return replies.bulk(library.name)
+
+
+@command(
+    "FUNCTION DELETE",
+    arity=3,
+    flags=WRITE | NOSCRIPT,
+    group="scripting",
+    since="7.0.0",
+    summary="Removes a library.",
+    syntax="library-name",
+    tips=ALL_SHARDS,
+)
+def function_delete(client: Client, argv: Argv) -> bytes:
+    """An error if there is none of that name."""
+    client.instance.scripting.libraries.delete(argv[2])
+    client.changed()
+    return replies.OK
+
+
+@command(
+    "FUNCTION FLUSH",
+    arity=-2,
+    flags=WRITE | NOSCRIPT,
+    group="scripting",
+    since="7.0.0",
+    summary="Removes all libraries.",
+    syntax="[ASYNC | SYNC]",
+    complexity="O(N) where N is the number of functions deleted",
+    tips=ALL_SHARDS,
+)
+def function_flush(client: Client, argv: Argv) -> bytes:
+    """Both ways take the same: the interpreter goes as a whole."""
+    if len(argv) > 3:
+        raise errors.subcommand_syntax(b"FUNCTION", argv[1])
+    if len(argv) == 3 and argv[2].upper() not in (b"SYNC", b"ASYNC"):
+        raise ReplyError(b"ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
+    client.instance.scripting.libraries.clear()
+    client.changed()
+    return replies.OK
+
+
+@command(
+    "FUNCTION LIST",
+    arity=-2,
+    flags=NOSCRIPT,
+    group="scripting",
+    since="7.0.0",
+    summary="Lists the libraries.",
+    syntax="[LIBRARYNAME library-name-pattern] [WITHCODE]",
+    complexity="O(N) where N is the number of functions",
+    tips=(b"nondeterministic_output_order",),
+)
+def function_list(client: Client, argv: Argv) -> bytes:
+    """An array of maps; the pattern ignores case."""
+    arguments = Arguments(argv, 2)
+    seen: set[bytes] = set()
+    pattern = b"*"
+    while arguments:
+        word = arguments.next()
+        option = word.upper()
+        if option not in (b"WITHCODE", b"LIBRARYNAME") or option in seen:
+            raise ReplyError(b"ERR Unknown argument %b" % word)
+        seen.add(option)
+        if option == b"LIBRARYNAME":
+            pattern = arguments.next(b"ERR library name argument was not given")
+    fits = matcher(pattern, ignore_case=True)
+    return replies.array(
+        [
+            _describe(library, client.resp, with_code=b"WITHCODE" in seen)
+            for library in client.instance.scripting.libraries.by_name.values()
+            if fits(library.name)
+        ]
+    )
+
+
+def _describe(library: Library, resp: int, *, with_code: bool) -> bytes:
+    functions = [_describe_function(found, resp) for found in library.functions.values()]
+    fields = [
+        replies.bulk(b"library_name"),
+        replies.bulk(library.name),
+        replies.bulk(b"engine"),
+        replies.bulk(b"LUA"),
+        replies.bulk(b"functions"),
+        replies.array(functions),
+    ]
+    if with_code:
+        fields += [replies.bulk(b"library_code"), replies.bulk(library.code)]
+    return replies.mapping(fields, resp)
+
+
+def _describe_function(function: Registered, resp: int) -> bytes:
+    flags = [replies.simple(flag) for flag in sorted(function.flags)]
+    return replies.mapping(
+        [
+            replies.bulk(b"name"),
+            replies.bulk(function.name),
+            replies.bulk(b"description"),
+            replies.bulk_or_nil(function.description, resp),
+            replies.bulk(b"flags"),
+            replies.set_header(len(flags), resp) + b"".join(flags),
+        ],
+        resp,
+    )
+
+
+@command(
+    "FUNCTION STATS",
+    arity=2,
+    flags=NOSCRIPT | ALLOW_BUSY,
+    group="scripting",
+    since="7.0.0",
+    summary="Returns the function that runs and counts libraries.",
+    tips=(b"nondeterministic_output", b"request_policy:all_shards", b"response_policy:special"),
+)
+def function_stats(client: Client, argv: Argv) -> bytes:
+    """The libraries are counted by engine, of which there is one."""
+    resp, scripting = client.resp, client.instance.scripting
+    libraries = scripting.libraries
+    if scripting.running is not None and not scripting.running.is_function:
+        raise scripting.busy_error
+    counts = [
+        replies.bulk(b"libraries_count"),
+        replies.integer(len(libraries.by_name)),
+        replies.bulk(b"functions_count"),
+        replies.integer(len(libraries.functions)),
+    ]
+    engines = [replies.bulk(b"LUA"), replies.mapping(counts, resp)]
+    return replies.mapping(
+        [
+            replies.bulk(b"running_script"),
+            _running(client),
+            replies.bulk(b"engines"),
+            replies.mapping(engines, resp),
+        ],
+        resp,
+    )
+
+
+def _running(client: Client) -> bytes:
+    instance = client.instance
+    running = instance.scripting.running
+    if running is None:
+        return replies.NIL[client.resp]
+    elapsed_ms = (instance.host.clock_us() - running.started_us) // 1000
+    return replies.mapping(
+        [
+            replies.bulk(b"name"),
+            replies.bulk(running.name),
+            replies.bulk(b"command"),
+            replies.bulk_array(running.argv),
+            replies.bulk(b"duration_ms"),
+            replies.integer(elapsed_ms),
+        ],
+        client.resp,
+    )
+
+
+@command(
+    "FUNCTION KILL",
+    arity=2,
+    flags=NOSCRIPT | ALLOW_BUSY,
+    group="scripting",
+    since="7.0.0",
+    summary="Ends the function that runs, if it has not written.",
+    tips=(b"request_policy:all_shards", b"response_policy:one_succeeded"),
+)
+def function_kill(client: Client, argv: Argv) -> bytes:
+    """Errors: NOTBUSY, UNKILLABLE; BUSY if a script runs."""
+    return client.instance.scripting.kill(function=True)
+
+
+@command(
+    "FUNCTION HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="scripting",
+    since="7.0.0",
+    summary="Lists the sub-commands.",
+)
+def function_help(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2, for the shape."""
+    return help_reply(
+        b"FUNCTION",
+        b"LOAD [REPLACE] <FUNCTION CODE>",
+        b"    Load a library.",
+        b"DELETE <LIBRARY NAME>",
+        b"    Remove a library.",
+        b"LIST [LIBRARYNAME PATTERN] [WITHCODE]",
+        b"    The libraries and their functions.",
+        b"STATS",
+        b"    The function that runs, and how many libraries there are.",
+        b"KILL",
+        b"    End the function that runs, if it has not written.",
+        b"FLUSH [ASYNC|SYNC]",
+        b"    Remove all libraries.",
+        b"DUMP",
+        b"    All libraries as bytes for FUNCTION RESTORE.",
+        b"RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
+        b"    Load the libraries of a payload: in the place of all, beside those that there are,",
+        b"    or in the place of those with the same names.",
+    )

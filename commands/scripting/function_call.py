@@ -1,0 +1,68 @@
+"""FCALL and FCALL_RO: functions of libraries."""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.registry import MAY_REPLICATE, READONLY, Argv, Reply, command
+from commands.scripting.evaluation import (
+    COMMON_FLAGS,
+    MAY_WRITE_KEYS,
+    READ_KEYS,
+    refuse_at_start,
+    show,
+    split_arguments,
+)
+from commands.scripting.running import Running
+from protocol.errors import ReplyError
+
+_BAD_NUMBER = b"ERR Bad number of keys provided"
+
+
+@command(
+    "FCALL",
+    arity=-3,
+    flags=COMMON_FLAGS | MAY_REPLICATE,
+    keys=MAY_WRITE_KEYS,
+    group="scripting",
+    since="7.0.0",
+    summary="Runs a function of a library.",
+    syntax="function numkeys [key [key ...]] [arg [arg ...]]",
+    complexity="Depends on the function that is executed.",
+)
+def fcall(client: Client, argv: Argv) -> Reply:
+    """What the function returns."""
+    return _call(client, argv, is_read_only=False)
+
+
+@command(
+    "FCALL_RO",
+    arity=-3,
+    flags=COMMON_FLAGS | READONLY,
+    keys=READ_KEYS,
+    group="scripting",
+    since="7.0.0",
+    summary="Runs a function of a library that changes nothing.",
+    syntax="function numkeys [key [key ...]] [arg [arg ...]]",
+    complexity="Depends on the function that is executed.",
+)
+def fcall_ro(client: Client, argv: Argv) -> Reply:
+    """As FCALL, for functions that say of themselves that they do not write."""
+    return _call(client, argv, is_read_only=True)
+
+
+def _call(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
+    show(client, argv)
+    scripting = client.instance.scripting
+    registered = scripting.libraries.functions.get(argv[1])
+    if registered is None:
+        raise ReplyError(b"ERR Function not found")
+    keys, rest = split_arguments(argv, not_a_number=_BAD_NUMBER)
+    refuse_at_start(client, registered.flags, is_read_only=is_read_only)
+    running = Running(
+        client,
+        registered.name,
+        argv,
+        is_function=True,
+        is_read_only=is_read_only or b"no-writes" in registered.flags,
+    )
+    return scripting.run(running, scripting.libraries.interpreter, registered.callback, keys, rest)

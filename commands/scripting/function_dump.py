@@ -1,0 +1,96 @@
+"""FUNCTION DUMP and RESTORE: all libraries as one payload."""
+
+from __future__ import annotations
+
+from commands.client import Client
+from commands.registry import DENYOOM, NOSCRIPT, WRITE, Argv, command
+from commands.scripting.function import ALL_SHARDS, is_timed
+from commands.scripting.libraries import Libraries, Library
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.snapshot.encoding import CorruptSnapshot
+from storage.snapshot.function_payload import NotAFunction, dump_libraries, restore_libraries
+from storage.snapshot.payload import BadChecksum
+
+_POLICIES = (b"APPEND", b"REPLACE", b"FLUSH")
+
+
+@command(
+    "FUNCTION DUMP",
+    arity=2,
+    flags=NOSCRIPT,
+    group="scripting",
+    since="7.0.0",
+    summary="Returns all libraries as bytes.",
+    complexity="O(N) where N is the number of functions",
+)
+def function_dump(client: Client, argv: Argv) -> bytes:
+    """The payload is as FUNCTION RESTORE takes it, of Redis, too."""
+    instance = client.instance
+    codes = instance.scripting.library_codes()
+    return replies.bulk(dump_libraries(codes, compress=instance.config.rdbcompression))
+
+
+@command(
+    "FUNCTION RESTORE",
+    arity=-3,
+    flags=WRITE | DENYOOM | NOSCRIPT,
+    group="scripting",
+    since="7.0.0",
+    summary="Loads the libraries of a payload.",
+    syntax="serialized-value [FLUSH | APPEND | REPLACE]",
+    complexity="O(N) where N is the number of functions on the payload",
+    tips=ALL_SHARDS,
+)
+def function_restore(client: Client, argv: Argv) -> bytes:
+    """All of them, or an error and none."""
+    if len(argv) > 4:
+        raise errors.subcommand_syntax(b"FUNCTION", argv[1])
+    policy = argv[3].upper() if len(argv) == 4 else b"APPEND"
+    if policy not in _POLICIES:
+        raise ReplyError(
+            b"ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."
+        )
+    try:
+        codes = restore_libraries(argv[2])
+    except BadChecksum:
+        raise ReplyError(b"ERR DUMP payload version or checksum are wrong") from None
+    except NotAFunction:
+        raise ReplyError(b"ERR given type is not a function") from None
+    except CorruptSnapshot:
+        raise ReplyError(b"ERR failed loading the given functions payload") from None
+    _restore(client, codes, policy)
+    client.changed()
+    return replies.OK
+
+
+def _restore(client: Client, codes: list[bytes], policy: bytes) -> None:
+    scripting = client.instance.scripting
+    libraries = scripting.libraries
+    # Apart from those that are there, until all are known to load.
+    new = Libraries(scripting)
+    scripting.libraries = new
+    try:
+        for code in codes:
+            new.load(code, replaces=False, is_timed=is_timed(client))
+        if policy != b"FLUSH":
+            _merge(libraries, new, replaces=policy == b"REPLACE")
+    except ReplyError:
+        scripting.libraries = libraries
+        raise
+
+
+def _merge(old: Libraries, new: Libraries, *, replaces: bool) -> None:
+    """Take over into the new ones what they do not replace. Raises ReplyError for a collision."""
+    kept: list[Library] = []
+    for library in old.by_name.values():
+        if library.name not in new.by_name:
+            kept.append(library)
+        elif not replaces:
+            raise ReplyError(b"ERR Library %b already exists" % library.name)
+    for library in kept:
+        for name in library.functions:
+            if name in new.functions:
+                raise ReplyError(b"ERR Function %b already exists" % name)
+    for library in kept:
+        new.load(library.code, replaces=False, is_timed=False)

@@ -1,0 +1,49 @@
+"""Libraries of functions as bytes: what FUNCTION DUMP answers and FUNCTION RESTORE takes.
+
+    for each library: FUNCTION (1 byte), its source as a string
+    version of the format (2 bytes), checksum (8 bytes)
+
+both numbers little-endian. In a file a library stands as it does here, before the first database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.snapshot import opcodes
+from storage.snapshot.checksum import CHECKSUM_BYTES, crc64, encode_checksum
+from storage.snapshot.encoding import Cursor
+from storage.snapshot.payload import BadChecksum
+from storage.snapshot.reader import NEWEST_VERSION
+from storage.snapshot.writer import LIBRARIES_VERSION, encode_library
+
+_VERSION_BYTES = 2
+
+
+class NotAFunction(Exception):
+    """The payload holds something else."""
+
+
+def dump_libraries(codes: Sequence[bytes], *, compress: bool) -> bytes:
+    """The payload for the sources of libraries."""
+    content = b"".join(encode_library(code, compress=compress) for code in codes)
+    content += LIBRARIES_VERSION.to_bytes(_VERSION_BYTES, "little")
+    return content + encode_checksum(crc64(content))
+
+
+def restore_libraries(payload: bytes) -> list[bytes]:
+    """The sources in a payload. Raises BadChecksum, NotAFunction and CorruptSnapshot."""
+    end = len(payload) - _VERSION_BYTES - CHECKSUM_BYTES
+    if end < 0:
+        raise BadChecksum
+    content = payload[: end + _VERSION_BYTES]
+    version = int.from_bytes(payload[end : end + _VERSION_BYTES], "little")
+    if version > NEWEST_VERSION or payload[len(content) :] != encode_checksum(crc64(content)):
+        raise BadChecksum
+    cursor = Cursor(payload, 0, end)
+    codes = []
+    while cursor.left:
+        if cursor.byte() != opcodes.FUNCTION:
+            raise NotAFunction
+        codes.append(cursor.string())
+    return codes

@@ -1,0 +1,57 @@
+"""Libraries: all or nothing, and in an interpreter of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess import InProcessClient, InProcessServer
+
+COUNTER = "#!lua name=counter\nlocal n = 0 redis.register_function('next', function() n = n + 1 return n end)"  # noqa: E501
+
+
+def test_what_a_library_holds_lasts_from_call_to_call(client: InProcessClient) -> None:
+    assert client.execute("FUNCTION", "LOAD", COUNTER) == b"$7\r\ncounter\r\n"
+    assert [client.execute("FCALL", "next", 0) for _ in range(2)] == [b":1\r\n", b":2\r\n"]
+    assert client.execute("SCRIPT", "FLUSH") == b"+OK\r\n"
+    assert client.execute("FCALL", "next", 0) == b":3\r\n"
+    assert client.execute("FUNCTION", "LOAD", "REPLACE", COUNTER) == b"$7\r\ncounter\r\n"
+    assert client.execute("FCALL", "next", 0) == b":1\r\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "#!lua name=counter\nx x",
+        "#!lua name=counter\nredis.nope()",
+        "#!lua name=counter\nredis.register_function('taken', function() end)",
+        "#!lua name=counter\nlocal a = 1",
+    ],
+)
+def test_a_library_that_cannot_be_replaced_stays(client: InProcessClient, code: str) -> None:
+    other = "#!lua name=other\nredis.register_function('taken', function() return 5 end)"
+    client.execute("FUNCTION", "LOAD", COUNTER)
+    client.execute("FUNCTION", "LOAD", other)
+    client.execute("FCALL", "next", 0)
+    assert client.execute("FUNCTION", "LOAD", "REPLACE", code).startswith(b"-ERR ")
+    assert client.execute("FCALL", "next", 0) == b":2\r\n"
+    assert client.execute("FCALL", "taken", 0) == b":5\r\n"
+
+
+def test_loading_takes_half_a_second_at_most(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    server.clock_step_us = 600_000
+    reply = client.execute("FUNCTION", "LOAD", "#!lua name=l\nwhile true do end")
+    assert reply == b"-ERR Error registering functions: ERR FUNCTION LOAD timeout\r\n"
+    assert client.execute("FUNCTION", "LOAD", COUNTER) == b"$7\r\ncounter\r\n"
+
+
+def test_functions_register_nothing_later(client: InProcessClient) -> None:
+    code = """#!lua name=l
+        local register = redis.register_function
+        register('f', function() return register('g', function() end) end)
+    """
+    client.execute("FUNCTION", "LOAD", code)
+    assert client.execute("FCALL", "f", 0).startswith(
+        b"-ERR redis.register_function can only be called on FUNCTION LOAD command"
+    )
