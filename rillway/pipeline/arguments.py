@@ -21,6 +21,35 @@ def add_url(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_storage_options(parser: argparse.ArgumentParser) -> None:
+    """`storage_options`: a dict, empty if there are none."""
+    parser.add_argument(
+        "--storage-option",
+        dest="storage_options",
+        action=StorageOption,
+        default={},
+        metavar="KEY=VALUE",
+        help="an option of the archive's object store, as deltalake takes it: "
+        "aws_endpoint_url=https://host; may be repeated; environment variables work as well",
+    )
+
+
+class StorageOption(argparse.Action):
+    """Collects them in a dict."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        name, equals, value = str(values).partition("=")
+        if not name or not equals:
+            parser.error(f"expected KEY=VALUE, not {values}")
+        setattr(namespace, self.dest, getattr(namespace, self.dest) | {name: value})
+
+
 def add_allow_missing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing",

@@ -12,10 +12,11 @@ archive if they were archived before.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,7 +25,8 @@ import pyarrow.parquet as pq
 from rillway.pipeline.archive.parquet_files import COMPRESSION, ArchivedFile, read_file
 from rillway.pipeline.archive.periods import day_of
 from rillway.pipeline.archive.pins import Pin
-from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.store import Store
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.collector import paused_collector
 from rillway.pipeline.connection import DEFAULT_URL, Connection
 from rillway.pipeline.discovery import check_there
@@ -51,21 +53,25 @@ class History:
     stream: str
     first: int
     last: int
-    root: Path | None
+    store: Store | None
     files: list[ArchivedFile]
     archived: int
     live: tuple[int, int] | None
     facts: StreamFacts
     notes: list[str] = field(default_factory=list)
     staged: Path | None = None
+    staged_archive: bool = False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The entries in order, without Spark. Raises DataLost."""
-        if self.root is not None:
+        yield from self._archived_batches()
+        yield from self._live_batches()
+
+    def _archived_batches(self) -> Iterator[pa.RecordBatch]:
+        if self.store is not None:
             last = min(self.last, self.archived)
             for file in self.files:
-                yield from read_file(self.root, file, self.first, last)
-        yield from self._live_batches()
+                yield from read_file(self.store, file, self.first, last)
 
     def _live_batches(self) -> Iterator[pa.RecordBatch]:
         if self.live is not None:
@@ -76,14 +82,17 @@ class History:
         """Copy what is in memory to a file in `folder`, for a Spark that sees this machine's files.
 
         Spark reads a file by itself; to read the stream it starts Python several times, which takes
-        longer than copying a million entries. Raises DataLost.
+        longer than copying a million entries. What is archived in an object store is copied as
+        well: Spark does not come with what it takes to read there. Raises DataLost.
         """
         self.staged = folder / "live.parquet"
+        self.staged_archive = self.store is not None and self.store.folder is None
+        batches = self.batches() if self.staged_archive else self._live_batches()
         with (
             paused_collector(),
             pq.ParquetWriter(self.staged, arrow_schema(), compression=COMPRESSION) as writer,
         ):
-            for batch in self._live_batches():
+            for batch in batches:
                 writer.write_batch(batch)
 
     def data_frame(self, spark: SparkSession) -> DataFrame:
@@ -91,8 +100,13 @@ class History:
         from rillway.pipeline.schema import spark_schema
 
         parts = []
-        if self.root is not None and self.files:
-            parts.append(self._archive_frame(spark, self.root))
+        if self.store is not None and self.files and not self.staged_archive:
+            if self.store.folder is None:
+                raise ArchiveError(
+                    f"{self.store}: Spark's own readers do not know it; stage() copies what is "
+                    "read to a folder"
+                )
+            parts.append(self._archive_frame(spark, self.store.folder))
         if self.staged is not None:
             parts.append(spark.read.schema(spark_schema()).parquet(str(self.staged)))
         elif self.live is not None:
@@ -151,6 +165,7 @@ def open_history(
     last: int = MAX_ID,
     *,
     fails_if_missing: bool = False,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[History]:
     """Fix and hold a range; `archive` None reads the stream alone.
 
@@ -158,7 +173,7 @@ def open_history(
     that is neither in memory nor in the archive; DataLost if entries are in neither; on leaving,
     PinLost if the range was not held all the time.
     """
-    table = ArchiveTable.open(archive) if archive is not None else None
+    table = ArchiveTable.open(archive, storage_options) if archive is not None else None
     end = _end(table, stream)
     with Connection(url) as connection:
         if fails_if_missing and end == BEGINNING:
@@ -203,7 +218,7 @@ def _fix(
         stream=stream,
         first=first,
         last=last,
-        root=table.root if table is not None else None,
+        store=table.store if table is not None else None,
         files=table.files(stream, first, min(last, end.id)) if table is not None else [],
         archived=end.id,
         live=live if live[0] <= live[1] else None,
@@ -225,6 +240,7 @@ def read_history(
     first: int = MIN_ID,
     last: int = MAX_ID,
     fail_if_missing: bool = True,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[DataFrame]:
     """A DataFrame over archive and stream, for use within the `with` block: it is held so long.
 
@@ -232,7 +248,18 @@ def read_history(
     time. Columns: stream, id, ms, seq, ts, fields. Raises as open_history does; Spark's own errors
     carry what went wrong in a task.
     """
-    with open_history(
-        url, stream, archive, first, last, fails_if_missing=fail_if_missing
-    ) as history:
+    with ExitStack() as stack:
+        history = stack.enter_context(
+            open_history(
+                url,
+                stream,
+                archive,
+                first,
+                last,
+                fails_if_missing=fail_if_missing,
+                storage_options=storage_options,
+            )
+        )
+        if history.store is not None and history.store.folder is None:
+            history.stage(Path(stack.enter_context(TemporaryDirectory(prefix="rillway-history-"))))
         yield history.data_frame(spark)

@@ -26,6 +26,7 @@ from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.arguments import (
     add_allow_missing,
     add_range,
+    add_storage_options,
     add_url,
     from_one,
     with_relative_times,
@@ -102,6 +103,7 @@ def run(options: argparse.Namespace) -> int:
                 options.first,
                 options.last,
                 fails_if_missing=not options.allow_missing,
+                storage_options=options.storage_options,
             )
         )
         progress = stack.enter_context(Progress(f"querying {options.stream}"))
@@ -111,7 +113,8 @@ def run(options: argparse.Namespace) -> int:
         if spark is None:
             batches = history.batches()
         else:
-            if str(spark.sparkContext.master).startswith("local["):
+            is_remote = history.store is not None and history.store.folder is None
+            if is_remote or str(spark.sparkContext.master).startswith("local["):
                 history.stage(
                     Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-")))
                 )
@@ -201,6 +204,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--archive", metavar="PATH", help="the folder of the archive (default: memory alone)"
     )
+    add_storage_options(parser)
     add_url(parser)
     add_range(parser)
     add_allow_missing(parser)

@@ -2,11 +2,14 @@
 
     PYTHONPATH=. python tests/pipeline_crash/run.py [--rounds 25] [--queries 50]
                                                     [--server redis|rillway] [--seed N]
+                                                    [--store folder|s3]
 
-While a producer and a consumer never stop, `rillway archive` is started and one of the three is
-ended by SIGKILL at a random moment; then it is run once more, to its end. What must hold after each
-round: archive and stream together have every entry whose XADD was answered, once and in order; and
-all that the group was not given or has not acknowledged is in the stream.
+While a producer, a consumer and somebody who deletes at random never stop, `rillway archive` is
+started and one of the three named above is ended by SIGKILL at a random moment; then it is run once
+more, to its end. What must hold after each round: archive and stream together have every entry
+whose XADD was answered, once and in order, but for some of those that were deleted; and all that
+the group was not given or has not acknowledged is in the stream. With `--store s3` the archive is
+in an object store, an S3 server on this machine.
 
 Then so many queries, while an archiver that trims everything never stops: each must be complete.
 
@@ -41,6 +44,7 @@ from rillway.pipeline.history import open_history
 from rillway.pipeline.ids import MAX_ID, MIN_ID, format_id, parse_id
 from tests.pipeline_crash.servers import DurableServer
 from tests.pipeline_crash.traffic import GROUP, STREAM, Traffic
+from tests.support.object_store import BUCKET, s3_server
 from tests.support.servers import ROOT
 
 # Before each round, so that there is something to be in the middle of.
@@ -75,16 +79,17 @@ def plan(rounds: int, chance: random.Random) -> list[Kill]:
 class Scene:
     """A server, its traffic, and an archive."""
 
-    def __init__(self, kind: str, folder: Path, seed: int) -> None:
+    def __init__(self, kind: str, folder: Path, seed: int, bucket: str | None) -> None:
+        """`bucket`: where the archive is; None: in the folder."""
         self.server = DurableServer(kind, folder / "server")
-        self.archive = folder / "archive"
+        self.archive = f"{bucket}/{folder.name}" if bucket else str(folder / "archive")
         self.log = folder / "archiver.log"
         self.traffic = Traffic(lambda: self.server.url, seed)
 
     def start_archiver(self, engine: str) -> subprocess.Popen[bytes]:
         program = "import sys; from rillway.pipeline.archive.command import main; sys.exit(main())"
         program = program.replace("main()", "main(sys.argv[1:])")
-        words = ["--stream", STREAM, "--to", str(self.archive), "--url", self.server.url]
+        words = ["--stream", STREAM, "--to", self.archive, "--url", self.server.url]
         words += ["--keep", "0", "--batch", str(BATCH), "--lease", LEASE, "--engine", engine]
         with self.log.open("ab") as log:
             return subprocess.Popen(
@@ -192,7 +197,7 @@ def check(scene: Scene) -> list[str]:
     archived_end = MIN_ID if end is None else end.id
     found: list[tuple[str, int]] = []
     for file in table.files(STREAM):
-        for batch in read_file(table.root, file, MIN_ID, MAX_ID):
+        for batch in read_file(table.store, file, MIN_ID, MAX_ID):
             found += zip(batch.column("id").to_pylist(), numbers_of(batch), strict=True)
     with Connection(scene.server.url) as connection:
         live = connection.call("XRANGE", STREAM, "-", "+")
@@ -239,13 +244,13 @@ def problems(
         told.append(f"{len(numbers) - len(set(numbers)):,} entries are there twice")
     if ids != sorted(set(ids)):
         told.append("the entries are not in order")
-    missing = set(traffic.acknowledged) - set(numbers)
+    missing = set(traffic.acknowledged) - set(numbers) - traffic.deleted
     if missing:
         told.append(f"{len(missing):,} entries are missing, the first is number {min(missing)}")
     foreign = set(numbers) - set(traffic.acknowledged) - traffic.unknown
     if foreign:
         told.append(f"{len(foreign):,} entries were never produced")
-    trimmed = needed - live
+    trimmed = needed - live - traffic.deleted_ids
     if trimmed:
         first = format_id(min(map(parse_id, trimmed)))
         told.append(f"{len(trimmed):,} entries that the group needs were trimmed, {first} first")
@@ -255,9 +260,9 @@ def problems(
 # -- queries --------------------------------------------------------------------------------------
 
 
-def query_beside(kind: str, folder: Path, count: int, seed: int) -> list[str]:
+def query_beside(kind: str, folder: Path, count: int, seed: int, bucket: str | None) -> list[str]:
     """The queries, with a server and an archive of their own; what does not hold."""
-    scene = Scene(kind, folder / "queries", seed)
+    scene = Scene(kind, folder / "queries", seed, bucket)
     try:
         scene.traffic.produce(BACKLOG)
         scene.finish()
@@ -286,6 +291,7 @@ def run_queries(scene: Scene, count: int) -> list[str]:
             expected = set(scene.traffic.acknowledged[:])
             with open_history(scene.server.url, STREAM, scene.archive) as history:
                 numbers = [n for batch in history.batches() for n in numbers_of(batch)]
+            expected -= scene.traffic.deleted
             if len(set(numbers)) != len(numbers) or not expected.issubset(numbers):
                 told.append(f"query {number + 1}: {len(numbers):,} entries are not what there is")
                 break
@@ -305,11 +311,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--server", choices=("redis", "rillway"), default="redis")
+    parser.add_argument("--store", choices=("folder", "s3"), default="folder")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="rillway-archive-crash-"))
     print(f"seed {options.seed}, in {folder}", flush=True)
-    scene = Scene(options.server, folder, options.seed)
+    stack = contextlib.ExitStack()
+    bucket = None
+    if options.store == "s3":
+        variables = stack.enter_context(s3_server())
+        # For this process and for all that it starts.
+        os.environ.update({name.upper(): value for name, value in variables.items()})
+        bucket = f"s3://{BUCKET}"
+    scene = Scene(options.server, folder, options.seed, bucket)
     try:
         for number, kill in enumerate(plan(options.rounds, random.Random(options.seed)), start=1):
             hit = run_round(scene, kill)
@@ -326,7 +340,7 @@ def main(arguments: list[str]) -> int:
                 print(f"        {line}")
             if told:
                 return 1
-        told = query_beside(options.server, folder, options.queries, options.seed)
+        told = query_beside(options.server, folder, options.queries, options.seed, bucket)
         print(
             "\n".join(told) or "every entry is there once, and nothing that is needed was trimmed"
         )
@@ -334,6 +348,7 @@ def main(arguments: list[str]) -> int:
             return 1
     finally:
         scene.server.stop()
+        stack.close()
     shutil.rmtree(folder)
     return 0
 

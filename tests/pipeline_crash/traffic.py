@@ -1,4 +1,4 @@
-"""A producer and a consumer in threads, which live through the loss of their server."""
+"""Who produces, consumes and deletes, in threads which live through the loss of their server."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ PAUSE_SECONDS = 0.02
 
 
 class Traffic:
-    """`acknowledged`: numbers whose XADD was answered. `unknown`: those that were on their way."""
+    """`acknowledged`: numbers whose XADD was answered. `unknown`: those that were on their way.
+
+    `deleted` and `deleted_ids`: what may have been deleted by XDEL.
+    """
 
     def __init__(self, url: Callable[[], str], seed: int) -> None:
         self._url = url
         self._chance = random.Random(seed)
         self.acknowledged: list[int] = []
         self.unknown: set[int] = set()
+        self.deleted: set[int] = set()
+        self.deleted_ids: set[str] = set()
         self._lock = threading.Lock()
         self._next = 0
         self._ended = threading.Event()
@@ -30,7 +35,7 @@ class Traffic:
         self._ended.clear()
         self._threads = [
             threading.Thread(target=self._repeat, args=(step,))
-            for step in (self._produce, self._consume)
+            for step in (self._produce, self._consume, self._delete)
         ]
         for thread in self._threads:
             thread.start()
@@ -68,6 +73,18 @@ class Traffic:
             if not isinstance(reply, ServerError):
                 self.unknown.discard(number)
                 self.acknowledged.append(number)
+
+    def _delete(self, connection: Connection) -> None:
+        """A few of the newest and a few of the oldest entries."""
+        if self._chance.random() < 0.7:
+            return
+        newest = connection.call("XREVRANGE", STREAM, "+", "-", "COUNT", 300)
+        oldest = connection.call("XRANGE", STREAM, "-", "+", "COUNT", 300)
+        some = [entry for entry in newest + oldest if self._chance.random() < 0.01]
+        if some:
+            self.deleted.update(int(entry[1][1]) for entry in some)
+            self.deleted_ids.update(entry[0].decode() for entry in some)
+            connection.call("XDEL", STREAM, *[entry[0] for entry in some])
 
     def _consume(self, connection: Connection) -> None:
         connection.call_all([("XGROUP", "CREATE", STREAM, GROUP, "0", "MKSTREAM")])

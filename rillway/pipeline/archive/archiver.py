@@ -104,7 +104,7 @@ class Archiver:
         ServerError and ConnectionLost. Whatever was committed before that stays.
         """
         lease_key = f"{self._table.group}:lease:{{{stream}}}"
-        what = f"archiving {stream} to {self._table.root}"
+        what = f"archiving {stream} to {self._table.store}"
         with (
             Lease(self._settings.url, lease_key, what, self._settings.lease_ms) as lease,
             Connection(self._settings.url) as connection,
@@ -231,7 +231,7 @@ class _Run:
             [
                 WriteTask(
                     settings.url,
-                    str(self._table.root),
+                    self._table.store,
                     part,
                     settings.accepts_loss,
                     self._table.period,
@@ -250,7 +250,7 @@ class _Run:
                 raise ArchiveError(f"{file.path}: its entries are not of the range to be archived")
             before = file.last_id
             said = file.rows, ms_of(file.first_id), ms_of(file.last_id)
-            if footer_facts(self._table.root, file) != said:
+            if footer_facts(self._table.store, file) != said:
                 raise ArchiveError(f"{file.path}: the file is not what was written")
         rows = sum(file.rows for file in files)
         if rows == counted:
@@ -278,15 +278,16 @@ class _Run:
         for _ in range(MAX_COMMIT_ATTEMPTS):
             found = self._table.end(self._stream)
             if (found.id if found is not None else None) != begun:
+                where = self._table.store
                 raise ArchiveError(
-                    f"{self._stream}: somebody else has archived it to {self._table.root} meanwhile"
+                    f"{self._stream}: somebody else has archived it to {where} meanwhile"
                 )
             try:
                 self._table.append(self._stream, end, files, note)
                 return
             except CommitConflict:
                 self._table.refresh()
-        raise ArchiveError(f"{self._table.root}: others commit all the time")
+        raise ArchiveError(f"{self._table.store}: others commit all the time")
 
     # -- what others see --------------------------------------------------------------------------
 

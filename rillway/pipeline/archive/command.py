@@ -35,7 +35,14 @@ from rillway.pipeline.archive.maintenance import (
 from rillway.pipeline.archive.periods import PERIODS
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.arguments import add_allow_missing, add_url, duration, from_one, size_in_bytes
+from rillway.pipeline.arguments import (
+    add_allow_missing,
+    add_storage_options,
+    add_url,
+    duration,
+    from_one,
+    size_in_bytes,
+)
 from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.discovery import StreamMissing, find_streams
 from rillway.pipeline.facts import read_facts
@@ -99,7 +106,7 @@ def archive_main(arguments: list[str]) -> int:
         allows_missing=options.allow_missing or options.pattern is not None,
         lease_ms=max(round(options.lease * 1000), 1),
     )
-    table = ArchiveTable.open_or_create(options.to)
+    table = ArchiveTable.open_or_create(options.to, options.storage_options)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
     # Spark sets a handler of signals of its own, so it comes before ours.
@@ -212,7 +219,7 @@ def compact_main(arguments: list[str]) -> int:
     _add_vacuum(parser)
     _add_partition_by(parser)
     options = parser.parse_args(arguments)
-    table = ArchiveTable.open(options.to)
+    table = ArchiveTable.open(options.to, options.storage_options)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
     with Interruption() as interruption, Progress("compacting", unit="rows") as progress:
@@ -246,7 +253,7 @@ def expire_main(arguments: list[str]) -> int:
     which.add_argument("--before", type=_date, metavar="DATE", help="days before 2026-01-31")
     _add_vacuum(parser)
     options = parser.parse_args(arguments)
-    table = ArchiveTable.open(options.to)
+    table = ArchiveTable.open(options.to, options.storage_options)
     before = options.before
     if before is None:
         before = (datetime.now(UTC) - timedelta(seconds=options.older_than)).date()
@@ -278,7 +285,7 @@ def status_main(arguments: list[str]) -> int:
     _add_table(parser)
     add_url(parser)
     options = parser.parse_args(arguments)
-    table = ArchiveTable.open(options.to)
+    table = ArchiveTable.open(options.to, options.storage_options)
     with Connection(options.url) as connection:
         for stream in options.stream or table.streams():
             files = table.files(stream)
@@ -316,7 +323,7 @@ def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
     which.add_argument(
         "--pattern", metavar="GLOB", help="all streams whose names match, new ones in each round"
     )
-    parser.add_argument("--to", required=True, metavar="PATH", help="the folder of the archive")
+    _add_place(parser)
     add_url(parser)
     when = parser.add_mutually_exclusive_group()
     when.add_argument("--once", action="store_true", help="one round (default)")
@@ -385,8 +392,18 @@ def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="PATH",
+        help="the folder of the archive, or s3://bucket/path, gs://, abfss://",
+    )
+    add_storage_options(parser)
+
+
 def _add_table(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", required=True, metavar="PATH", help="the folder of the archive")
+    _add_place(parser)
     parser.add_argument(
         "--stream", action="append", help="only this stream; may be repeated (default: all)"
     )

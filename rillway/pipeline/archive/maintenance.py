@@ -112,25 +112,25 @@ def _packed(files: Sequence[ArchivedFile], target_bytes: int) -> list[list[Archi
 
 def _merge(table: ArchiveTable, files: Sequence[ArchivedFile]) -> list[ArchivedFile]:
     with paused_collector():
-        merged = write_files(table.root, files[0].stream, _in_order(table, files), table.period)
+        merged = write_files(table.store, files[0].stream, _in_order(table, files), table.period)
     if sum(file.rows for file in merged) != sum(file.rows for file in files):
         raise ArchiveError(f"{files[0].path}: the merged file has not as many rows as its sources")
     for _ in range(MAX_COMMIT_ATTEMPTS):
         named = {file.path for file in table.files(files[0].stream)}
         if not named.issuperset(file.path for file in files):
-            raise ArchiveError(f"{table.root}: somebody else compacts or expires it meanwhile")
+            raise ArchiveError(f"{table.store}: somebody else compacts or expires it meanwhile")
         try:
             table.replace(files[0].stream, files, merged)
             return merged
         except CommitConflict:
             table.refresh()
-    raise ArchiveError(f"{table.root}: others commit all the time")
+    raise ArchiveError(f"{table.store}: others commit all the time")
 
 
 def _in_order(table: ArchiveTable, files: Sequence[ArchivedFile]) -> Iterator[pa.RecordBatch]:
     before = MIN_ID - 1
     for file in files:
-        for batch in read_file(table.root, file, MIN_ID, MAX_ID):
+        for batch in read_file(table.store, file, MIN_ID, MAX_ID):
             if id_at(batch, 0) <= before:
                 raise ArchiveError(f"{file.path}: not behind the file before it")
             before = id_at(batch, len(batch) - 1)
@@ -170,4 +170,4 @@ def _expire_stream(table: ArchiveTable, stream: str, before: date) -> list[Archi
             return files
         except CommitConflict:
             table.refresh()
-    raise ArchiveError(f"{table.root}: others commit all the time")
+    raise ArchiveError(f"{table.store}: others commit all the time")

@@ -11,7 +11,6 @@ digits and `-_.` are percent-encoded. The two are no columns of the files.
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.periods import DAY, period_end_ms, period_of
+from rillway.pipeline.archive.store import Store, store_of
 from rillway.pipeline.collector import paused_collector
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.decoding import fields_decoder
@@ -76,7 +76,7 @@ class WriteTask:
     """
 
     url: str
-    root: str
+    store: Store
     slice: Slice
     accepts_loss: bool = False
     period: str = DAY
@@ -91,7 +91,7 @@ def write_slice(task: WriteTask) -> list[ArchivedFile]:
     with paused_collector(), Connection(task.url) as connection:
         reader = SliceReader(connection, part, ArchiveLossPolicy(accepts=task.accepts_loss))
         decoded = reader.batches(fields_decoder(part.stream), READ_ROWS)
-        return write_files(Path(task.root), part.stream, decoded, task.period)
+        return write_files(task.store, part.stream, decoded, task.period)
 
 
 class ArchiveLossPolicy(LossPolicy):
@@ -111,9 +111,10 @@ class ArchiveLossPolicy(LossPolicy):
 
 
 def write_files(
-    root: Path, stream: str, decoded: Iterator[pa.RecordBatch], period: str = DAY
+    place: Path | Store, stream: str, decoded: Iterator[pa.RecordBatch], period: str = DAY
 ) -> list[ArchivedFile]:
-    """Batches of one stream, in order, into new files below `root`, one for each period."""
+    """Batches of one stream, in order, into new files of an archive, one for each period."""
+    store = store_of(place)
     written: list[ArchivedFile] = []
     current: _NewFile | None = None
     try:
@@ -122,13 +123,13 @@ def write_files(
                 if current is None or current.day != day:
                     if current is not None:
                         written.append(current.finish())
-                    current = _NewFile(root, stream, day)
+                    current = _NewFile(store, stream, day)
                 current.write(part)
         if current is not None:
             written.append(current.finish())
     except BaseException:
         for path in [file.path for file in written] + ([current.path] if current else []):
-            (root / path).unlink(missing_ok=True)
+            store.remove(path)
         raise
     return written
 
@@ -155,15 +156,15 @@ def folder_of(stream: str, day: date) -> str:
 class _NewFile:
     """One file while it is written."""
 
-    def __init__(self, root: Path, stream: str, day: date) -> None:
+    def __init__(self, store: Store, stream: str, day: date) -> None:
         self.day = day
-        self._root, self._stream = root, stream
-        folder = folder_of(stream, day)
-        (root / folder).mkdir(parents=True, exist_ok=True)
-        self.path = f"{folder}/part-{uuid.uuid4()}.parquet"
+        self._store, self._stream = store, stream
+        self.path = f"{folder_of(stream, day)}/part-{uuid.uuid4()}.parquet"
+        store.make_parent(self.path)
         self._writer = pq.ParquetWriter(
-            root / self.path,
+            self.path,
             FILE_SCHEMA,
+            filesystem=store.filesystem,
             compression=COMPRESSION,
             use_dictionary=DICTIONARIES,
             column_encoding=ENCODINGS,
@@ -192,15 +193,12 @@ class _NewFile:
     def finish(self) -> ArchivedFile:
         self._write_held()
         self._writer.close()
-        path = self._root / self.path
-        sync(path)
-        for folder in (path.parent, path.parent.parent, self._root):
-            sync(folder)
+        self._store.settle(self.path)
         return ArchivedFile(
             self.path,
             self._stream,
             self.day,
-            path.stat().st_size,
+            self._store.size(self.path),
             self._rows,
             self._first_id,
             self._last_id,
@@ -211,22 +209,15 @@ def id_at(batch: pa.RecordBatch, row: int) -> int:
     return make_id(batch.column("ms")[row].as_py(), int(batch.column("seq")[row].as_py()))
 
 
-def sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 # -- reading --------------------------------------------------------------------------------------
 
 
-def read_file(root: Path, file: ArchivedFile, first: int, last: int) -> Iterator[pa.RecordBatch]:
+def read_file(
+    place: Path | Store, file: ArchivedFile, first: int, last: int
+) -> Iterator[pa.RecordBatch]:
     """The entries of a file from `first` to `last`, in its order, with the columns of a stream."""
     schema = arrow_schema()
-    with pq.ParquetFile(root / file.path) as parquet:
+    with pq.ParquetFile(file.path, filesystem=store_of(place).filesystem) as parquet:
         groups = _row_groups(parquet, ms_of(first), ms_of(last))
         for batch in _bounded_batches(parquet, groups):
             part = between(batch, first, last)
@@ -301,9 +292,9 @@ def _decimal(value: int) -> pa.Scalar:
     return pa.scalar(Decimal(value), pa.decimal128(20, 0))
 
 
-def footer_facts(root: Path, file: ArchivedFile) -> tuple[int, int, int]:
+def footer_facts(place: Path | Store, file: ArchivedFile) -> tuple[int, int, int]:
     """What the file itself says: its rows, first and last milliseconds."""
-    metadata = pq.read_metadata(root / file.path)
+    metadata = pq.read_metadata(file.path, filesystem=store_of(place).filesystem)
     column = FILE_SCHEMA.get_field_index("ms")
     found = [
         metadata.row_group(n).column(column).statistics for n in range(metadata.num_row_groups)

@@ -6,31 +6,32 @@ that every checkpoint, compaction and clean-up of the log carries along: `rillwa
 `:seq` and `:n`. So the table needs no memory beside it, and nothing that could disagree with it.
 
 A commit only succeeds as the very next version after the one that was looked at: whoever comes
-second looks again. Local folders only, or what is mounted as one.
+second looks again. Where the table may lie: see store.py.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
+from pyarrow.fs import FileSelector
 
 from rillway.pipeline.archive.parquet_files import (
     PARTITIONED_BY,
     TABLE_SCHEMA,
     ArchivedFile,
-    sync,
 )
 from rillway.pipeline.archive.periods import DAY
+from rillway.pipeline.archive.store import Store, UnknownStore, store_of, sync
 from rillway.pipeline.ids import MAX_SEQ, make_id, ms_of
 from rillway.pipeline.offsets import Position
 
@@ -43,7 +44,6 @@ PERIOD_PROPERTY = "rillway.partitionBy"
 UNKNOWN = -1
 INT64_RANGE = 1 << 64
 ARCHIVE_GROUP_PREFIX = "__archive:"
-URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 class ArchiveError(Exception):
@@ -54,64 +54,75 @@ class CommitConflict(Exception):
     """Somebody else has committed since the table was looked at: look again."""
 
 
-def folder(path: str | Path) -> Path:
-    """A local folder. Raises ArchiveError for a URI: a folder named `s3:` is nobody's wish."""
-    if URI.match(str(path)):
-        raise ArchiveError(f"{path}: an archive is a local folder, or one that is mounted, no URI")
-    return Path(path).absolute()
+def place_of(path: str | Path | Store, options: Mapping[str, str] | None = None) -> Store:
+    """Raises ArchiveError for a URI that is not understood."""
+    try:
+        return store_of(path, options)
+    except UnknownStore as error:
+        raise ArchiveError(str(error)) from None
 
 
 class ArchiveTable:
     """One snapshot of the table; `refresh` takes the next one."""
 
-    def __init__(self, root: Path, delta: DeltaTable) -> None:
-        self.root = root
+    def __init__(self, store: Store, delta: DeltaTable) -> None:
+        self.store = store
         self._delta = delta
         if delta.protocol().min_reader_version > MAX_READER_VERSION:
-            raise ArchiveError(f"{root}: the table uses features of Delta that are not known here")
+            raise ArchiveError(f"{store}: the table uses features of Delta that are not known here")
         names = {field.name for field in delta.schema().fields}
         if not names.issuperset(TABLE_SCHEMA.names):
-            raise ArchiveError(f"{root}: a Delta table, but no archive of streams")
+            raise ArchiveError(f"{store}: a Delta table, but no archive of streams")
+
+    @property
+    def root(self) -> Path:
+        """The folder of an archive that has one."""
+        folder = self.store.folder
+        assert folder is not None, "an object store has no folder"
+        return folder
 
     @classmethod
-    def open(cls, path: str | Path) -> ArchiveTable:
-        """Raises ArchiveError if there is none."""
-        root = folder(path)
-        if not is_table(root):
+    def open(
+        cls, path: str | Path | Store, options: Mapping[str, str] | None = None
+    ) -> ArchiveTable:
+        """Raises ArchiveError if there is none. `options`: of an object store."""
+        store = place_of(path, options)
+        if not is_table(store):
             raise ArchiveError(f"{path}: there is no archive")
         try:
-            return cls(root, DeltaTable(str(root)))
+            return cls(store, _delta_table(store))
         except (DeltaError, OSError) as error:
             raise ArchiveError(f"{path}: {first_line(error)}") from None
 
     @classmethod
-    def open_or_create(cls, path: str | Path) -> ArchiveTable:
+    def open_or_create(
+        cls, path: str | Path | Store, options: Mapping[str, str] | None = None
+    ) -> ArchiveTable:
         """Raises ArchiveError for a path that holds something else, or cannot be written to."""
-        root = folder(path)
-        if not is_table(root):
+        store = place_of(path, options)
+        if not is_table(store):
             try:
-                root.mkdir(parents=True, exist_ok=True)
-                if any(entry.name != LOG_FOLDER for entry in root.iterdir()):
-                    raise ArchiveError(f"{path}: not empty, and no archive")
+                _check_empty(store)
                 DeltaTable.create(
-                    str(root),
+                    store.uri,
                     Schema.from_arrow(TABLE_SCHEMA),
                     mode="ignore",
                     partition_by=list(PARTITIONED_BY),
                     name=NAME,
                     description=DESCRIPTION,
+                    storage_options=store.delta_options,
                 )
-                sync_log(root, version=0)
+                sync_log(store, version=0)
             except (DeltaError, OSError) as error:
                 raise ArchiveError(f"{path}: {first_line(error)}") from None
-        return cls.open(root)
+        return cls.open(store)
 
     def refresh(self) -> None:
         """See what was committed since."""
         try:
-            self._delta = DeltaTable(str(self.root))
+            self._delta = _delta_table(self.store)
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.root}: {first_line(error)}") from None
+            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
 
     # -- what it says -----------------------------------------------------------------------------
 
@@ -143,9 +154,9 @@ class ArchiveTable:
                 {PERIOD_PROPERTY: period}, raise_if_not_exists=False
             )
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.root}: {first_line(error)}") from None
+            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
         self.refresh()
-        sync_log(self.root, self.version)
+        sync_log(self.store, self.version)
 
     @property
     def version(self) -> int:
@@ -172,10 +183,7 @@ class ArchiveTable:
     ) -> list[ArchivedFile]:
         """The files that may hold entries from `first` to `last`, in the order of their IDs."""
         actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
-        # The column `path` is encoded once more; these are the names on the disk, in its order.
-        uris = self._delta.file_uris()
-        by_name = {uri.rpartition("/")[2]: uri for uri in uris}
-        files = [self._file(action, by_name) for action in actions]
+        files = [self._file(action) for action in actions]
         chosen = [
             file
             for file in files
@@ -185,16 +193,14 @@ class ArchiveTable:
         ]
         return sorted(chosen, key=lambda file: (file.stream, file.first_id, file.last_id))
 
-    def _file(self, action: Mapping[str, Any], uri_by_name: Mapping[str, str]) -> ArchivedFile:
-        name = action["path"].rpartition("/")[2]
-        path = Path(uri_by_name[name]).relative_to(self.root)
+    def _file(self, action: Mapping[str, Any]) -> ArchivedFile:
         low: int = action.get("min.ms") or 0
         high: int | None = action.get("max.ms")
         least, most = 0, MAX_SEQ
         if low == high and action.get("min.seq") is not None:
             least, most = int(action["min.seq"]), int(action["max.seq"])
         return ArchivedFile(
-            str(path),
+            unquote(action["path"]),  # the log encodes once more what is the file's name
             action["partition.stream"],
             action["partition.date"],
             action["size_bytes"],
@@ -268,9 +274,9 @@ class ArchiveTable:
         except CommitFailedError as error:
             raise CommitConflict(first_line(error)) from None
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.root}: {first_line(error)}") from None
+            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
         self.refresh()
-        sync_log(self.root, self.version)
+        sync_log(self.store, self.version)
 
     # -- upkeep -----------------------------------------------------------------------------------
 
@@ -283,11 +289,30 @@ class ArchiveTable:
         return len(deleted)
 
 
-def is_table(root: Path) -> bool:
+def _delta_table(store: Store) -> DeltaTable:
+    return DeltaTable(store.uri, storage_options=store.delta_options)
+
+
+def is_table(store: Store) -> bool:
+    """Raises ArchiveError where an object store cannot be asked."""
     try:
-        return bool(DeltaTable.is_deltatable(str(root)))
-    except (DeltaError, OSError):
+        return bool(DeltaTable.is_deltatable(store.uri, store.delta_options))
+    except (DeltaError, OSError, ValueError) as error:
+        if store.folder is None:
+            raise ArchiveError(f"{store}: {first_line(error)}") from None
         return False
+
+
+def _check_empty(store: Store) -> None:
+    """Raises ArchiveError, OSError."""
+    if store.folder is not None:
+        store.folder.mkdir(parents=True, exist_ok=True)
+        names = [entry.name for entry in store.folder.iterdir()]
+    else:
+        listed = store.filesystem.get_file_info(FileSelector("", allow_not_found=True))
+        names = [entry.base_name for entry in listed]
+    if any(name != LOG_FOLDER for name in names):
+        raise ArchiveError(f"{store}: not empty, and no archive")
 
 
 def transaction_name(stream: str, name: str) -> str:
@@ -329,11 +354,14 @@ def _partition(stream: str, day: date) -> dict[str, str | None]:
     return {"stream": stream, "date": day.isoformat()}
 
 
-def sync_log(root: Path, version: int) -> None:
+def sync_log(store: Store, version: int) -> None:
     """Have a version of the log on the disk: nothing is trimmed on the word of a cache.
 
     With it the checkpoint that may have been made of it, and what points to that.
     """
+    root = store.folder
+    if root is None:
+        return
     log = root / LOG_FOLDER
     for path in log.iterdir():
         if path.is_file() and path.name.startswith((f"{version:020d}.", "_last")):

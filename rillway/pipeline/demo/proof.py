@@ -133,7 +133,7 @@ def archive_checks(url: str, archive: Path, departures: Sequence[Departure]) -> 
     archived = fields_of(
         batch
         for file in table.files(STREAM)
-        for batch in read_file(table.root, file, MIN_ID, MAX_ID)
+        for batch in read_file(table.store, file, MIN_ID, MAX_ID)
     )
     same = sum(
         found == departure.fields() for found, departure in zip(archived, departures, strict=False)

@@ -11,7 +11,13 @@ import argparse
 import sys
 
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
-from rillway.pipeline.arguments import add_range, add_url, positive, with_relative_times
+from rillway.pipeline.arguments import (
+    add_range,
+    add_storage_options,
+    add_url,
+    positive,
+    with_relative_times,
+)
 from rillway.pipeline.connection import ConnectionLost, ServerError
 from rillway.pipeline.encoding import UnwritableRow
 from rillway.pipeline.ids import MIN_ID, format_id
@@ -45,7 +51,7 @@ def main(arguments: list[str]) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Replay what is left to replay, and say what was done."""
-    table = ArchiveTable.open(options.from_archive)
+    table = ArchiveTable.open(options.from_archive, options.storage_options)
     if table.end(options.stream) is None:
         raise ArchiveError(f"{options.from_archive}: {options.stream} is not archived there")
     what = f"replaying {options.stream} into {options.into}"
@@ -97,6 +103,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--stream", required=True, help="the stream that was archived")
     parser.add_argument("--into", required=True, metavar="STREAM", help="where the entries go")
     add_url(parser)
+    add_storage_options(parser)
     add_range(parser)
     pace = parser.add_mutually_exclusive_group()
     pace.add_argument(

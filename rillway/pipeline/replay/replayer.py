@@ -78,7 +78,7 @@ class Replayer:
             ledger = Ledger(connection, self._into, plan, appends=self._appends)
             if self._table.group in ledger.groups:
                 raise ReplayRefused(
-                    f"{self._into} is archived to {self._table.root}: a replay into it would be "
+                    f"{self._into} is archived to {self._table.store}: a replay into it would be "
                     "archived once more"
                 )
             start = max(first, ledger.progress.at + 1)
@@ -87,7 +87,7 @@ class Replayer:
             self._hooks.planned(sum(file.rows for file in files))
             began = self._hooks.clock()
             for file in files:
-                for batch in read_file(self._table.root, file, start, last):
+                for batch in read_file(self._table.store, file, start, last):
                     if not self._replay(batch, ledger, done, began):
                         done.is_complete = False
                         break

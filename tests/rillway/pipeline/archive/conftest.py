@@ -9,6 +9,7 @@ import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.connection import Connection
+from tests.support.object_store import BUCKET, s3_server
 from tests.support.servers import RunningServer
 
 
@@ -23,3 +24,16 @@ def redis_link(redis_server: RunningServer) -> Iterator[Connection]:
 @pytest.fixture
 def table(tmp_path: Path) -> ArchiveTable:
     return ArchiveTable.open_or_create(tmp_path / "archive")
+
+
+@pytest.fixture(scope="session")
+def s3_options() -> Iterator[dict[str, str]]:
+    """Of an S3 server that lives as long as the tests."""
+    with s3_server() as options:
+        yield options
+
+
+@pytest.fixture
+def s3_place(tmp_path: Path) -> str:
+    """Where no other test has an archive."""
+    return f"s3://{BUCKET}/{tmp_path.name} of a test"

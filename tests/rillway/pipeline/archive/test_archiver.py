@@ -207,7 +207,7 @@ def test_a_file_that_is_not_what_was_written_is_not_committed(
 ) -> None:
     def short(task: WriteTask) -> list[ArchivedFile]:
         files = write_slice(task)
-        other = write_slice(WriteTask(task.url, task.root, task.slice))
+        other = write_slice(WriteTask(task.url, task.store, task.slice))
         (table.root / files[0].path).unlink()
         (table.root / other[0].path).rename(table.root / files[0].path)
         from dataclasses import replace

@@ -13,6 +13,7 @@ import pytest
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import EngineFailed, SparkEngine
 from rillway.pipeline.archive.parquet_files import WriteTask
+from rillway.pipeline.archive.store import store_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.connection import Connection
 from rillway.pipeline.history import open_history, read_history
@@ -81,9 +82,9 @@ def test_errors_of_tasks_are_one_line(
     part = Slice(STREAM, parse_id("1-0"), parse_id("10-0"), 10)
     link.call("XTRIM", STREAM, "MAXLEN", 4)
     with pytest.raises(DataLost, match="were trimmed before they were read"):
-        engine.write([WriteTask(link.url, str(tmp_path), part)])
+        engine.write([WriteTask(link.url, store_of(tmp_path), part)])
     with pytest.raises(EngineFailed) as failed:
-        engine.write([WriteTask("redis://127.0.0.1:1", str(tmp_path), part)])
+        engine.write([WriteTask("redis://127.0.0.1:1", store_of(tmp_path), part)])
     assert "\n" not in str(failed.value)
 
 

@@ -1,0 +1,106 @@
+"""Where an archive lies: a local folder, or a prefix in an object store.
+
+Object stores are those that deltalake knows, by its URIs (`s3://`, `gs://`, `abfss://` and the
+like) and its storage options, which may come from environment variables as well. Files are read and
+written through the same client as the log, so there is one set of options for both. Commits are
+safe there because a version of the log is put only if it is not there yet.
+
+In a folder, what is written is synced before it is named; an object is durable once it is put.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow.fs as pafs
+
+URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
+
+
+class UnknownStore(ValueError):
+    """A URI that is not understood: a folder named `ftp:` is nobody's wish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """It can be pickled: tasks on other machines write to it."""
+
+    uri: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.uri
+
+    @property
+    def folder(self) -> Path | None:
+        """None for an object store."""
+        return None if URI.match(self.uri) else Path(self.uri)
+
+    @property
+    def delta_options(self) -> dict[str, str] | None:
+        return dict(self.options) or None
+
+    @property
+    def filesystem(self) -> pafs.FileSystem:
+        """Its paths are relative to the archive."""
+        return _filesystem(self)
+
+    def make_parent(self, path: str) -> None:
+        """Before a file is written."""
+        if self.folder is not None:
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+
+    def settle(self, path: str) -> None:
+        """Have a file, and the names of its folders, on the disk."""
+        if self.folder is not None:
+            file = self.folder / path
+            for place in (file, file.parent, file.parent.parent, self.folder):
+                sync(place)
+
+    def size(self, path: str) -> int:
+        return int(self.filesystem.get_file_info(path).size)
+
+    def remove(self, path: str) -> None:
+        """A file that may be there."""
+        if self.filesystem.get_file_info(path).type == pafs.FileType.File:
+            self.filesystem.delete_file(path)
+
+
+@lru_cache(maxsize=16)
+def _filesystem(store: Store) -> pafs.FileSystem:
+    if store.folder is not None:
+        return pafs.SubTreeFileSystem(str(store.folder), pafs.LocalFileSystem())
+    from deltalake.fs import DeltaStorageHandler
+
+    return pafs.PyFileSystem(DeltaStorageHandler(store.uri, store.delta_options))
+
+
+def store_of(place: str | Path | Store, options: Mapping[str, str] | None = None) -> Store:
+    """Raises UnknownStore."""
+    if isinstance(place, Store):
+        return place
+    found = URI.match(str(place))
+    if found is None:
+        if options:
+            raise UnknownStore(f"{place}: a local folder has no storage options")
+        return Store(str(Path(place).absolute()))
+    if found[1] not in SCHEMES:
+        raise UnknownStore(
+            f"{place}: an archive is a local folder, or one of {', '.join(SCHEMES[:5])}://"
+        )
+    return Store(str(place).rstrip("/"), tuple(sorted((options or {}).items())))
+
+
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,193 @@
+"""Archives in a folder and in an object store: the same, but for what they are made of."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import pytest
+
+from rillway.pipeline import query
+from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
+from rillway.pipeline.archive.command import main
+from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.maintenance import compact, expire
+from rillway.pipeline.archive.parquet_files import read_file
+from rillway.pipeline.archive.periods import day_of
+from rillway.pipeline.archive.store import Store, UnknownStore, store_of
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.connection import Connection
+from rillway.pipeline.ids import MAX_ID, MIN_ID, parse_id
+from rillway.pipeline.offsets import Position
+from rillway.pipeline.replay.command import main as replay
+from tests.rillway.pipeline.archive.scene import DAY_MS, add, add_many, archive, live_ids
+
+ODD = "a/b=c d"
+
+
+def test_a_folder_is_a_store_and_so_is_a_uri() -> None:
+    assert store_of("x") == Store(str(Path("x").absolute()))
+    assert store_of("x").folder == Path("x").absolute()
+    bucket = store_of("s3://b/x/", {"b": "2", "a": "1"})
+    assert bucket == Store("s3://b/x", (("a", "1"), ("b", "2")))
+    assert bucket.folder is None
+    assert pickle.loads(pickle.dumps(bucket)) == bucket
+    assert bucket.delta_options == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize("uri", ["ftp://b/x", "s5://b/x", "file:///x"])
+def test_a_uri_of_another_kind_is_refused(uri: str) -> None:
+    with pytest.raises(UnknownStore, match="is a local folder, or one of s3, "):
+        store_of(uri)
+    with pytest.raises(UnknownStore, match="has no storage options"):
+        store_of("folder", {"aws_region": "x"})
+
+
+@pytest.fixture
+def table(s3_place: str, s3_options: dict[str, str]) -> ArchiveTable:
+    return ArchiveTable.open_or_create(s3_place, s3_options)
+
+
+def ids_in(table: ArchiveTable, stream: str) -> list[str]:
+    return [
+        entry_id
+        for file in table.files(stream)
+        for batch in read_file(table.store, file, MIN_ID, MAX_ID)
+        for entry_id in batch.column("id").to_pylist()
+    ]
+
+
+def archive_odd(link: Connection, table: ArchiveTable, hooks: Hooks | None = None) -> int:
+    settings = Settings(link.url, batch_entries=20, rules=TrimRules())
+    return Archiver(table, LocalEngine(), settings, hooks).archive(ODD).archived
+
+
+def test_an_object_store_holds_an_archive(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, 50, stream=ODD)
+    assert archive_odd(link, table) == 50
+    assert live_ids(link, ODD) == []
+    found = ArchiveTable.open(table.store)
+    assert ids_in(found, ODD) == [f"{n}-0" for n in range(1, 51)]
+    assert found.end(ODD) == Position(parse_id("50-0"), 50)
+    assert found.streams() == [ODD]
+
+
+def test_what_is_no_archive_is_refused(
+    s3_place: str, s3_options: dict[str, str], table: ArchiveTable
+) -> None:
+    with pytest.raises(ArchiveError, match="there is no archive"):
+        ArchiveTable.open(f"{s3_place}/none", s3_options)
+    pq.write_table(pa.table({"a": [1]}), "below/other", filesystem=table.store.filesystem)
+    with pytest.raises(ArchiveError, match="not empty, and no archive"):
+        ArchiveTable.open_or_create(f"{s3_place}/below", s3_options)
+    away = s3_options | {"aws_endpoint_url": "http://127.0.0.1:1", "max_retries": "0"}
+    with pytest.raises(ArchiveError, match=s3_place):
+        ArchiveTable.open(s3_place, away)
+
+
+def test_a_commit_that_comes_second_is_a_conflict(link: Connection, table: ArchiveTable) -> None:
+    """Both begin at one version: the log's next file is put only where there is none."""
+    other = ArchiveTable.open(table.store)
+    table.append("s", Position(parse_id("5-0"), 5), [], {})
+    with pytest.raises(CommitConflict):
+        other.append("s", Position(parse_id("9-0"), 9), [], {})
+    other.refresh()
+    assert other.end("s") == Position(parse_id("5-0"), 5)
+
+
+class Crash(Exception):
+    """What a failpoint raises."""
+
+
+@pytest.mark.parametrize("point", ["planned", "written", "committed", "placed", "trimmed"])
+def test_a_crash_loses_and_repeats_nothing(
+    redis_link: Connection, table: ArchiveTable, point: str
+) -> None:
+    seen: list[str] = []
+
+    def reached(name: str) -> None:
+        seen.append(name)
+        if name == point and (point == "trimmed" or seen.count(point) == 2):
+            raise Crash
+
+    add_many(redis_link, 50, stream=ODD)
+    with pytest.raises(Crash):
+        archive_odd(redis_link, table, Hooks(reached=reached))
+    again = ArchiveTable.open(table.store)
+    add_many(redis_link, 10, 51, stream=ODD)
+    archive_odd(redis_link, again)
+    assert ids_in(again, ODD) == [f"{n}-0" for n in range(1, 61)]
+    assert live_ids(redis_link, ODD) == []
+
+
+def test_files_are_merged_expired_and_deleted(redis_link: Connection, table: ArchiveTable) -> None:
+    stream = "orders"
+    for day in range(3):
+        for number in range(3):
+            add(redis_link, f"{day * DAY_MS + number}-1")
+            archive(redis_link, table)
+    done = compact(table, [stream], vacuum_after_hours=0)
+    assert (done.files_before, done.files_after, done.vacuumed) == (6, 2, 6)
+    expire(table, [stream], day_of(DAY_MS), vacuum_after_hours=0)
+    assert ids_in(table, stream) == [
+        f"{day * DAY_MS + number}-1" for day in (1, 2) for number in range(3)
+    ]
+    listed = table.store.filesystem.get_file_info(pafs.FileSelector("", recursive=True))
+    assert sum(info.path.endswith(".parquet") for info in listed) == 4
+
+
+def test_commands_take_a_uri_and_options(
+    redis_link: Connection,
+    s3_place: str,
+    s3_options: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = [f"--storage-option={name}={value}" for name, value in s3_options.items()]
+    url = ["--url", redis_link.url]
+    add_many(redis_link, 30)
+    assert main(["--stream", "orders", "--to", s3_place, *url, "--keep", "0", *options]) == 0
+    add_many(redis_link, 5, 31)
+    for job in ("status", "compact"):
+        words = url if job == "status" else []
+        assert main([job, "--to", s3_place, *words, *options]) == 0
+    capsys.readouterr()
+    words = ["--stream", "orders", "--archive", s3_place, *url, "--format", "json"]
+    assert query.main([*words, *options, "--from", "28"]) == 0
+    found = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
+    assert found == [f"{n}-0" for n in range(28, 36)]
+    into = ["--stream", "orders", "--into", "again", "--keep-ids", *url]
+    assert replay(["--from-archive", s3_place, *into, *options]) == 0
+    assert live_ids(redis_link, "again") == [f"{n}-0" for n in range(1, 31)]
+    with pytest.raises(SystemExit):
+        main(["status", "--to", s3_place, "--storage-option", "aws_region"])
+
+
+def test_options_may_be_environment_variables(
+    redis_link: Connection, s3_place: str, s3_options: dict[str, str]
+) -> None:
+    """In a process of its own, whose end must be a clean one."""
+    add_many(redis_link, 5)
+    program = "from rillway.pipeline.archive.command import main"
+    program += "; import sys; sys.exit(main(sys.argv[1:]))"
+    words = ["--stream", "orders", "--to", s3_place, "--url", redis_link.url, "--keep", "0"]
+    variables = {name.upper(): value for name, value in s3_options.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.partition(" archived")[0]) == (0, "orders: 5"), done.stderr
+    assert ids_in(ArchiveTable.open(s3_place, s3_options), "orders") == [
+        f"{n}-0" for n in range(1, 6)
+    ]
