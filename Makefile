@@ -83,6 +83,15 @@ redis-server:
 			$(SUDO) systemctl disable --now redis-server || true; \
 		fi; }
 
+# Three of them watch the servers of `make failover`, and of some tests. Its service is not wanted.
+.PHONY: redis-sentinel
+redis-sentinel: redis-server
+	@command -v redis-sentinel >/dev/null || { \
+		$(APT) update && $(APT) install -y redis-sentinel; \
+		if [ -d /run/systemd/system ]; then \
+			$(SUDO) systemctl disable --now redis-sentinel || true; \
+		fi; }
+
 # Spark runs on it. The headless one: no display is needed.
 .PHONY: java
 java: ## install Java 17, if there is none
@@ -117,7 +126,7 @@ stop: ## stop the server that `make demo` left running
 # -- development ----------------------------------------------------------------------------------
 
 .PHONY: test
-test: $(VENV)/.dev redis-server java ## run all tests, beside a real redis-server
+test: $(VENV)/.dev redis-server redis-sentinel java ## run all tests, beside a real redis-server
 	@# Where compiled modules are not kept, each of the hundreds of servers would compile its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
@@ -150,6 +159,10 @@ fuzz: $(VENV)/.dev ## each fuzz program for FUZZ_SECONDS
 crash: $(VENV)/.dev ## kill servers ROUNDS times: nothing that was acknowledged may be lost
 	@# ARGS="--server redis-server" tries a real one. SEED=n sends the same requests again.
 	@$(BIN)/python -m tests.crash --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: failover
+failover: $(VENV)/.dev redis-sentinel ## ten primaries die under load, Sentinel replaces each: ARGS="--rounds 2"
+	@$(BIN)/python -m tests.failover $(ARGS)
 
 .PHONY: damage
 damage: $(VENV)/.dev ## files on disk that are torn or have flipped bits

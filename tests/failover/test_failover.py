@@ -1,0 +1,83 @@
+"""A short run of `make failover`, and proof that it would notice what must not happen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.failover.__main__ import play, table
+from tests.failover.load import PLAIN, WAITED, Ledger, Message
+from tests.failover.rounds import BOUND_SECONDS, KILL, STOP, Wound, is_allowed, judged
+
+MANY = 300
+
+
+@pytest.mark.integration
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "kinds",
+    [("rillway",) * 3, ("redis", "rillway", "rillway"), ("rillway", "redis", "redis")],
+    ids=["rillway", "a redis and replicas of ours", "one of ours and redis as replicas"],
+)
+def test_sentinel_replaces_primaries_under_load(tmp_path: Path, kinds: tuple[str, ...]) -> None:
+    verdict = play(tmp_path / "set", kinds, 2)
+    assert verdict.problems() == []
+    assert [wound.how for wound in verdict.wounds] == [KILL, STOP]
+    assert min(verdict.acknowledged.values()) > MANY
+    assert "delivered twice" in table(verdict)
+
+
+# -- what is noticed -----------------------------------------------------------------------------
+
+
+def ledger_of(*acknowledged: Message) -> Ledger:
+    ledger = Ledger()
+    for message in acknowledged:
+        ledger.acknowledge(message)
+        ledger.process(message)
+    return ledger
+
+
+def test_a_message_that_is_not_in_the_stream_is_lost() -> None:
+    kept, lost = (WAITED, b"p", 1), (WAITED, b"p", 2)
+    verdict = judged(ledger_of(kept, lost), {kept}, [])
+    assert verdict.lost == {WAITED: [lost], PLAIN: []}
+    [problem] = verdict.problems()
+    assert "lost although a replica had them" in problem
+
+
+def test_without_waiting_only_what_fits_the_time_may_be_lost() -> None:
+    lost = (PLAIN, b"p", 1)
+    ledger = ledger_of(lost)
+    at = ledger.acknowledged()[lost]
+    assert judged(ledger, set(), [Wound(KILL, at + 1, at + 9, 1.0)]).problems() == []
+    verdict = judged(ledger, set(), [Wound(KILL, at + BOUND_SECONDS + 1, at + 99, 1.0)])
+    assert verdict.beyond_bound == [lost] and verdict.problems()
+
+
+@pytest.mark.parametrize("how", [KILL, STOP])
+def test_only_a_primary_that_comes_back_may_lose_more(how: str) -> None:
+    wound = Wound(how, 100.0, 110.0, 5.0)
+    assert not is_allowed(96.0, [wound]) and is_allowed(98.0, [wound])
+    assert is_allowed(110.5, [wound]) is (how == STOP)
+    assert not is_allowed(114.0, [wound])
+
+
+def test_a_message_that_nobody_got_is_noticed_and_one_that_came_twice_is_counted() -> None:
+    once, twice, never = [(WAITED, b"p", number) for number in range(3)]
+    ledger = ledger_of(once, twice)
+    ledger.process(twice)
+    ledger.acknowledge(never)
+    verdict = judged(ledger, {once, twice, never}, [])
+    assert verdict.delivered_twice == 1 and verdict.not_delivered == [never]
+    assert "never delivered" in verdict.problems()[0]
+
+
+def test_the_longest_time_without_an_answer_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger()
+    for number, at in enumerate([1.0, 2.0, 5.5, 6.0]):
+        monkeypatch.setattr("time.monotonic", lambda at=at: at)
+        ledger.acknowledge((WAITED, b"p", number))
+    assert ledger.longest_gap(1.5) == 3.5
+    assert ledger.has_acknowledged_after(5.0) is False  # of one kind only
