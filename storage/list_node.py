@@ -53,6 +53,17 @@ class ListNode:
         copy.size_bytes = self.size_bytes
         return copy
 
+    def offsets(self, item: bytes) -> list[int]:
+        """Where `item` is, in ascending order."""
+        items, found = self.items, list[int]()
+        try:
+            offset = items.index(item)
+            while True:
+                found.append(offset)
+                offset = items.index(item, offset + 1)
+        except ValueError:
+            return found
+
     def admits(self, item: bytes, fill: int) -> bool:
         """Whether Redis would put one more element into this node."""
         if self.is_plain or is_large(item, fill):

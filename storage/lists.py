@@ -173,7 +173,7 @@ class ListValue(Value):
     def find(self, item: bytes, *, backwards: bool = False) -> Iterator[int]:
         """The indexes at which `item` is, from the first on, or from the last."""
         for node in reversed(self._nodes) if backwards else self._nodes:
-            found = [i for i, one in enumerate(node.items) if one == item]
+            found = node.offsets(item)
             base = node.start - self._first
             for offset in reversed(found) if backwards else found:
                 yield base + offset
@@ -307,7 +307,7 @@ class ListValue(Value):
         for node in reversed(self._nodes) if count < 0 else self._nodes:
             if removed == wanted:
                 break
-            found = [i for i, one in enumerate(node.items) if one == item]
+            found = node.offsets(item)
             if not found:
                 continue
             chosen = found[-(wanted - removed) :] if count < 0 else found[: wanted - removed]

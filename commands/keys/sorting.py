@@ -149,15 +149,17 @@ def _sort(client: Client, key: bytes, request: SortRequest) -> bytes:
 
 
 def _elements(client: Client, key: bytes, request: SortRequest) -> list[bytes]:
-    """The elements in the order that they have. Raises WRONGTYPE."""
+    """The elements in the order that they have; where it stays, DESC turns it round, but for a
+    set, which has none. Raises WRONGTYPE."""
     value = client.lookup(key)
     if value is None:
         return []
+    turned = request.descending and not request.sorts
     if isinstance(value, ListValue):
-        return list(value)
+        return list(value)[::-1] if turned else list(value)
     if isinstance(value, SortedSetValue):
         value.become_skiplist()  # as in Redis, whatever the options are
-        return [member for _, member in value.slice(0, len(value))]
+        return [member for _, member in value.slice(0, len(value), reverse=turned)]
     if isinstance(value, SetValue):
         if not request.sorts and request.target is not None:
             # The same everywhere that the request is propagated to.
@@ -168,7 +170,7 @@ def _elements(client: Client, key: bytes, request: SortRequest) -> list[bytes]:
 
 def _in_order(client: Client, items: list[bytes], request: SortRequest) -> list[bytes]:
     if not request.sorts:
-        return items[::-1] if request.descending else items
+        return items
     weights: Sequence[bytes | None] = items
     if request.by is not None:
         weights = [_get(client, request.by, item) for item in items]

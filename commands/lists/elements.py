@@ -97,7 +97,7 @@ def clip(value: ListValue, start: int, stop: int) -> tuple[int, int]:
 def _pieces(count: int, slices: Iterable[list[bytes]]) -> Iterator[bytes]:
     yield replies.array_header(count)
     for items in slices:
-        yield b"".join(map(replies.bulk, items))
+        yield replies.bulks(items)
 
 
 @dataclass(slots=True)

@@ -60,3 +60,10 @@ def test_a_verbatim_string_counts_its_kind() -> None:
 
 def test_a_request_is_an_array_of_bulk_strings() -> None:
     assert replies.command([b"GET", b"k"]) == b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"
+
+
+def test_many_bulk_strings_look_the_same_whether_or_not_they_are_of_one_length() -> None:
+    for values in ([], [b"a"], [b"a"] * 20, [b""] * 20, [b"a\r\n", b"bcd"] * 9, [b"x" * 99] * 8):
+        each = [replies.bulk(value) for value in values]
+        assert replies.bulk_array(values) == replies.array(each)
+        assert replies.bulks(values) == b"".join(each)

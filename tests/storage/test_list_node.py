@@ -79,3 +79,8 @@ def test_two_nodes_are_one_if_that_is_not_too_large() -> None:
     assert not half.admits_all_of(ListNode([b"x" * 4090]), -1)
     assert half.admits_all_of(half, 2) and not half.admits_all_of(half, 1)
     assert not half.admits_all_of(ListNode([b"x"], is_plain=True), -2)
+
+
+def test_an_element_is_found_wherever_it_is() -> None:
+    node = ListNode([b"a", b"b", b"a", b"c", b"a"])
+    assert [node.offsets(item) for item in (b"a", b"c", b"d")] == [[0, 2, 4], [3], []]

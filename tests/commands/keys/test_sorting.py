@@ -90,6 +90,12 @@ def test_a_set_that_is_stored_is_sorted_in_any_case(filled: Conversation) -> Non
     assert filled.do("LRANGE t 0 -1") == bulks("a b c")
 
 
+def test_a_set_has_no_order_that_could_be_turned(talk: Conversation) -> None:
+    talk.all("SADD numbers 1 2 3")
+    assert talk.do("SORT numbers BY nosort DESC") == bulks("1 2 3")
+    assert talk.do("SORT numbers BY nosort DESC LIMIT 1 1") == bulks("2")
+
+
 def test_a_sorted_set_takes_its_large_form(filled: Conversation) -> None:
     filled.do("SORT z ALPHA")
     assert filled.do("OBJECT ENCODING z") == b"$8\r\nskiplist\r\n"
