@@ -7,6 +7,7 @@ file, scripts and tests use clients without any connection.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 try:
@@ -218,6 +219,11 @@ class Client:
         """Publish a keyspace event, if its class is enabled (commands/notifications.py)."""
         if self.instance.config.notify_keyspace_events & event_class:
             self.instance.notify(event_class, event, key, self.db.index)
+
+    def notify_fields(self, event: bytes, key: bytes, fields: Sequence[bytes]) -> None:
+        """`notify` of a command on hashes; `fields` are those that the event is about."""
+        if self.instance.config.notify_keyspace_events:
+            self.instance.notify_fields(event, key, fields, self.db.index)
 
     def signal_key_as_ready(self, key: bytes) -> None:
         """`key` may serve blocked clients: it is processed before the loop polls again."""

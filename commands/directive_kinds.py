@@ -211,12 +211,12 @@ class Choice(Kind):
 class EventClasses(Kind):
     """The letters of notify-keyspace-events, kept as flags."""
 
-    expected = "letters out of A g $ l s h z x e t m d n o c K E"
+    expected = "letters out of A g $ l s h z x e t m d n o c K E S T I V"
 
     def parse(self, words: list[str]) -> int:
         flags = notifications.parse_classes("".join(words))
         if flags is None:
-            raise ValueError("Invalid event class character. Use 'Ag$lshzxeKEtmdnoc'.")
+            raise ValueError("Invalid event class character. Use 'Ag$lshzxeKEtmdnocSTIV'.")
         return flags
 
     def format(self, value: int) -> str:

@@ -10,6 +10,7 @@ absence, fails transactions that watch it, and invalidates caches.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 try:
@@ -247,6 +248,17 @@ class Instance:
             self.pubsub.publish(b"__keyspace@%d__:%b" % (db_index, key), event)
         if enabled & notifications.KEYEVENT:
             self.pubsub.publish(b"__keyevent@%d__:%b" % (db_index, event), key)
+
+    def notify_fields(
+        self, event: bytes, key: bytes, fields: Sequence[bytes], db_index: int
+    ) -> None:
+        """Publish a keyspace event of a hash, and the subkey events with its fields."""
+        self.notify(notifications.HASH, event, key, db_index)
+        enabled = self.config.notify_keyspace_events
+        if enabled & notifications.HASH and enabled & notifications.SUBKEYS and fields:
+            messages = notifications.subkey_messages(enabled, event, key, fields, db_index)
+            for channel, message in messages:
+                self.pubsub.publish(channel, message)
 
     def notify_miss(self, db: Database, key: bytes) -> None:
         """A read found no key: event `keymiss`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from commands import notifications
 from commands.arguments import Arguments, parse_int
 from commands.client import Client
 from commands.hashes.lookup import removed_fields, settle, write_fields
@@ -47,11 +46,11 @@ def hgetdel(client: Client, argv: Argv) -> bytes:
     value = write_fields(client, key, names)
     if value is None:
         return values_reply(client, None, names)
-    found = []
+    found, removed = [], []
     for name in names:  # one that is named twice is not there any more
         found.append(value.fields.get(name))
-        value.delete(name)
-    removed = len(found) - found.count(None)
+        if value.delete(name):
+            removed.append(name)
     if removed:
         client.propagate(b"HDEL", key, *names)
         removed_fields(client, key, value, removed)
@@ -193,7 +192,7 @@ def hsetex(client: Client, argv: Argv) -> bytes:
         client.store(key, value)
     _set_fields(client, value, options, when_ms)
     client.modified(key, len(names))
-    client.notify(notifications.HASH, b"hset", key)
+    client.notify_fields(b"hset", key, names)
     settle(client, key, value)
     if when_ms is not None:
         _finish_hsetex(client, argv, value, options, when_ms)
@@ -223,9 +222,9 @@ def _finish_hsetex(
         for name in names:
             value.delete(name)
             client.propagate(b"HDEL", key, name)
-        removed_fields(client, key, value, len(names))
+        removed_fields(client, key, value, names)
         return
-    client.notify(notifications.HASH, b"hexpire", key)
+    client.notify_fields(b"hexpire", key, words[::2])
     condition = [options.condition] if options.condition else []
     count = b"%d" % (len(words) // 2)
     client.propagate(b"HSETEX", key, *condition, b"PXAT", b"%d" % when_ms, b"FIELDS", count, *words)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from commands import notifications
 from commands.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.client import Client
 from commands.hashes.lookup import write_fields
@@ -38,7 +37,7 @@ def hincrby(client: Client, argv: Argv) -> bytes:
         if not INT64_MIN <= total <= INT64_MAX:
             raise ReplyError(errors.INCREMENT_OVERFLOW)
     _set(client, key, value, field, b"%d" % total)
-    client.notify(notifications.HASH, b"hincrby", key)
+    client.notify_fields(b"hincrby", key, [field])
     return replies.integer(total)
 
 
@@ -79,7 +78,7 @@ def hincrbyfloat(client: Client, argv: Argv) -> bytes:
         raise ReplyError(errors.INCREMENT_NOT_FINITE) from None
     has_time = value is not None and field in value.expires
     _set(client, key, value, field, number)
-    client.notify(notifications.HASH, b"hincrbyfloat", key)
+    client.notify_fields(b"hincrbyfloat", key, [field])
     if has_time:
         client.propagate(b"HSETEX", key, b"KEEPTTL", b"FIELDS", b"1", field, number)
     else:

@@ -6,7 +6,6 @@ is propagated makes the same without the fieldset.
 
 from __future__ import annotations
 
-from commands import notifications
 from commands.client import Client
 from commands.help import help_reply
 from commands.registry import (
@@ -73,7 +72,7 @@ def himport_set(client: Client, argv: Argv) -> bytes:
     client.db.persist(key)
     client.store(key, value)
     client.modified(key, len(names))
-    client.notify(notifications.HASH, b"hset", key)
+    client.notify_fields(b"hset", key, names)
     if old is not None:
         client.propagate(b"DEL", key)
     client.propagate(b"HSET", key, *words)

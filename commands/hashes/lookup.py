@@ -69,7 +69,7 @@ def remove_expired(
         value.delete(field)
         instance.dispatcher.propagate(db.index, [b"HDEL", key, field])
     instance.stats.expired_subkeys += len(due)
-    instance.notify(notifications.HASH, b"hexpired", key, db.index)
+    instance.notify_fields(b"hexpired", key, due, db.index)
     if value.fields:
         db.watch_fields(key)
     else:
@@ -83,16 +83,16 @@ def remove_fields(client: Client, key: bytes, value: HashValue, names: Iterable[
 
     Notifies `hdel`, and `del` for the key. What is propagated is up to the command.
     """
-    removed = sum(value.delete(name) for name in names)
+    removed = [name for name in names if value.delete(name)]
     if removed:
         removed_fields(client, key, value, removed)
-    return removed
+    return len(removed)
 
 
-def removed_fields(client: Client, key: bytes, value: HashValue, removed: int) -> None:
-    """So many fields of a hash were removed: notify, and remove the key if none is left."""
-    client.modified(key, removed)
-    client.notify(notifications.HASH, b"hdel", key)
+def removed_fields(client: Client, key: bytes, value: HashValue, removed: Sequence[bytes]) -> None:
+    """Fields of a hash were removed: notify, and remove the key if none is left."""
+    client.modified(key, len(removed))
+    client.notify_fields(b"hdel", key, removed)
     settle(client, key, value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from commands import notifications
 from commands.client import Client
 from commands.hashes.lookup import remove_fields, write_fields
 from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
@@ -50,7 +49,8 @@ def _set(client: Client, argv: Argv, name: bytes) -> int:
     if len(argv) % 2:
         raise errors.wrong_arity(name)
     key, words = argv[1], argv[2:]
-    value = write_fields(client, key, words[::2])
+    names = words[::2]
+    value = write_fields(client, key, names)
     had_times = value is not None and bool(value.expires)
     if value is None:
         value = HashValue()
@@ -59,7 +59,7 @@ def _set(client: Client, argv: Argv, name: bytes) -> int:
     if had_times:
         client.db.watch_fields(key)
     client.modified(key, len(words) // 2)
-    client.notify(notifications.HASH, b"hset", key)
+    client.notify_fields(b"hset", key, names)
     return created
 
 
@@ -84,7 +84,7 @@ def hsetnx(client: Client, argv: Argv) -> bytes:
         client.store(key, value)
     value.update(argv[2:], client.instance.encoding_limits)
     client.modified(key)
-    client.notify(notifications.HASH, b"hset", key)
+    client.notify_fields(b"hset", key, [field])
     return replies.ONE
 
 

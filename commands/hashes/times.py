@@ -6,7 +6,6 @@ the field at once, and an HDEL is what is propagated.
 
 from __future__ import annotations
 
-from commands import notifications
 from commands.arguments import INT64_MAX, parse_int
 from commands.client import Client
 from commands.hashes.lookup import read_fields, removed_fields, settle, write_fields
@@ -193,10 +192,11 @@ def announce_times(
         words = [b"%d" % when_ms, *([condition] if condition else []), b"FIELDS"]
         client.propagate(b"HPEXPIREAT", key, *words, b"%d" % len(expiring), *expiring)
     if removed:
-        removed_fields(client, key, value, len(removed) + len(expiring))
+        client.instance.dirty += len(expiring)
+        removed_fields(client, key, value, removed)
     elif expiring:
         client.modified(key, len(expiring))
-        client.notify(notifications.HASH, b"hexpire", key)
+        client.notify_fields(b"hexpire", key, expiring)
         settle(client, key, value)
 
 
@@ -238,7 +238,7 @@ def persist_fields(client: Client, key: bytes, value: HashValue, names: list[byt
     persisted = value.persist(names)
     if persisted:
         client.modified(key, len(persisted))
-        client.notify(notifications.HASH, b"hpersist", key)
+        client.notify_fields(b"hpersist", key, persisted)
         settle(client, key, value)
     return persisted
 

@@ -78,7 +78,7 @@ def test_words_become_a_value_and_the_value_is_shown(
         (Octal(), ["0o7"], "argument couldn't be parsed as an octal number"),
         (Octal(), ["1777"], "argument must be between 0 and 777 inclusive"),
         (Choice("a", "b"), ["c"], "argument(s) must be one of the following: a, b"),
-        (EventClasses(), ["KQ"], "Invalid event class character. Use 'Ag$lshzxeKEtmdnoc'."),
+        (EventClasses(), ["KQ"], "Invalid event class character. Use 'Ag$lshzxeKEtmdnocSTIV'."),
         (Percentiles(), ["x"], "Invalid latency-tracking-info-percentiles parameters"),
         (
             Percentiles(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from storage.digest import value_digest
-from tests.commands.keys.conversation import NOW_MS, OK, WRONG_TYPE, Conversation
+from tests.commands.keys.conversation import NOW_MS, OK, WRONG_TYPE, Conversation, Speaker
 
 
 def test_hset_counts_new_fields(talk: Conversation) -> None:
@@ -106,3 +106,34 @@ def test_copy_dump_and_restore_take_times_along(talk: Conversation) -> None:
     assert talk.do("HGETALL c") == talk.do("HGETALL r") == b"*2\r\n$1\r\nb\r\n$1\r\n2\r\n"
     talk.do("SELECT 1")
     assert talk.do("HLEN d") == b":1\r\n"
+
+
+def heard(talk: Conversation, listener: Speaker, request: str) -> list[str]:
+    """What comes because of a request, as `event|fields`."""
+    reply = talk.do(request)
+    assert not reply.startswith(b"-"), reply
+    return [line for line in listener.received().decode().split("\r\n") if "|" in line]
+
+
+def test_subkey_events_name_the_fields(talk: Conversation) -> None:
+    talk.all("CONFIG SET notify-keyspace-events hS")
+    listener = talk.other()
+    listener.do("PSUBSCRIBE __subkey*")
+    for request, messages in {
+        "HSET h a 1 b 2": ["hset|1:a,1:b"],
+        "HSETNX h c 3": ["hset|1:c"],
+        "HINCRBY h a 1": ["hincrby|1:a"],
+        "HINCRBYFLOAT h a 1": ["hincrbyfloat|1:a"],
+        "HEXPIRE h 10 FIELDS 3 a x b": ["hexpire|1:a,1:b"],
+        "HPERSIST h FIELDS 2 a c": ["hpersist|1:a"],
+        "HGETEX h EX 5 FIELDS 1 c": ["hexpire|1:c"],
+        "HSETEX h EX 5 FIELDS 1 d 1": ["hset|1:d", "hexpire|1:d"],
+        "HEXPIRE h 0 FIELDS 1 d": ["hdel|1:d"],
+        "HDEL h x a": ["hdel|1:a"],
+        "HGETDEL h FIELDS 2 x c": ["hdel|1:c"],
+    }.items():
+        assert heard(talk, listener, request) == messages, request
+    talk.server.advance(10_001)
+    assert "hexpired|1:b" in listener.received().decode()
+    talk.all("CONFIG SET notify-keyspace-events KES")
+    assert heard(talk, listener, "HSET h a 1") == [], "the class h is not enabled"
