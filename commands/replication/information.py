@@ -55,7 +55,7 @@ def _link(instance: Instance) -> Iterator[Field]:
     yield "master_link_status", "up" if is_up else "down"
     yield "master_last_io_seconds_ago", (now_ms - link.heard_ms) // 1000 if is_up else UNKNOWN
     yield "master_sync_in_progress", int(link.is_transferring)
-    applied = state.offset or 1
+    applied = state.offset
     yield "slave_read_repl_offset", max(link.received_offset, applied) if is_up else applied
     yield "slave_repl_offset", applied
     yield "replica_full_sync_buffer_size", 0

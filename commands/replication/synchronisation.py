@@ -129,7 +129,10 @@ def _take_option(replica: Replica, name: bytes, value: bytes) -> None:
     elif option == b"capa":
         replica.capabilities.add(value.lower())
     elif option == b"rdb-only":
-        replica.wants_snapshot_only = parse_int(value, errors.RDB_ONLY_RANGE, 0, 1) == 1
+        number = parse_int(value)
+        if number not in (0, 1):
+            raise ReplyError(errors.RDB_ONLY_RANGE)
+        replica.wants_snapshot_only = number == 1
     elif option == b"rdb-filter-only":
         _take_filter(replica, value)
     else:
@@ -140,8 +143,8 @@ def _take_filter(replica: Replica, value: bytes) -> None:
     words = split_inline(value)
     if words is None:
         raise ReplyError(errors.RDB_FILTER_VALUES)
+    replica.wants_keys = replica.wants_functions = False
     for word in words:
         if word.lower() != b"functions":
             raise errors.unsupported_rdb_filter(word)
-    replica.wants_keys = False
-    replica.wants_functions = bool(words)
+        replica.wants_functions = True

@@ -433,3 +433,17 @@ def test_only_line_feeds_end_lines(file: Path) -> None:
 def test_a_rewrite_makes_a_file_that_has_vanished(file: Path) -> None:
     rewrite_configuration(str(file), configured(hz="30"))
     assert file.read_text() == f"{REWRITE_MARK}\nhz 30\n"
+
+
+def test_rewriting_writes_the_primary_and_takes_it_away(tmp_path: Path) -> None:
+    path = tmp_path / "redis.conf"
+    path.write_text('port 1\nslaveof old 1\nsave ""\n')
+    config = Configuration()
+    config.set("port", ["1"])
+    config.set("save", [""])
+    config.set("replicaof", ["10.0.0.1", "7001"])
+    rewrite_configuration(str(path), config)
+    assert path.read_text() == 'port 1\nreplicaof 10.0.0.1 7001\nsave ""\n'
+    config.replicaof = None
+    rewrite_configuration(str(path), config)
+    assert path.read_text() == 'port 1\nsave ""\n'
