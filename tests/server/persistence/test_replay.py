@@ -189,6 +189,17 @@ def test_an_ordinary_echo_is_passed_over_and_an_unknown_carrier_is_not() -> None
         assert stopped.value.offset == 27
 
 
+def test_a_script_that_an_older_server_appended_runs() -> None:
+    server = InProcessServer()
+    replayed = replay(
+        server,
+        ("EVAL", "return redis.call('SET', KEYS[1], ARGV[1])", 1, "a", "x"),
+        ("EVAL", "return redis.call('INCR', KEYS[1])", 1, "a"),
+    )
+    assert server.connect().execute("GET", "a") == b"$1\r\nx\r\n"
+    assert (replayed.refusals, replayed.passed_over) == ({"eval": 1}, {})
+
+
 def test_nothing_blocks() -> None:
     server = InProcessServer()
     replay(
