@@ -66,10 +66,12 @@ class ListNode:
 
     def admits(self, item: bytes, fill: int) -> bool:
         """Whether Redis would put one more element into this node."""
-        if self.is_plain or is_large(item, fill):
+        max_bytes, max_count = node_limits(fill)
+        limit = max_bytes or _COUNTED_NODE_BYTES
+        length = len(item)
+        if length > limit or self.size_bytes + length + _ELEMENT_MARGIN_BYTES > limit:
             return False
-        size_bytes = self.size_bytes + len(item) + _ELEMENT_MARGIN_BYTES
-        return not exceeds(fill, size_bytes, len(self.items) + 1)
+        return not self.is_plain and (max_count is None or len(self.items) < max_count)
 
     def admits_all_of(self, other: ListNode, fill: int) -> bool:
         """Whether Redis would make one node of these two."""
