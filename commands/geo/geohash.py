@@ -170,7 +170,8 @@ def distance_m(first: Place, second: Place) -> float:
         half_latitude * half_latitude
         + cos(first_latitude) * cos(second_latitude) * half_longitude * half_longitude
     )
-    return 2.0 * EARTH_RADIUS_M * asin(sqrt(square))
+    # Opposite places may come out a little farther than that.
+    return 2.0 * EARTH_RADIUS_M * asin(min(sqrt(square), 1.0))
 
 
 def latitude_distance_m(first: float, second: float) -> float:

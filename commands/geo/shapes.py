@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import cos, sqrt
+from math import cos, isfinite, nan, sqrt
 
 from commands.geo.geohash import (
     EARTH_RADIUS_M,
@@ -96,7 +96,8 @@ class Shape(ABC):
         up = degrees(half_height_m / EARTH_RADIUS_M)
         # Where a degree of longitude is shorter, the shape takes more of them.
         farther = latitude - up if latitude < 0 else latitude + up
-        aside = degrees(half_width_m / EARTH_RADIUS_M / cos(radians(farther)))
+        shortening = cos(radians(farther)) if isfinite(farther) else nan
+        aside = degrees(half_width_m / EARTH_RADIUS_M / shortening)
         return Box(longitude - aside, latitude - up, longitude + aside, latitude + up)
 
 
@@ -118,11 +119,12 @@ def _step_for(reach_m: float, latitude: float) -> int:
 
 def _neighbours_cover(cell: Cell, box: Box) -> bool:
     """Whether the cell and its neighbours reach as far as the box."""
-    return (
-        cell.neighbour(0, 1).north_edge >= box.north
-        and cell.neighbour(0, -1).south_edge <= box.south
-        and cell.neighbour(1, 0).east_edge >= box.east
-        and cell.neighbour(-1, 0).west_edge <= box.west
+    # An edge that is not a number, of a shape without end, is covered.
+    return not (
+        cell.neighbour(0, 1).north_edge < box.north
+        or cell.neighbour(0, -1).south_edge > box.south
+        or cell.neighbour(1, 0).east_edge < box.east
+        or cell.neighbour(-1, 0).west_edge > box.west
     )
 
 

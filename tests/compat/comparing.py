@@ -392,6 +392,12 @@ def _sorted(argv: Argv, reply: Reply) -> Reply:
     name = argv[0].upper()
     if name in UNORDERED:
         return replace(reply, items=_sorted_items(reply))
+    if name == b"ZSCAN" and len(reply.items) == 2:
+        cursor, words = reply.items
+        pairs = zip(words.items[::2], words.items[1::2], strict=True)
+        ordered = sorted(pairs, key=lambda pair: pair[0].head)
+        listed = tuple(word for pair in ordered for word in pair)
+        return replace(reply, items=(cursor, replace(words, items=listed)))
     if name in (b"SCAN", b"SSCAN", b"HSCAN") and len(reply.items) == 2:
         cursor, keys = reply.items
         items = _sorted_pairs(keys) if name in IN_PAIRS else _sorted_items(keys)

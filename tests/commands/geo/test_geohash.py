@@ -76,5 +76,8 @@ def test_distances() -> None:
     first, second = decode(encode(PALERMO)), decode(encode(CATANIA))
     assert b"%.4f" % distance_m(first, second) == b"166274.1516"
     assert distance_m(first, first) == 0.0
+    for longitude in range(-180, 0):
+        here, there = Place(longitude, 12.345), Place(longitude + 180, -12.345)
+        assert distance_m(here, there) == pytest.approx(20_020_741, rel=1e-5)
     north = Place(first.longitude, 40.0)
     assert distance_m(first, north) == latitude_distance_m(first.latitude, 40.0)

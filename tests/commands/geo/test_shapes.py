@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,13 @@ def test_no_cell_is_searched_twice_in_a_row() -> None:
     spans = list(Circle(Place(0.0, 0.0), 3e7, 1.0).spans())
     assert all(first != second for first, second in pairwise(spans[1:]))
     assert {end - start for start, end in spans} == {1 << HASH_BITS - 2}
+
+
+@pytest.mark.parametrize("size", [float("inf"), 1e308, 1e300])
+def test_a_shape_may_have_no_end(size: float) -> None:
+    for shape in (Circle(Place(13.0, 38.0), size, 1000.0), Rectangle(Place(1, 1), size, size, 1)):
+        assert shape.distance_within(Place(-170.0, -80.0)) is not None
+        assert any(start <= encode(Place(20.0, 40.0)) < end for start, end in shape.spans())
 
 
 def test_a_point_needs_only_the_smallest_cells() -> None:
