@@ -24,7 +24,8 @@ from dataclasses import dataclass, field, replace
 _TOKENS = re.compile(r"\[|\]|<|>|\||\.\.\.|[^\s\[\]<>|]+")
 _SIGN_NAMES = {"=": "equal", "~": "approximately", "*": "auto-id", "$": "last-id"}
 
-_KEY_NAMES = {"key", "newkey", "source", "destination", "key1", "key2"}
+_KEY_NAMES = {"key", "newkey", "source", "destination", "key1", "key2", "src", "dst"}
+_DOUBLE_NAMES = {"height", "latitude", "longitude", "radius", "score", "width"}
 _INTEGER_NAMES = {
     "client-id", "count", "cursor", "db", "decrement", "destination-db", "entries-added",
     "entries-read", "increment", "index", "index1", "index2", "limit", "maxage", "milliseconds",
@@ -38,6 +39,15 @@ _EXCEPTIONS = {
     "incrbyfloat": {"increment": "double"},
     "xautoclaim": {"min-idle-time": "string"},
     "xclaim": {"min-idle-time": "string"},
+    "bzmpop": {"timeout": "double"},
+    "bzpopmax": {"timeout": "double"},
+    "bzpopmin": {"timeout": "double"},
+    "zcount": {"min": "double", "max": "double"},
+    "zrangebyscore": {"min": "double", "max": "double"},
+    "zremrangebyrank": {"start": "integer", "stop": "integer"},
+    "zremrangebyscore": {"min": "double", "max": "double"},
+    "zrevrange": {"start": "integer", "stop": "integer"},
+    "zrevrangebyscore": {"min": "double", "max": "double"},
 }
 
 
@@ -138,6 +148,8 @@ def _type_of(name: str) -> str:
         return "key"
     if name in _INTEGER_NAMES:
         return "integer"
+    if name in _DOUBLE_NAMES:
+        return "double"
     if name.startswith("unix-time"):
         return "unix-time"
     return "pattern" if name == "pattern" else "string"

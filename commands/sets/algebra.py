@@ -35,10 +35,8 @@ Operation = Callable[[Sequence[SetValue | None]], Iterator[bytes]]
 
 _SUMMED_SIZES = "O(N) with N the number of members of all sets together."
 _SMALLEST_FIRST = "O(N*M) with N the size of the smallest set and M the number of sets."
-_STORE_KEYS = (
-    KeySpec(begin=1, flags=(b"OW", b"UPDATE")),
-    *keys_to_end(b"RO", b"ACCESS", at=2),
-)
+_SOURCES = keys_to_end(b"RO", b"ACCESS", at=2)
+_STORE_KEYS = (KeySpec(begin=1, flags=(b"OW", b"UPDATE")), *_SOURCES)
 _ANY_ORDER = (b"nondeterministic_output_order",)
 
 
@@ -144,7 +142,7 @@ def _members(client: Client, keys: list[bytes], operation: Operation) -> bytes |
     "SINTERSTORE",
     arity=-3,
     flags=WRITE | DENYOOM,
-    keys=_STORE_KEYS,
+    keys=(KeySpec(begin=1, flags=(b"RW", b"UPDATE")), *_SOURCES),
     group="set",
     since="1.0.0",
     summary="Stores the members that all of several sets have.",

@@ -133,7 +133,7 @@ def sismember(client: Client, argv: Argv) -> bytes:
     "SMISMEMBER",
     arity=-3,
     flags=READONLY | FAST,
-    keys=one_key(b"RO"),
+    keys=one_key(b"RO", b"ACCESS"),
     group="set",
     since="6.2.0",
     summary="Whether each of several members is in a set.",
