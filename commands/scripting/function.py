@@ -19,6 +19,7 @@ from commands.registry import (
 )
 from commands.scripting.interpreter import Registered
 from commands.scripting.libraries import Library
+from commands.scripting.shebang import FLAGS
 from protocol import errors, replies
 from protocol.errors import ReplyError
 
@@ -150,7 +151,7 @@ def _describe(library: Library, resp: int, *, with_code: bool) -> bytes:
 
 
 def _describe_function(function: Registered, resp: int) -> bytes:
-    flags = [replies.simple(flag) for flag in sorted(function.flags)]
+    flags = [replies.simple(flag) for flag in FLAGS if flag in function.flags]
     return replies.mapping(
         [
             replies.bulk(b"name"),

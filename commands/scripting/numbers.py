@@ -11,6 +11,7 @@ from typing import Any
 from protocol import replies
 
 _INTEGER_LIMIT = 1 << 62
+_DOUBLE = struct.Struct("<d")
 
 
 def as_argument(value: float) -> bytes:
@@ -78,9 +79,8 @@ def unpack_float(layout: bytes, data: bytes) -> float:
 
 def _bits(value: float) -> int:
     """A number as 32 bits: rounded to the nearest integer, half to even; the low bits of it."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return 0
-    return round(value) & 0xFFFFFFFF
+    # Added to this, a double has its integral part in its lowest bits; so the library does it.
+    return int.from_bytes(_DOUBLE.pack(value + 6755399441055744.0)[:4], "little")
 
 
 def _signed(bits: int) -> int:

@@ -13,8 +13,7 @@ from protocol.requests import split_inline
 
 _NAME = re.compile(rb"[A-Za-z0-9_]+")
 
-FLAGS = frozenset({b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster",
-                   b"allow-cross-slot-keys"})  # fmt: skip
+FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys")
 
 
 @dataclass(frozen=True)

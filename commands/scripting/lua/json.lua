@@ -137,7 +137,7 @@ local function new_library()
     local text = ok and concat(pieces)
     pieces = nil
     if ok then return text end
-    error(problem, type(problem) == 'string' and 0 or 0)
+    error(problem, 2)
   end
 
   -- -- decoding ----------------------------------------------------------------------------------
@@ -342,13 +342,13 @@ local function new_library()
       error("bad argument #1 to 'decode' (string expected, got " .. type(source) .. ')', 2)
     end
     if #source >= 2 and (byte(source, 1) == 0 or byte(source, 2) == 0) then
-      error('JSON parser does not support UTF-16 or UTF-32', 0)
+      error('JSON parser does not support UTF-16 or UTF-32', 2)
     end
     text, at = source, 1
     local ok, value = pcall(decode_text)
     text, token_value = nil, nil
     if ok then return value end
-    error(value, 0)
+    error(value, 2)
   end
 
   -- -- settings ----------------------------------------------------------------------------------

@@ -19,24 +19,16 @@ local function pack_float(layout, value)
   return host.pack_float(layout, value) or error('not enough memory', 0)
 end
 
--- The low `size` bytes of a whole number, the highest first.
+-- The low `size` bytes of a whole number, the highest first. Halves of 32 bits are exact.
 local function bytes_of(value, size)
   local bytes = {}
+  local low = value % TWO_32
+  local high = ((value - low) / TWO_32) % TWO_32
   for index = size, 1, -1 do
-    local low = value % 256
-    bytes[index] = low
-    value = (value - low) / 256
-  end
-  return char(unpack(bytes, 1, size))
-end
-
-local function negative_bytes(value, size)
-  local bytes = {}
-  value = -value - 1
-  for index = size, 1, -1 do
-    local low = value % 256
-    bytes[index] = 255 - low
-    value = (value - low) / 256
+    local part = low % 256
+    bytes[index] = part
+    low = (low - part) / 256
+    if size - index == 3 then low = high end
   end
   return char(unpack(bytes, 1, size))
 end
@@ -55,10 +47,10 @@ local function pack_number(value)
     return '\207' .. bytes_of(value, 8)
   end
   if value >= -32 then return char(256 + value) end
-  if value >= -128 then return '\208' .. negative_bytes(value, 1) end
-  if value >= -32768 then return '\209' .. negative_bytes(value, 2) end
-  if value >= -TWO_32 / 2 then return '\210' .. negative_bytes(value, 4) end
-  return '\211' .. negative_bytes(value, 8)
+  if value >= -128 then return '\208' .. bytes_of(value, 1) end
+  if value >= -32768 then return '\209' .. bytes_of(value, 2) end
+  if value >= -TWO_32 / 2 then return '\210' .. bytes_of(value, 4) end
+  return '\211' .. bytes_of(value, 8)
 end
 
 local function string_header(length)
@@ -156,24 +148,24 @@ end
 
 local function unsigned(size)
   if at + size - 1 > #data then missing() end
-  local value = 0
-  for _ = 1, size do
-    value = value * 256 + byte(data, at)
+  local high, low = 0, 0
+  for index = size, 1, -1 do
+    local part = byte(data, at)
+    if index > 4 then high = high * 256 + part else low = low * 256 + part end
     at = at + 1
   end
-  return value
+  return high * TWO_32 + low
 end
 
 local function signed(size)
-  if at + size - 1 > #data then missing() end
-  local value = byte(data, at)
-  if value >= 128 then value = value - 256 end
-  at = at + 1
-  for _ = 2, size do
-    value = value * 256 + byte(data, at)
-    at = at + 1
+  local is_negative = (byte(data, at) or 0) >= 128
+  if size < 8 then
+    local value = unsigned(size)
+    return is_negative and value - 256 ^ size or value
   end
-  return value
+  local high = unsigned(4)
+  if is_negative then high = high - TWO_32 end
+  return high * TWO_32 + unsigned(4)
 end
 
 local read

@@ -13,7 +13,8 @@ local byte, sub, find, gsub = string.byte, string.sub, string.find, string.gsub
 local concat, floor, tonumber, tostring, type = table.concat, math.floor, tonumber, tostring, type
 local error, select, unpack = error, select, unpack
 
-local WORK_LIMIT = 2e7    -- comparisons that C may make in one call: some 30 ms
+-- Comparisons that C may make in one call: some 30 ms.
+local WORK_LIMIT = native.work_limit or 2e7
 local ITEM_LIMIT = 150    -- items that may nest in C's stack
 local WORK_BETWEEN_LOOKS = 4e6
 local CACHE_LIMIT = 500

@@ -120,7 +120,8 @@ local function put_null() put(resp == 3 and '_\r\n' or '$-1\r\n') end
 
 local function put_bulk(text) put('$' .. #text .. '\r\n' .. text .. '\r\n') end
 
-local function one_line(text) return (gsub(text, '[\r\n]', ' ')) end
+-- As C reads it: up to its first zero byte, and in one line.
+local function one_line(text) return (gsub(gsub(text, '%z.*$', ''), '[\r\n]', ' ')) end
 
 local function integer(value)
   if value > -INTEGER_LIMIT and value < INTEGER_LIMIT then return format(':%d\r\n', value) end

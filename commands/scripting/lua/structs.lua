@@ -12,7 +12,7 @@ local unpack, tostring = unpack, tostring
 
 local MAX_ALIGNMENT, MAX_INTEGER_BYTES, MAX_INT = 8, 32, 2147483647
 local VALUE_LIMIT = 7000
-local TWO_63, TWO_64 = 2 ^ 63, 2 ^ 64
+local TWO_32, TWO_63, TWO_64 = 2 ^ 32, 2 ^ 63, 2 ^ 64
 local SIZES = {b = 1, B = 1, h = 2, H = 2, l = 8, L = 8, T = 8, f = 4, d = 8, x = 1}
 
 local function pack_float(layout, value)
@@ -38,7 +38,7 @@ local function check_string(name, index, count, value, level)
 end
 
 -- The options of a layout, each with its size, alignment and byte order; checked as they come.
-local function options(layout, level)
+local function options(name, layout, level)
   local at, is_little, alignment = 1, true, 1
   level = level + 1
   local function digits(default)
@@ -79,7 +79,7 @@ local function options(layout, level)
         end
         alignment = wanted
       elseif option ~= ' ' then
-        error("invalid format option '" .. option .. "'", level)
+        bad(name, 1, "invalid format option '" .. option .. "'", level + 1)
       end
     end
     return nil
@@ -96,17 +96,21 @@ local function padding(total, option, size, alignment)
 end
 
 local function integer_bytes(value, size, is_little)
-  if value ~= value or value >= TWO_64 or value < -TWO_63 then
+  if value ~= value or value < -TWO_63 then
     value = -TWO_63
+  elseif value >= TWO_64 then
+    value = 0
   end
   value = value < 0 and -floor(-value) or floor(value)
-  local bytes, is_negative = {}, value < 0
-  -- Below 2^53 doubles count exactly; what is above has zeros at its end.
-  if is_negative then value = -value - 1 end
+  -- Halves of 32 bits are exact, whatever the whole is.
+  local low = value % TWO_32
+  local high = ((value - low) / TWO_32) % TWO_32
+  local bytes = {}
   for index = 1, size do
-    local low = value % 256
-    bytes[index] = is_negative and 255 - low or low
-    value = (value - low) / 256
+    local byte_value = low % 256
+    bytes[index] = byte_value
+    low = (low - byte_value) / 256
+    if index == 4 then low = high end
   end
   -- Redis holds the value in 64 bits: what is beyond them is zero.
   for index = 9, size do bytes[index] = 0 end
@@ -119,27 +123,26 @@ local function integer_bytes(value, size, is_little)
 end
 
 local function read_integer(data, at, size, is_little, is_signed)
-  local value = 0
   local used = size > 8 and 8 or size
+  local low, high = 0, 0
   for index = used, 1, -1 do
-    local position = is_little and at + index - 1 or at + size - index
-    local part = byte(data, position)
+    local part = byte(data, is_little and at + index - 1 or at + size - index)
     if index == used and is_signed and part >= 128 then part = part - 256 end
-    value = value * 256 + part
+    if index > 4 then high = high * 256 + part else low = low * 256 + part end
   end
-  return value
+  return high * TWO_32 + low
 end
 
 local library = {}
 
 function library.pack(...)
   local count = select('#', ...)
-  local layout = check_string('pack', 1, count, (...), 2)
+  local layout = check_string('pack', 1, count, (...), 3)
   local pieces, total, index = {}, 0, 1
   local function put(piece)
     pieces[#pieces + 1], total = piece, total + #piece
   end
-  for option, size, align, is_little, alignment in options(layout, 2) do
+  for option, size, align, is_little, alignment in options('pack', layout, 2) do
     local gap = padding(total, option, align == 1 and size or align, alignment)
     if gap > 0 then put(rep('\0', gap)) end
     if option == 'x' then
@@ -148,17 +151,17 @@ function library.pack(...)
       index = index + 1
       local value = select(index, ...)
       if option == 's' or option == 'c' then
-        value = check_string('pack', index, count, value, 2)
+        value = check_string('pack', index, index, value, 3)
         if option == 'c' then
           if size == 0 then size = #value end
-          if #value < size then bad('pack', index, 'string too short', 3) end
+          if #value < size then bad('pack', index + 1, 'string too short', 3) end
           put(sub(value, 1, size))
         else
           put(value)
           put('\0')
         end
       else
-        value = check_number('pack', index, count, value, 2)
+        value = check_number('pack', index, index, value, 3)
         if option == 'f' or option == 'd' then
           put(pack_float((is_little and '<' or '>') .. option, value))
         else
@@ -172,14 +175,14 @@ end
 
 function library.unpack(...)
   local count = select('#', ...)
-  local layout = check_string('unpack', 1, count, (...), 2)
-  local data = check_string('unpack', 2, count, (select(2, ...)), 2)
+  local layout = check_string('unpack', 1, count, (...), 3)
+  local data = check_string('unpack', 2, count, (select(2, ...)), 3)
   local at = 1
-  if select(3, ...) ~= nil then at = check_number('unpack', 3, count, (select(3, ...)), 2) end
+  if select(3, ...) ~= nil then at = check_number('unpack', 3, count, (select(3, ...)), 3) end
   if at < 1 then bad('unpack', 3, 'offset must be 1 or greater', 3) end
   at = floor(at) - 1
   local values, found = {}, 0
-  for option, size, align, is_little, alignment in options(layout, 2) do
+  for option, size, align, is_little, alignment in options('unpack', layout, 2) do
     at = at + padding(at, option, align == 1 and size or align, alignment)
     if at + size > #data then bad('unpack', 2, 'data string too short', 3) end
     if found > VALUE_LIMIT then error('too many results', 2) end
@@ -215,9 +218,9 @@ function library.unpack(...)
 end
 
 function library.size(...)
-  local layout = check_string('size', 1, select('#', ...), (...), 2)
+  local layout = check_string('size', 1, select('#', ...), (...), 3)
   local total = 0
-  for option, size, align, _, alignment in options(layout, 2) do
+  for option, size, align, _, alignment in options('size', layout, 2) do
     total = total + padding(total, option, align == 1 and size or align, alignment)
     if option == 's' then bad('size', 1, "variable-size format in option 's'", 3) end
     if option == 'c' and size == 0 then bad('size', 1, "variable-length format", 3) end

@@ -19,7 +19,7 @@ def test_a_loaded_script_is_there_until_the_flush(client: InProcessClient) -> No
 def test_a_flush_gives_scripts_an_interpreter_that_has_seen_none(client: InProcessClient) -> None:
     client.execute("EVAL", "cjson.encode_max_depth(1)", 0)
     nested = ("EVAL", "return cjson.encode({{1}})", 0)
-    assert client.execute(*nested).startswith(b"-ERR Cannot serialise")
+    assert b"Cannot serialise" in client.execute(*nested)
     client.execute("SCRIPT", "FLUSH")
     assert client.execute(*nested) == b"$5\r\n[[1]]\r\n"
 

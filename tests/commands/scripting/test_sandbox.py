@@ -1,0 +1,145 @@
+"""Published ways out of a Lua sandbox: each is refused or harmless, and the server goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.scripting import interpreter
+from server.inprocess import InProcessClient
+
+READ_ONLY = b"Attempt to modify a readonly table"
+NONE = b"nonexistent global variable"
+MANY = b"too many results to unpack"
+
+
+@pytest.fixture(autouse=True)
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has to run out of it does so soon."""
+    monkeypatch.setattr(interpreter, "MEMORY_BYTES", 32 * 1024 * 1024)
+
+
+REFUSED = [
+    # nothing of the host
+    *((f"return {name}", NONE) for name in (
+        "io", "debug", "package", "require", "module", "dofile", "loadfile", "print", "python",
+        "lupa", "getfenv", "setfenv", "newproxy", "jit", "ffi", "__redis__err__handler",
+    )),
+    ("return os.execute('true')", b"attempt to call field 'execute'"),
+    ("return os.getenv('HOME')", b"attempt to call field 'getenv'"),
+    # CVE-2022-24735, CVE-2025-46818: what scripts share cannot be changed
+    ("string.format = 1", READ_ONLY),
+    ("_G.x = 1", READ_ONLY),
+    ("x = 1", READ_ONLY),
+    ("_G = 1", READ_ONLY),
+    ("redis.call = nil", READ_ONLY),
+    ("cjson.null = 1", READ_ONLY),
+    ("rawset(_G, 'x', 1)", READ_ONLY),
+    ("rawset(string, 'x', 1)", READ_ONLY),
+    ("setmetatable(_G, {})", READ_ONLY),
+    ("setmetatable(math, nil)", READ_ONLY),
+    ("table.insert(string, 1)", READ_ONLY),
+    ("getmetatable('').__index = {}", READ_ONLY),
+    ("getmetatable('').__concat = function() end", READ_ONLY),
+    ("getmetatable(_G).__index = {}", READ_ONLY),
+    ("rawset(getmetatable(''), '__index', 1)", READ_ONLY),
+    ("for _, t in pairs(_G) do if type(t) == 'table' then rawset(t, 'x', 1) end end", READ_ONLY),
+    ("local _, t = pairs(string) t.x = 1", READ_ONLY),
+    ("local _, t = pairs(_G) rawset(t, 'x', 1)", READ_ONLY),
+    # CVE-2025-46817: bounds that overflow
+    ("return unpack({}, 1, 2147483647)", MANY),
+    ("return unpack({}, -2147483648, 2147483647)", MANY),
+    ("return unpack({}, 0, 1e308)", MANY),
+    ("return {string.byte(string.rep('x', 1e7), 1, -1)}", b"string slice too long"),
+    # memory
+    ("return string.rep('x', 2^31)", b"not enough memory"),
+    ("local s = string.rep('x', 1e8) return s .. s .. s", b"not enough memory"),
+    ("local t = {} for i = 1, 1e8 do t[i] = {i} end", b"not enough memory"),
+    ("return table.concat({string.rep('x', 1e8), string.rep('y', 1e8)})", b"not enough memory"),
+    ("local s = 'x' while true do s = s .. s end", b"not enough memory"),
+    ("local s = 'x' while true do s = s:gsub('x', 'xx') end", b"not enough memory"),
+    # the stack: CVE-2022-24736, CVE-2021-32626
+    ("local function f() return 1 + f() end return f()", b"stack overflow"),
+    ("return loadstring(string.rep('(', 1e5))()", b"attempt to call a nil value"),
+    ("local t = {} t[1] = t return cjson.encode(t)", b"excessive nesting"),
+    ("return cjson.decode(string.rep('[', 1e5))", b"too many nested data structures"),
+    ("return cmsgpack.unpack(string.rep('\\145', 1e5))", b"input"),
+    ("return struct.pack('!3i', 1)", b"power of 2"),
+    ("return struct.pack('i999', 1)", b"larger than limit"),
+    ("return struct.unpack(string.rep('b', 1e5), string.rep('x', 1e5))", b"too many results"),
+    # bytecode
+    ("return assert(loadstring(string.dump(function() end)))", b"unexpected symbol"),
+    ("local n = 0 return assert(load(function() n = n + 1 return n == 1 and '\\27Lua' or nil end))",
+     b"unexpected symbol"),
+    ("return load(function() return 'x' end)", b"not enough memory"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "error"), REFUSED)
+def test_what_is_refused(client: InProcessClient, script: str, error: bytes) -> None:
+    reply = client.execute("EVAL", script, 0)
+    assert reply.startswith(b"-") and error in reply, reply[:200]
+    assert client.execute("EVAL", "return ('x'):upper() .. #KEYS", 0) == b"$2\r\nX0\r\n"
+
+
+HARMLESS = [
+    # CVE-2024-31449: bit.tohex with a number of digits of INT_MIN
+    ("return bit.tohex(65535, -2147483648)", b"$8\r\n0000FFFF\r\n"),
+    # CVE-2022-24834: lengths in cjson and cmsgpack
+    ("return #cjson.encode(string.rep('\"', 1e6))", b":2000002\r\n"),
+    ("return #cmsgpack.pack(string.rep('x', 1e6))", b":1000005\r\n"),
+    # CVE-2025-46819: long brackets
+    ("return tostring(loadstring('[' .. string.rep('=', 1e6)))", b"$3\r\nnil\r\n"),
+    # CVE-2025-49844: a chunk's name, collected while it is parsed
+    (
+        "for i = 1, 100 do loadstring(string.rep('local a = {} ', 100), 'n' .. i .. '\\0x')"
+        " collectgarbage() end return 1",
+        b":1\r\n",
+    ),
+    # CVE-2024-46981: the collector, and finalizers
+    ("setmetatable({}, {__gc = function() error('x') end}) collectgarbage() return 1", b":1\r\n"),
+    ("return collectgarbage('stop')", b":0\r\n"),
+    ("return tostring(getmetatable(cjson.null))", b"$3\r\nnil\r\n"),
+    ("return type(redis.call) .. type(cjson.encode)", b"$16\r\nfunctionfunction\r\n"),
+    ("return tostring(pcall(string.dump, redis.call))", b"$4\r\ntrue\r\n"),
+    ("return {pcall(error)}", b"*1\r\n$-1\r\n"),
+    ("local ok, e = pcall(redis.call, {}) return type(e)", b"$6\r\nstring\r\n"),
+    ("local ok, e = pcall(redis.sha1hex, {}) return type(e)", b"$6\r\nstring\r\n"),
+]
+
+
+@pytest.mark.parametrize(("script", "reply"), HARMLESS)
+def test_what_is_harmless(client: InProcessClient, script: str, reply: bytes) -> None:
+    assert client.execute("EVAL", script, 0) == reply
+    assert client.execute("EVAL", "return ('x'):upper() .. #KEYS", 0) == b"$2\r\nX0\r\n"
+
+
+def test_no_value_that_scripts_reach_is_a_python_object(client: InProcessClient) -> None:
+    script = """
+        local seen, bad = {}, {}
+        local function walk(value, path)
+          local kind = type(value)
+          if kind == 'userdata' and value ~= cjson.null then bad[#bad + 1] = path end
+          if kind ~= 'table' or seen[value] then return end
+          seen[value] = true
+          walk(getmetatable(value), path .. '(metatable)')
+          for key, item in pairs(value) do
+            walk(key, path .. '(key)')
+            walk(item, path .. '.' .. tostring(key))
+          end
+        end
+        walk(_G, '_G')
+        walk(getmetatable(''), 'string metatable')
+        for _, name in ipairs({'call', 'pcall', 'log', 'setresp', 'acl_check_cmd'}) do
+          for _, argument in ipairs({1, 'x', {}, walk, true}) do
+            local ok, problem = pcall(redis[name], argument, argument)
+            walk(problem, name)
+          end
+        end
+        return bad
+    """
+    assert client.execute("EVAL", script, 0) == b"*0\r\n"
+
+
+def test_scripts_leave_nothing_for_the_next(client: InProcessClient) -> None:
+    client.execute("EVAL", "KEYS.x = 1 ARGV.y = 2 redis.setresp(3) redis.set_repl(0)", 1, "k")
+    assert client.execute("EVAL", "return {KEYS.x or 0, ARGV.y or 0}", 0) == b"*2\r\n:0\r\n:0\r\n"

@@ -1,0 +1,82 @@
+"""Scripts that run for long: others are answered, and can end them, over real sockets."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import StartRillway
+from tests.support.resp import RespClient
+from tests.support.servers import RunningServer
+
+pytestmark = pytest.mark.integration
+
+FOREVER = "while true do end"
+BUSY = b"-BUSY Redis is busy running a script. You can only call"
+KILLED = b"-ERR Script killed by user with SCRIPT KILL..."
+LIBRARY = "#!lua name=lib\nredis.register_function('f', function() while true do end end)"
+
+
+@pytest.fixture
+def server(run_rillway: StartRillway) -> RunningServer:
+    debug = ("--enable-debug-command", "yes")
+    return run_rillway("--busy-reply-threshold", "20", "--appendonly", "yes", *debug)
+
+
+def until_busy(client: RespClient) -> None:
+    while not client.send("GET", "k").startswith(BUSY):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (("EVAL", FOREVER, "0"), ("SCRIPT", "KILL")),
+        (("EVAL", "while true do pcall(string.rep, 'x', 1000) end", "0"), ("SCRIPT", "KILL")),
+        (("FCALL", "f", "0"), ("FUNCTION", "KILL")),
+    ],
+)
+def test_another_connection_ends_a_script(
+    server: RunningServer, start: tuple[str, ...], end: tuple[str, ...]
+) -> None:
+    with server.connect() as caller, server.connect() as other:
+        other.send("FUNCTION", "LOAD", LIBRARY)
+        caller.write(*start)
+        until_busy(other)
+        assert other.send(*end) == b"+OK\r\n"
+        assert caller.read_reply().startswith(KILLED)
+        assert other.send("SET", "k", "v") == b"+OK\r\n"
+        assert caller.send("GET", "k") == b"$1\r\nv\r\n"
+
+
+def test_a_transaction_with_a_script_is_ended(server: RunningServer) -> None:
+    with server.connect() as caller, server.connect() as other:
+        caller.pipeline([("MULTI",), ("SET", "k", "v"), ("EVAL", FOREVER, "0")])
+        caller.write("EXEC")
+        until_busy(other)
+        assert other.send("SCRIPT", "KILL") == b"+OK\r\n"
+        assert caller.read_reply().startswith(b"*2\r\n+OK\r\n" + KILLED)
+
+
+def test_a_long_script_that_has_written_runs_to_its_end(server: RunningServer) -> None:
+    script = """
+        redis.call('set', 'k', 1)
+        for i = 1, 5e7 do end
+        return redis.call('incr', 'k')
+    """
+    with server.connect() as caller, server.connect() as other:
+        caller.write("EVAL", script, "0")
+        until_busy(other)
+        assert other.send("SCRIPT", "KILL").startswith(b"-UNKILLABLE ")
+        assert caller.read_reply() == b":2\r\n"
+        assert other.send("DEBUG", "LOADAOF") == b"+OK\r\n"
+        assert other.send("GET", "k") == b"$1\r\n2\r\n"
+
+
+def test_shutdown_nosave_ends_the_server(server: RunningServer) -> None:
+    with server.connect() as caller, server.connect() as other:
+        caller.write("EVAL", FOREVER, "0")
+        until_busy(other)
+        assert other.send("SHUTDOWN", "SAVE").startswith(BUSY)
+        other.write("SHUTDOWN", "NOSAVE")
+        server.process.wait(20)
+    assert server.process.returncode == 0
