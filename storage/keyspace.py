@@ -37,6 +37,18 @@ RANDOM_NEIGHBOURS = 16
 # Values that are freed in one step.
 VALUES_PER_STEP = 1000
 
+# The attributes of a database that are its content.
+CONTENT = (
+    "values",
+    "expires",
+    "field_expires",
+    "_order",
+    "_next_serial",
+    "_deadlines",
+    "_field_deadlines",
+    "_walks",
+)
+
 # Frees what so many values were made of, in steps: all at once, or some other time.
 Free = Callable[[Iterator[None], int], object]
 
@@ -181,9 +193,7 @@ class Database:
 
     def swap_content(self, other: Database) -> None:
         """SWAPDB: the two databases exchange everything but their index."""
-        for name in self.__slots__:
-            if name in ("index", "_free"):
-                continue
+        for name in CONTENT:
             mine, theirs = getattr(self, name), getattr(other, name)
             setattr(self, name, theirs)
             setattr(other, name, mine)

@@ -211,6 +211,18 @@ def test_keysizes_count_streams_by_entries_and_strings_by_bytes(client: InProces
     assert fields(client, "keysizes")["db3_distrib_streams_items"] == "0=1"
 
 
+def test_keysizes_count_the_items_of_every_type(client: InProcessClient) -> None:
+    for request in ("HSET h a 1 b 2 c 3", "RPUSH l a b", "SADD s a", "ZADD z 1 a 2 b", "SET t x"):
+        client.execute(*request.split())
+    assert fields(client, "keysizes") == {
+        "db0_distrib_strings_sizes": "1=1",
+        "db0_distrib_lists_items": "2=1",
+        "db0_distrib_sets_items": "1=1",
+        "db0_distrib_zsets_items": "2=1",
+        "db0_distrib_hashes_items": "2=1",
+    }
+
+
 def test_loading_is_told_with_how_far_it_is(
     server: InProcessServer, client: InProcessClient
 ) -> None:
