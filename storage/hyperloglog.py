@@ -154,6 +154,7 @@ def _raise_sparse(data: bytearray, index: int, value: int, max_bytes: int) -> bo
         return None
     data[position : position + size] = runs
     _join_runs(data, previous)
+    data[15] |= _STALE  # at once: the next element may come upon damage
     return True
 
 

@@ -1,11 +1,10 @@
 """Values that Rillway does not hold: what they are called, and where they end.
 
-A file written by Redis may have lists, sets, hashes and more beside streams and strings. To load
-the rest of it, they have to be passed over, and for that only their outermost layout matters.
+A file written by Redis may have values of modules. To load the rest of it, they have to be passed
+over, and for that only their outermost layout matters.
 
-Leaves out: whether what is inside a value (a ziplist, an intset ...) is in order. It is not looked
-at, since it is not used. Types that cannot be passed over, because their length depends on what a
-module writes or because their layout is not known here, have a name only.
+Leaves out: what is inside a value, since it is not used. Types whose layout is not known here
+cannot be passed over, and have a name only.
 """
 
 from __future__ import annotations

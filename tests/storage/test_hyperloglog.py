@@ -149,6 +149,18 @@ def test_damaged_runs_are_refused(runs_: bytes) -> None:
         hyperloglog.make_dense(header + runs_)
 
 
+def test_what_was_added_before_damage_is_found_makes_the_estimate_stale() -> None:
+    data = with_registers({5: 3})
+    hyperloglog.keep(data, 1)
+    del data[-2:]  # the zeros at the end
+    assert place_of(b"0")[0] > 5
+    with pytest.raises(CorruptHyperLogLog):
+        hyperloglog.add(data, [b"0"], LIMIT)
+    assert hyperloglog.cached(data) == 1
+    hyperloglog.raise_register(data, 5, 4, LIMIT)
+    assert hyperloglog.cached(data) is None
+
+
 @given(st.binary(max_size=40), st.integers(0, REGISTERS - 1), st.integers(1, 40))
 def test_no_bytes_do_anything_but_be_answered_or_refused(
     runs_: bytes, index: int, value: int
