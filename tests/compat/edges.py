@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from tests.compat.odd_ids import scripts as odd_id_scripts
+from tests.compat.set_edges import SET_EDGES
 
 GROUP = re.compile(r"\{([^}]*)\}")
 RANGE = re.compile(r"(\d+)\.\.(\d+)")
@@ -596,4 +597,5 @@ EDGES = {
     **TRANSACTIONS,
     **KEYS_AND_TEXT,
     **odd_id_scripts(),
+    **SET_EDGES,
 }
