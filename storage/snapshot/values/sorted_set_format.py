@@ -129,9 +129,11 @@ def _of_elements(elements: Sequence[Element], offset: int, reading: Reading) -> 
 def _score(text: bytes, offset: int) -> float:
     """The score that is written as this text. Raises CorruptSnapshot."""
     try:
-        return float(text)
+        if b"_" not in text:  # between digits Python passes over it
+            return float(text)
     except ValueError:
-        raise CorruptSnapshot(offset, f"{text!r} is no score") from None
+        pass
+    raise CorruptSnapshot(offset, f"{text!r} is no score")
 
 
 CODEC = Codec(_type_code, _pieces, min_version={_ZSET_LISTPACK: _LISTPACK_VERSION})

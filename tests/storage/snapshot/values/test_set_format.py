@@ -76,6 +76,20 @@ def test_what_is_beyond_the_limits_is_converted() -> None:
     )
 
 
+@given(st.integers(0, 400), st.integers(1, 255), st.sampled_from([0, 1, 2]))
+def test_a_flipped_bit_is_refused_or_makes_another_set(place: int, bits: int, form: int) -> None:
+    members = [b"%d" % (number * 999) for number in range(20)] + [b"x" * 70] * (form == 2)
+    members += [b"a"] * (form > 0)
+    body = dump(SetValue.of(members, LIMITS), OPTIONS, 0)[:-10]
+    damaged = bytearray(body)
+    damaged[1 + place % (len(body) - 1)] ^= bits
+    try:
+        value = restored(sealed(bytes(damaged).hex()))
+    except CorruptSnapshot:
+        return
+    assert len(set(value.members())) == len(value) > 0
+
+
 TWICE = encode_string(encode_listpack([b"a", b"a"]), compress=False).hex()
 
 

@@ -90,6 +90,22 @@ def test_what_is_beyond_the_limits_is_converted() -> None:
     assert restored(dump(value, OPTIONS, 0), LIMITS).encoding == b"listpack"
 
 
+@given(st.integers(0, 400), st.integers(1, 255), st.booleans())
+def test_a_flipped_bit_is_refused_or_makes_another_sorted_set(
+    place: int, bits: int, is_small: bool
+) -> None:
+    scores = {b"member %d" % number: number / 3 for number in range(20)}
+    body = dump(SortedSetValue.of(scores, LIMITS if is_small else FEW), OPTIONS, 0)[:-10]
+    damaged = bytearray(body)
+    damaged[1 + place % (len(body) - 1)] ^= bits
+    try:
+        value = restored(sealed(bytes(damaged)))
+    except CorruptSnapshot:
+        return
+    assert everything(value) == sorted(everything(value))
+    assert len(everything(value)) == len(value) > 0
+
+
 def packed(*elements: bytes) -> bytes:
     return encode_string(encode_listpack(elements), compress=False)
 
@@ -108,6 +124,7 @@ def packed(*elements: bytes) -> bytes:
         b"\x11" + packed(b"a"),
         b"\x11" + packed(b"a", b"x"),
         b"\x11" + packed(b"a", b"nan"),
+        b"\x11" + packed(b"a", b"1_0"),
         b"\x11" + packed(b"a", b"1", b"a", b"2"),
     ],
 )
