@@ -31,6 +31,7 @@ TITLES = {
     "sorted-sets": "Sorted sets",
     "everysec": "With appendonly yes, appendfsync everysec",
     "always": "With appendonly yes, appendfsync always",
+    "replicas": "With replicas",
     "memory": "Memory",
     "start": "Start",
     "load": "Loading files at a start",

@@ -14,6 +14,7 @@ from benchmarks.contenders import Contender
 from benchmarks.load.consuming import Consuming
 from benchmarks.load.cycling import Cycling
 from benchmarks.load.delaying import delays
+from benchmarks.load.draining import attach, online
 from benchmarks.load.entries import KIB, MIXED, SMALL, Shape, acknowledge, deliver, entry_id, fill
 from benchmarks.load.fanning import Fanning
 from benchmarks.load.load import Load
@@ -161,6 +162,17 @@ def test_cases_of_one_setting_share_a_server(server: Server) -> None:
             connect(first.port)
     finally:
         contender.end_shared()
+
+
+def test_replicas_that_keep_nothing_take_everything() -> None:
+    cores = machine.choose_cores(list(os.sched_getaffinity(0)))
+    contender = Contender(rillway_program(), cores, is_ours=True)
+    with contender.start("--repl-diskless-sync-delay", "0", alone=False) as server:
+        attach(3, server)
+        fill(server, b"s", ENTRIES)
+        assert online(server) == 3
+        sent = int(server.info("stats")["total_net_repl_output_bytes"])
+        assert sent > 3 * ENTRIES * len("XADD s f")
 
 
 def test_every_message_is_measured_once(server: Server) -> None:
