@@ -50,6 +50,7 @@ from protocol.errors import ReplyError
 if TYPE_CHECKING:
     from server.dispatch import Dispatcher
 
+_STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # who only listens
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
 _WHILE_SUBSCRIBED = {
@@ -94,7 +95,7 @@ class Admission:
             return refusal
         if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
             return errors.not_while_subscribed(command.fullname)
-        if gates & GATE_MONITOR and command.flags & (READONLY | WRITE | MAY_REPLICATE):
+        if gates & _STREAMING_GATES and command.flags & (READONLY | WRITE | MAY_REPLICATE):
             return ReplyError(errors.MONITOR_KEYSPACE)
         if instance.gates & GATE_BUSY and not _runs_beside_script(command, argv):
             return instance.scripting.busy_error

@@ -97,10 +97,9 @@ def test_a_stopped_replica_costs_a_primary_no_more_than_the_limit(
                 for _ in range(BATCH):
                     pipeline.set("k", b"x" * VALUE_BYTES)
                 pipeline.execute()
-            readers.read()
+            readers.read_to(replication(primary)["master_repl_offset"])
             held_bytes.append(client.info("memory")["mem_clients_slaves"])
             connected.append(client.info("replication")["connected_slaves"])
-        readers.read_to(replication(primary)["master_repl_offset"])
         assert client.info("replication")["connected_slaves"] == READERS
         assert client.info("stats")["client_output_buffer_limit_disconnections"] == 1
     # It was kept for a while, and never held more than the limit and a turn of the loop.

@@ -243,6 +243,17 @@ def test_a_server_that_follows_itself_never_gets_anywhere() -> None:
     assert not is_up(server) and keys(server) == {b"k"}
 
 
+def test_servers_that_follow_each_other_keep_their_data() -> None:
+    cluster, primary, replica = pair()
+    follow(primary, REPLICA)
+    cluster.settle(10)
+    assert keys(primary) == keys(replica) == {b"s"}
+    assert not is_up(primary) or not is_up(replica)
+    replica.connect().execute("REPLICAOF", "NO", "ONE")
+    cluster.settle(10)
+    assert is_up(primary) and keys(primary) == {b"s"}
+
+
 def test_a_password_is_sent_and_a_wrong_one_leads_nowhere() -> None:
     cluster = Cluster()
     primary = cluster.server(PRIMARY, requirepass="secret")
@@ -327,6 +338,18 @@ def test_nonsense_is_refused_and_the_data_stays(answer: bytes) -> None:
     cluster.settle(2)
     assert fake.connections == 2  # after a while, and not at once
     assert any("lost" in text for _, text in replica.log_lines)
+
+
+@pytest.mark.parametrize("head", [b"$999999999999999999\r\n", b"$EOF:" + b"m" * 40 + b"\r\n"])
+def test_a_snapshot_without_end_ends_where_the_disk_is_full(head: bytes) -> None:
+    cluster, replica, fake = faked({b"PSYNC": b"+FULLRESYNC %b 1\r\n" % ID.encode() + head})
+    replica.files.free_bytes = 10_000
+    for _ in range(20):
+        fake.send(b"x" * 1000)
+        cluster.network.settle()
+    assert not is_up(replica) and keys(replica) == {b"own"}
+    assert not [name for name in replica.files.names(".") if name.startswith("temp-")]
+    assert any("No space left" in text for _, text in replica.log_lines)
 
 
 def test_to_go_on_where_nobody_asked_for_it_is_refused() -> None:

@@ -138,6 +138,18 @@ def test_whatever_would_be_answered_closes_a_replica(request_: tuple[str, ...]) 
     assert replica.closed and not server.instance.replication.replicas
 
 
+@pytest.mark.parametrize("request_", [("SET", "k", "v"), ("FLUSHALL",), ("PUBLISH", "c", "m")])
+def test_a_replica_cannot_write(request_: tuple[str, ...]) -> None:
+    server = serving()
+    client, replica = server.connect(), online(server)
+    client.execute("SET", "own", "v")
+    before = server.instance.replication.offset
+    replica.feed(command([word.encode() for word in request_]))
+    assert replica.closed and client.execute("DBSIZE") == b":1\r\n"
+    assert client.execute("EXISTS", "own") == b":1\r\n"
+    assert server.instance.replication.offset == before
+
+
 def test_a_second_psync_is_ignored() -> None:
     server = serving()
     replica = online(server)
