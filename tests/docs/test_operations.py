@@ -15,11 +15,11 @@ from server.config_file import ConfigurationError, load_configuration
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
 CODE = re.findall(r"`([^`\n]+)`", PAGE)
 # Names with a hyphen that are no directives.
-OTHER_NAMES = {"redis-cli", "redis-benchmark"}
+OTHER_NAMES = {"redis-cli", "redis-benchmark", "redis-sentinel", "down-after-milliseconds"}
 # Words in capitals that are no commands: a part of a message, a setting, a unit, a signal.
 NO_COMMANDS = {
-    "DENIED", "ERR", "LOADING", "MISCONF", "NOAUTH", "REDISCLI_AUTH",
-    "RILLWAY_STREAM_NODE_MAX_ENTRIES",
+    "DENIED", "ERR", "LOADING", "MISCONF", "NOAUTH", "NOMASTERLINK", "NOREPLICAS", "READONLY",
+    "REDISCLI_AUTH", "RILLWAY_STREAM_NODE_MAX_ENTRIES", "SENTINEL",
 }  # fmt: skip
 LINKS = re.findall(r"\]\(([^)#]+)\)", PAGE)
 
@@ -44,6 +44,15 @@ def test_the_example_of_a_file_starts_a_server(tmp_path: Path) -> None:
     file.write_text(text_block("# Where it listens"))
     config, _ = load_configuration([str(file)])
     assert (config.port, config.maxclients, config.stream_node_max_entries) == (7000, 500, 200)
+
+
+def test_the_example_of_a_set_starts_a_server(tmp_path: Path) -> None:
+    file = tmp_path / "rillway.conf"
+    file.write_text(
+        text_block("# One of three servers. Two of them also have: replicaof 10.0.0.1 6379")
+    )
+    config, _ = load_configuration([str(file)])
+    assert (config.masterauth, config.min_replicas_to_write) == ("secret", 1)
 
 
 def test_the_example_of_a_mistake_prints_what_the_page_says(tmp_path: Path) -> None:
