@@ -94,8 +94,8 @@ def _pop_one(keys: list[bytes], side: bytes, client: Client) -> bytes | None:
 )
 def blmpop(client: Client, argv: Argv) -> bytes | Block:
     """Array of the key and its elements, null after the timeout. Source: Redis 7.2."""
-    timeout_ms = parse_timeout(argv[1], client.instance.now_ms)
     request = parse_multi_pop(Arguments(argv, 2), SIDES)
+    timeout_ms = parse_timeout(argv[1], client.instance.now_ms)
     serve = partial(pop_several, request)
     return pop_or_wait(client, request.keys, timeout_ms, ListValue, serve)
 

@@ -52,6 +52,7 @@ RANK_RANGE = (
     b"-ERR value is out of range, value must between -9223372036854775807 and "
     b"9223372036854775807\r\n"
 )
+WRONG_TYPE = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 NOT_AN_INTEGER = b"-ERR value is not an integer or out of range\r\n"
 NO_CONSUMER_CREATED = Exactly(b":0\r\n")
 
@@ -193,7 +194,8 @@ _ANSWERED_UNREAD = {b"BITCOUNT": b":0\r\n", b"BITPOS": b":-1\r\n"}
 def bit_range(history: History, exchange: Exchange, wanted: Expected) -> Expected:
     """Rillway may refuse a range that Redis 7.0 did not read."""
     name = name_of(exchange)
-    unread = exchange.theirs.head in (b":0\r\n", _ANSWERED_UNREAD.get(name))
+    answers = (b":0\r\n", _ANSWERED_UNREAD.get(name), WRONG_TYPE)
+    unread = exchange.theirs.head in answers and exchange.ours.head != exchange.theirs.head
     if name not in _ANSWERED_UNREAD or not unread or exchange.ours.kind != b"-":
         return wanted
     return Either((Exactly(b"-ERR syntax error\r\n"), Exactly(NOT_AN_INTEGER)))

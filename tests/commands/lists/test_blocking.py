@@ -204,6 +204,7 @@ def test_bad_requests_are_refused(talk: Conversation) -> None:
     not_a_float = b"-ERR timeout is not a float or out of range\r\n"
     assert talk.do("BLPOP k x") == talk.do("BLMOVE k t LEFT LEFT x") == not_a_float
     assert talk.do("BLMPOP x 1 k LEFT") == talk.do("BLMOVEM k t LEFT LEFT x") == not_a_float
+    assert talk.do("BLMPOP x 1 k UP") == syntax  # the timeout is read last
     assert talk.do("BRPOPLPUSH k t -1") == b"-ERR timeout is negative\r\n"
     assert talk.do("BLMOVE k t LEFT UP 0") == talk.do("BLMPOP 0 1 k UP") == syntax
     assert talk.do("BLMOVEM k t LEFT LEFT 0 COUNT 1") == syntax
