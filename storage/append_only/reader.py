@@ -21,12 +21,7 @@ import mmap
 from collections.abc import Iterator
 from functools import cached_property
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
-
-from protocol.cutter import Cutter
+from protocol.cutter import IS_COMPILED, Cutter
 from protocol.requests import Limits, RequestReader, find_last_boundary
 
 Buffer = bytes | mmap.mmap
@@ -134,7 +129,7 @@ class RequestFile:
             annotation = text.find(b"\r\n#")
             if annotation >= 0:
                 text = text[: annotation + len(_CRLF)]
-        if cython.compiled:
+        if IS_COMPILED:
             return self._cut(start, text)
         if text[0] == ord("*"):
             text = text[: find_last_boundary(text, 0)]
