@@ -147,6 +147,7 @@ class BadPrimary:
         connection.close()
 
 
+@pytest.mark.thorough  # tests/server/replication/test_link.py has these in memory
 @pytest.mark.parametrize(
     ("answer", "endless"),
     [
