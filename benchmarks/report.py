@@ -29,6 +29,7 @@ TITLES = {
     "lists": "Lists",
     "sets": "Sets",
     "sorted-sets": "Sorted sets",
+    "scripts": "Scripts",
     "everysec": "With appendonly yes, appendfsync everysec",
     "always": "With appendonly yes, appendfsync always",
     "replicas": "With replicas",
