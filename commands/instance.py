@@ -283,4 +283,8 @@ class Instance:
         """Hand on `units` actions of one request each, one behind the other in RESP."""
         self.propagated_units += units
         for sink in self.sinks:
-            sink.take_units(db_index, wire)
+            take = sink.take_encoded
+            if take is not None:
+                take(db_index, wire, db_index)
+            else:
+                sink.take_units(db_index, wire)

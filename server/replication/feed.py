@@ -72,12 +72,20 @@ class Feed:
     # -- what the stream is made of ------------------------------------------------------------
 
     def _take(self, db_index: int, wire: bytes, last_db: int) -> None:
-        if db_index != ANY_DATABASE:
-            if self._must_select or db_index != self._state.stream_db:
-                self._put(select_request(db_index))
-                self._must_select = False
-            self._state.stream_db = last_db
-        self._put(wire)
+        state = self._state
+        if db_index != state.stream_db or last_db != db_index or self._must_select:
+            self._select(db_index, last_db)
+        self._fresh.append(wire)
+        state.offset += len(wire)
+
+    def _select(self, db_index: int, last_db: int) -> None:
+        """What follows is for the one database at first, for the other at last."""
+        if db_index == ANY_DATABASE:
+            return
+        if self._must_select or db_index != self._state.stream_db:
+            self._put(select_request(db_index))
+            self._must_select = False
+        self._state.stream_db = last_db
 
     def _put(self, data: bytes) -> None:
         self._fresh.append(data)
