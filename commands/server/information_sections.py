@@ -154,10 +154,14 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "lazyfreed_objects", instance.chores.freed_objects
 
 
+def _scripting_figures(instance: Instance) -> ScriptingFigures:
+    scripting = instance.scripting_if_used
+    return ScriptingFigures() if scripting is None else scripting.figures()
+
+
 def _scripting_memory(instance: Instance) -> Iterator[Field]:
     """The interpreters, and the texts of scripts and libraries."""
-    scripting = instance.scripting_if_used
-    figures = ScriptingFigures() if scripting is None else scripting.figures()
+    figures = _scripting_figures(instance)
     yield "used_memory_lua", figures.eval_bytes
     yield "used_memory_vm_eval", figures.eval_bytes
     yield "used_memory_lua_human", human(figures.eval_bytes)
@@ -315,6 +319,7 @@ def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     yield "expire_cycle_cpu_milliseconds", stats.expire_cycle_us // 1000
     yield "evicted_keys", 0
     yield "evicted_clients", 0
+    yield "evicted_scripts", _scripting_figures(instance).evicted_scripts
     yield "total_eviction_exceeded_time", 0
     yield "current_eviction_exceeded_time", 0
     yield "keyspace_hits", stats.keyspace_hits

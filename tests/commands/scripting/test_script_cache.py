@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from commands.scripting.script_cache import EVALUATED_LIMIT, ScriptCache
+from server.inprocess import InProcessClient
 
 
 def new_cache() -> ScriptCache:
@@ -48,3 +49,11 @@ def test_nothing_is_left_of_a_cache_that_was_cleared() -> None:
     assert cache.body_bytes == 3
     cache.clear()
     assert (len(cache), cache.body_bytes) == (0, 0)
+
+
+def test_info_counts_what_went(client: InProcessClient) -> None:
+    for number in range(EVALUATED_LIMIT + 3):
+        client.execute("EVAL", f"return {number}", 0)
+    info = client.execute("INFO", "everything")
+    assert b"evicted_scripts:3\r\n" in info
+    assert b"number_of_cached_scripts:%d\r\n" % EVALUATED_LIMIT in info
