@@ -23,7 +23,8 @@ from server.persistence.files import Files
 from server.persistence.snapshot_file import Report, write_snapshot_file
 
 RETRY_DELAY_S = 5
-_TEMPORARY = re.compile(r"temp-([0-9]+)\.rdb")
+# Those of replication, too (server/replication): sent to replicas, or received from a primary.
+_TEMPORARY = re.compile(r"temp-(?:repl-|link-)?([0-9]+)(?:-[0-9]+)?\.rdb")
 
 
 class Snapshots:

@@ -318,7 +318,8 @@ def test_a_scheduled_snapshot_waits_for_the_other_child() -> None:
 def test_a_start_removes_what_processes_left_that_are_gone() -> None:
     files = MemoryFiles()
     running, own = f"temp-{os.getppid()}.rdb", f"temp-{os.getpid()}.rdb"
-    for name in ("temp-999999999.rdb", own, running, "temp-a.rdb", "mytemp-999999999.rdb"):
+    names = ("temp-repl-999999999-3.rdb", "temp-link-999999999.rdb")
+    for name in (*names, "temp-999999999.rdb", own, running, "temp-a.rdb", "mytemp-999999999.rdb"):
         files.put(name, b"x")
     InProcessServer.on_files(files)
     assert sorted(files.snapshot()) == sorted([running, "mytemp-999999999.rdb", "temp-a.rdb"])
