@@ -18,3 +18,8 @@ cdef class Instance:
     cdef public list sinks
     cdef public long long propagated_units
     cdef public object chores
+    cdef public long long node_max_entries
+    cdef public long long node_max_bytes
+    cdef public bint is_observed
+
+    cpdef look_up_settings(self)

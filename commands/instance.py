@@ -97,6 +97,7 @@ class Instance:
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []
         self.propagated_units = 0  # how many actions the sinks were given
+        self.look_up_settings()
         # set by the dispatcher itself (server/dispatch.py)
         self.dispatcher: Dispatcher
 
@@ -108,6 +109,13 @@ class Instance:
 
             self.scripting_if_used = Scripting(self)
         return self.scripting_if_used
+
+    def look_up_settings(self) -> None:
+        """What each XADD asks the configuration, at hand. To be called before each batch."""
+        config = self.config
+        self.node_max_entries = config.stream_node_max_entries
+        self.node_max_bytes = config.stream_node_max_bytes
+        self.is_observed = bool(config.notify_keyspace_events or self.tracking.active)
 
     # -- the dispatcher's services to handlers ---------------------------------------------------
 

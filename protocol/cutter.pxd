@@ -4,6 +4,7 @@ cdef class Cutter:
     cdef public bytes data
     cdef public Py_ssize_t position
     cdef public Py_ssize_t count
+    cdef Py_ssize_t _start
     cdef Py_ssize_t _end
     cdef Py_ssize_t _starts[256]
     cdef Py_ssize_t _lengths[256]
@@ -14,5 +15,7 @@ cdef class Cutter:
     cpdef list words(self)
     cpdef bytes tail(self, Py_ssize_t index)
     cpdef bytes bulk(self, Py_ssize_t index)
+    cpdef bytes whole(self)
+    cpdef bint is_word(self, Py_ssize_t index, bytes text)
     cpdef bint is_byte(self, Py_ssize_t index, int byte)
     cdef Py_ssize_t _bulk_start(self, Py_ssize_t index)

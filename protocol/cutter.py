@@ -41,6 +41,7 @@ class Cutter:
         self.data = b""
         self.position = 0
         self.count = 0
+        self._start = 0
         self._end = 0
         if not cython.compiled:
             self._starts = [0] * MAX_WORDS
@@ -108,6 +109,7 @@ class Cutter:
         if data[place] != 13 or data[place + 1] != 10:
             return False
         self.count = count
+        self._start = self.position
         self.position = place + 2
         return True
 
@@ -138,6 +140,27 @@ class Cutter:
         data: cython.p_const_uchar = self.data
         end: cython.Py_ssize_t = self._starts[index] + self._lengths[index] + 2
         return data[self._bulk_start(index) : end]
+
+    def whole(self) -> bytes:
+        """The request as it came."""
+        data: cython.p_const_uchar = self.data
+        return data[self._start : self.position]
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def is_word(self, index: cython.Py_ssize_t, text: bytes) -> bool:
+        """Whether a word is this text: quicker than to make an object of it."""
+        length: cython.Py_ssize_t = self._lengths[index]
+        if len(text) != length:
+            return False
+        data: cython.p_const_uchar = self.data
+        other: cython.p_const_uchar = text
+        start: cython.Py_ssize_t = self._starts[index]
+        place: cython.Py_ssize_t
+        for place in range(length):  # noqa: SIM110  (a C loop)
+            if data[start + place] != other[place]:
+                return False
+        return True
 
     def is_byte(self, index: cython.Py_ssize_t, byte: cython.int) -> bool:
         """Whether a word is this one byte."""

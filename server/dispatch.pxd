@@ -24,8 +24,16 @@ cdef class Dispatcher:
     cdef public bint _tracks_latency
     cdef public long long _notable_us
     cdef public long _depth
+    cdef object _raw_command
+    cdef bytes _raw_name
+    cdef object _raw
+    cdef Py_ssize_t _raw_words
+    cdef Client _raw_client
+    cdef long long _raw_count
+    cdef long long _raw_limit
 
     cpdef bint execute(self, Client client, list[bytes] argv)
     cpdef bint execute_cut(self, Client client, Cutter request)
+    cpdef settle(self)
     cpdef long long _count(self, CommandStats of_command, long long start_ns)
     cpdef object account(self, Client client, object command, list[bytes] argv, object handler)

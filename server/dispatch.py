@@ -40,6 +40,7 @@ from commands.registry import (
     Argv,
     Command,
     Handler,
+    RawHandler,
     Reply,
 )
 from commands.server.monitor import feed_monitors
@@ -63,6 +64,10 @@ NEVER_US = NEVER_NS = 1 << 62
 TURN_NS = 1_500_000
 # When a cycle has taken longer than that already, turns are shorter by this factor.
 LATE_TURNS = 4
+# So many requests that are taken as they came are counted at once. Where what takes a millisecond
+# is notable, each is counted by itself.
+RAW_AT_ONCE = 16
+_QUICK_US = 1000
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 
 
@@ -96,12 +101,22 @@ class Dispatcher:
         self._tracks_latency = True
         self._notable_us = NEVER_US  # a command that takes so long goes to the slow path
         self._depth = 0  # of commands that run others
+        # Requests that were taken as they came and are not counted yet, see settle().
+        self._raw_command: Command | None = None
+        self._raw_name = b""
+        self._raw: RawHandler
+        self._raw_words = 0
+        self._raw_client: Client
+        self._raw_count = 0
+        self._raw_limit = RAW_AT_ONCE
 
     # -- the way in ----------------------------------------------------------------------------
 
     def start_batch(self, now_ms: int) -> None:
         """The clock is read once per batch of input."""
-        self.instance.now_ms = now_ms
+        instance = self.instance
+        instance.now_ms = now_ms
+        instance.look_up_settings()
         self.mark_ns = mark_ns = perf_counter_ns()
         self.turn_end_ns = mark_ns + self.turn_ns
         if not self._cycle_start_ns:
@@ -119,6 +134,8 @@ class Dispatcher:
             slow_us if slow_us >= 0 else NEVER_US, spike_ms * 1000 if spike_ms else NEVER_US
         )
         self._tracks_latency = config.latency_tracking
+        is_quick = self._notable_us > _QUICK_US and self.turn_ns > 0
+        self._raw_limit = RAW_AT_ONCE if is_quick else 1
 
     def end_cycle(self) -> None:
         """Account for the cycle that ends (INFO: eventloop_cycles, eventloop_duration_sum)."""
@@ -133,6 +150,8 @@ class Dispatcher:
 
         Either something halts it, or its batch has run for so long that others have their turn.
         """
+        if self._raw_count:
+            self.settle()
         command = self._table.get(argv[0])
         if command is None:
             command = self._find(client, argv)
@@ -167,11 +186,17 @@ class Dispatcher:
     def execute_cut(self, client: Client, request: Cutter) -> bool:
         """As `execute`, for the request that was cut last."""
         instance = self.instance
-        command = self._table.get(request.word(0))
+        command = self._raw_command
+        if command is None or not request.is_word(0, self._raw_name):
+            name = request.word(0)
+            command = self._table.get(name)
+            if command is None or command.raw is None:
+                return self.execute(client, request.words())
+            self.settle()
+            self._raw_command, self._raw_name, self._raw = command, name, command.raw
+            self._raw_words = -command.arity if command.arity < 0 else command.arity
         if (
-            command is None
-            or command.raw is None
-            or request.count < -command.arity
+            request.count < self._raw_words
             or client.gates
             or instance.gates
             or instance.monitors
@@ -180,24 +205,47 @@ class Dispatcher:
             return self.execute(client, request.words())
         if instance.blocked.ready_keys and not command.defers_ready_keys:
             self.waiters.serve_ready_keys()
-        start_ns = self.mark_ns
-        stats = instance.stats
-        of_command = stats.commands.get(command) or stats.of(command)
-        reply: bytes | None
         try:
-            reply = command.raw(client, request)
+            reply = self._raw(client, request)
         except Exception as error:
-            of_command.failed_calls += 1
+            instance.stats.of(command).failed_calls += 1
             reply = self._failed(command, error)
         if reply is None:
             return self.execute(client, request.words())
+        client.output.append(reply)
+        self._raw_client = client
+        self._raw_count += 1
+        if self._raw_count < self._raw_limit:
+            return True
+        self.settle()
+        return self.mark_ns < self.turn_end_ns
+
+    def settle(self) -> None:
+        """Count the requests that were taken as they came since the last time.
+
+        They are of one command and one client; each took its share of the time. So the clock is
+        read once for up to RAW_AT_ONCE of them.
+        """
+        count: cython.longlong = self._raw_count
+        if not count:
+            return
+        self._raw_count = 0
+        client, command, instance = self._raw_client, self._raw_command, self.instance
+        assert command is not None
         client.last_command = command
         client.last_interaction_ms = instance.now_ms
-        client.output.append(reply)
-        elapsed_us = self._count(of_command, start_ns)
+        end_ns: cython.longlong = perf_counter_ns()
+        elapsed_us: cython.longlong = (end_ns - self.mark_ns) // 1000
+        self.mark_ns = end_ns
+        of_command: CommandStats = instance.stats.of(command)
+        of_command.calls += count
+        of_command.usec += elapsed_us
+        if self._tracks_latency:
+            of_command.histogram[elapsed_us // count] += count
+        instance.stats.commands_processed += count
         if elapsed_us >= self._notable_us:
-            self._note_slow(client, command, request.words(), elapsed_us)
-        return self.mark_ns < self.turn_end_ns
+            argv = self.cutter.words() if count == 1 else [self._raw_name]
+            self._note_slow(client, command, argv, elapsed_us)
 
     def _count(self, of_command: CommandStats, start_ns: cython.longlong) -> cython.longlong:
         """A command has ended: count it. How long it took, in microseconds."""
@@ -302,6 +350,8 @@ class Dispatcher:
             of_command.failed_calls += 1
             reply = self._failed(command, error)
         self._depth -= 1
+        if command.parent is not None:  # CONFIG SET and CLIENT TRACKING change what is at hand
+            instance.look_up_settings()
         if instance.sinks or client.gates or instance.monitors or self.propagation.unit:
             self._tell_others(client, command, argv, handler, instance.dirty != dirty)
         if type(reply) is Block:

@@ -151,18 +151,21 @@ class Session:
             position = cutter.position
             goes_on: cython.bint = dispatcher.execute_cut(client, cutter)
             if client.closed:
-                return len(data)
+                position = len(data)
+                break
             if not goes_on:
                 if position < len(data) and not self.is_halted:
                     dispatcher.yielded[client] = None
-                return position
+                break
             if room_bytes is not None:
                 # The replies of one batch are written together: what they come to shows only here.
                 room_bytes -= sum(map(len, output[counted:]))
                 counted = len(output)
                 if room_bytes <= 0:
                     drop_for_output(client)
-                    return len(data)
+                    position = len(data)
+                    break
+        dispatcher.settle()
         return position
 
     def _run(self, requests: list[Argv]) -> None:

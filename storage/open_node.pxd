@@ -19,7 +19,7 @@ cdef class OpenNode:
     cdef unsigned long long _key_ms
     cdef unsigned long long _key_seq
 
-    cpdef bint append(
+    cpdef bint append_entry(
         self,
         object entry_id,
         bytes entry,
@@ -27,5 +27,15 @@ cdef class OpenNode:
         Py_ssize_t max_entries,
         Py_ssize_t max_bytes,
     )
-    cdef Py_ssize_t _id_bytes(self, object entry_id)
+    cpdef bint append(
+        self,
+        object entry_id,
+        unsigned long long ms,
+        unsigned long long seq,
+        bytes entry,
+        Py_ssize_t fields_at,
+        Py_ssize_t max_entries,
+        Py_ssize_t max_bytes,
+    )
+    cdef Py_ssize_t _id_bytes(self, unsigned long long ms, unsigned long long seq)
     cdef Py_ssize_t _size(self)

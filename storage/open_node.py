@@ -70,9 +70,23 @@ class OpenNode:
 
     # -- growing -------------------------------------------------------------------------------
 
+    def append_entry(
+        self,
+        entry_id: EntryID,
+        entry: bytes,
+        fields_at: cython.Py_ssize_t,
+        max_entries: cython.Py_ssize_t,
+        max_bytes: cython.Py_ssize_t,
+    ) -> bool:
+        """As append(), from an ID that is not taken apart yet."""
+        ms, seq = entry_id >> SEQ_BITS, entry_id & MAX_SEQ
+        return self.append(entry_id, ms, seq, entry, fields_at, max_entries, max_bytes)
+
     def append(
         self,
         entry_id: EntryID,
+        ms: cython.ulonglong,
+        seq: cython.ulonglong,
         entry: bytes,
         fields_at: cython.Py_ssize_t,
         max_entries: cython.Py_ssize_t,
@@ -95,19 +109,16 @@ class OpenNode:
             return False
         self.ids.append(entry_id)
         self.entries.append(entry)
-        self.entries_bytes += sizes.element_bytes + self._id_bytes(entry_id) + FLAGS_BYTES
+        self.entries_bytes += sizes.element_bytes + self._id_bytes(ms, seq) + FLAGS_BYTES
         return True
 
     @cython.cfunc
-    def _id_bytes(self, entry_id: EntryID) -> cython.Py_ssize_t:
+    def _id_bytes(self, ms: cython.ulonglong, seq: cython.ulonglong) -> cython.Py_ssize_t:
         """What an ID takes: it is stored as two differences to the key, which may wrap around."""
         if not cython.compiled:
-            ms, seq = entry_id >> SEQ_BITS, entry_id & MAX_SEQ
             return integer_bytes(ms - self._key_ms) + integer_bytes(seq - self._key_seq)
-        ms_part: cython.ulonglong = entry_id >> SEQ_BITS
-        seq_part: cython.ulonglong = entry_id & MAX_SEQ
-        ms_difference: cython.longlong = cython.cast(cython.longlong, ms_part - self._key_ms)
-        seq_difference: cython.longlong = cython.cast(cython.longlong, seq_part - self._key_seq)
+        ms_difference: cython.longlong = cython.cast(cython.longlong, ms - self._key_ms)
+        seq_difference: cython.longlong = cython.cast(cython.longlong, seq - self._key_seq)
         return int64_bytes(ms_difference) + int64_bytes(seq_difference)
 
     @cython.cfunc
@@ -248,5 +259,5 @@ def entries_bytes(key: EntryID, shape: Shape, ids: list[EntryID], entries: list[
     """What entries take in the listpack of the node `key`, whose first entry has this shape."""
     node = OpenNode(key, shape)
     for entry_id, entry in zip(ids, entries, strict=True):
-        node.append(entry_id, entry, fields_position(entry), 0, MAX_NODE_BYTES)
+        node.append_entry(entry_id, entry, fields_position(entry), 0, MAX_NODE_BYTES)
     return node.entries_bytes

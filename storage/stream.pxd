@@ -5,6 +5,9 @@ from storage.open_node cimport OpenNode
 from storage.values cimport Value
 
 
+cdef unsigned long long _LAST_SEQ
+
+
 cdef class Stream(Value):
     cdef public Py_ssize_t length
     cdef public object last_id
@@ -16,6 +19,9 @@ cdef class Stream(Value):
     cdef public object _nodes
     cdef public OpenNode _tail
     cdef public object _shape
+    cdef object _known_id
+    cdef unsigned long long _ms
+    cdef unsigned long long _seq
 
     cpdef bytes append_raw(
         self,
@@ -24,4 +30,22 @@ cdef class Stream(Value):
         Py_ssize_t words,
         Py_ssize_t max_node_entries,
         Py_ssize_t max_node_bytes,
+    )
+    cpdef bytes append_now(
+        self,
+        long long now_ms,
+        bytes fields,
+        Py_ssize_t words,
+        Py_ssize_t max_node_entries,
+        Py_ssize_t max_node_bytes,
+    )
+    cdef bytes _append(
+        self,
+        object entry_id,
+        unsigned long long ms,
+        unsigned long long seq,
+        bytes fields,
+        Py_ssize_t words,
+        Py_ssize_t max_entries,
+        Py_ssize_t max_bytes,
     )

@@ -52,6 +52,9 @@ from storage.waste import NODE_ITEMS, Discard, Waste
 # Who asks for no more than so many entries probably gets them from one node.
 FEW_ENTRIES = 16
 
+# The last sequence number that there is.
+_LAST_SEQ: cython.ulonglong = MAX_SEQ
+
 # Where less than one in so many entries of a node is wanted, each is looked up by itself.
 SPARSE_WANTED = 8
 
@@ -61,7 +64,10 @@ class Stream(Value):
     """One stream. XSETID and the like write its plain attributes."""
 
     __slots__ = (
+        "_known_id",
+        "_ms",
         "_nodes",
+        "_seq",
         "_shape",
         "_tail",
         "ack_journal",
@@ -86,6 +92,9 @@ class Stream(Value):
         self.ack_journal: AckJournal | None = None  # until acknowledgements are written down
         self._nodes = NodeList()
         self._tail: OpenNode | None = None  # the last node, if it is open
+        # The halves of the ID that was the last one when they were looked at.
+        self._known_id: EntryID | None = MIN_ID
+        self._ms = self._seq = 0
         self._shape = Shape([])  # of the first entry of the last node that was begun
 
     # -- appending -----------------------------------------------------------------------------
@@ -112,17 +121,66 @@ class Stream(Value):
         (0 or more than 1 GiB: 1 GiB). Returns the ID as an encoded bulk string, which is the reply
         to XADD.
         """
-        id_bulk = encode_id_parts(entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+        return self._append(
+            entry_id,
+            entry_id >> SEQ_BITS,
+            entry_id & MAX_SEQ,
+            fields,
+            words,
+            max_node_entries,
+            max_node_bytes,
+        )
+
+    def append_now(
+        self,
+        now_ms: cython.longlong,
+        fields: bytes,
+        words: cython.Py_ssize_t,
+        max_node_entries: cython.Py_ssize_t,
+        max_node_bytes: cython.Py_ssize_t,
+    ) -> bytes:
+        """As append_raw(), with the present time as the ID, or the one after the last.
+
+        The last ID must not be the last one that there is.
+        """
+        if self.last_id is not self._known_id:  # somebody has set it
+            self._known_id = self.last_id
+            self._ms, self._seq = self.last_id >> SEQ_BITS, self.last_id & MAX_SEQ
+        entry_id: EntryID
+        ms: cython.ulonglong = now_ms
+        seq: cython.ulonglong = 0
+        if ms > self._ms:
+            entry_id = cython.cast(object, ms) << SEQ_BITS
+        else:
+            entry_id = self.last_id + 1
+            ms, seq = self._ms, self._seq + 1
+            if self._seq == _LAST_SEQ:
+                ms, seq = self._ms + 1, 0
+        return self._append(entry_id, ms, seq, fields, words, max_node_entries, max_node_bytes)
+
+    @cython.cfunc
+    def _append(
+        self,
+        entry_id: EntryID,
+        ms: cython.ulonglong,
+        seq: cython.ulonglong,
+        fields: bytes,
+        words: cython.Py_ssize_t,
+        max_entries: cython.Py_ssize_t,
+        max_bytes: cython.Py_ssize_t,
+    ) -> bytes:
+        id_bulk = encode_id_parts(ms, seq)
         entry = encode_entry(id_bulk, fields, words)
         fields_at = len(entry) - len(fields)
         tail: OpenNode | None = self._tail
         if tail is None or not tail.append(
-            entry_id, entry, fields_at, max_node_entries, max_node_bytes
+            entry_id, ms, seq, entry, fields_at, max_entries, max_bytes
         ):
-            self._append_elsewhere(entry_id, entry, fields_at, max_node_entries, max_node_bytes)
+            self._append_elsewhere(entry_id, entry, fields_at, max_entries, max_bytes)
         self.length += 1
         self.entries_added += 1
-        self.last_id = entry_id
+        self.last_id = self._known_id = entry_id
+        self._ms, self._seq = ms, seq
         return id_bulk
 
     def _append_elsewhere(
@@ -132,7 +190,7 @@ class Stream(Value):
         last = self._tail
         if last is None:
             reopened = self._reopened_last(max_entries)
-            if reopened is not None and reopened.append(
+            if reopened is not None and reopened.append_entry(
                 entry_id, entry, fields_at, max_entries, max_bytes
             ):
                 self._nodes.replace(reopened)
@@ -144,7 +202,7 @@ class Stream(Value):
         if names != self._shape.names:
             self._shape = Shape(names, self._shape.packing)
         tail = OpenNode(entry_id, self._shape)
-        tail.append(entry_id, entry, fields_at, max_entries, max_bytes)
+        tail.append_entry(entry_id, entry, fields_at, max_entries, max_bytes)
         self._nodes.append(tail)
         self._tail = tail
 

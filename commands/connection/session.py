@@ -21,10 +21,16 @@ from commands.registry import (
 )
 from commands.transactions.transaction import discard_transaction
 from protocol import errors, replies
+from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 
 _PONG = replies.bulk(b"pong")
 _ALWAYS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
+
+
+def ping_raw(client: Client, request: Cutter) -> bytes | None:
+    """As `ping` without a message, from a request that is still bytes."""
+    return replies.PONG if request.count == 1 else None
 
 
 @command(
@@ -36,6 +42,7 @@ _ALWAYS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
     summary="Answers PONG, or the message it is given.",
     syntax="[message]",
     tips=(b"request_policy:all_shards", b"response_policy:all_succeeded"),
+    raw=ping_raw,
 )
 def ping(client: Client, argv: Argv) -> bytes:
     """To a RESP2 client with subscriptions, a message like those it waits for. Source: Redis 7.2.

@@ -8,6 +8,4 @@ from storage.keyspace cimport Database
 from storage.stream cimport Stream
 
 
-cdef object _raw_id(Stream stream, Cutter request, Py_ssize_t position, long long now_ms)
-cdef _tell_of_entry(Client client, bytes key)
 cpdef object automatic_id(Stream stream, long long now_ms)

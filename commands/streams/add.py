@@ -70,7 +70,7 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
     """As `xadd`, from a request that is still bytes; None if it is not of a plain form."""
     id_position: cython.Py_ssize_t = 2
     trim: Trim | None = None
-    if request.word(2) in _MAXLEN:
+    if not request.is_byte(2, _STAR) and request.word(2) in _MAXLEN:
         options = _raw_cap(client, request)
         if options is None:
             return None
@@ -83,29 +83,56 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
     if words < 2 or words & 1 or type(value) is not Stream or (db.expires and key in db.expires):
         return None
     stream: Stream = value
-    entry_id = _raw_id(stream, request, id_position, instance.now_ms)
     fields = request.tail(id_position + 1)
-    if entry_id is None or len(fields) > MAX_ENTRY_BYTES:
+    if len(fields) > MAX_ENTRY_BYTES:
         return None
+    limits_entries: cython.longlong = instance.node_max_entries
+    limits_bytes: cython.longlong = instance.node_max_bytes
+    if request.is_byte(id_position, _STAR):
+        if stream.last_id == MAX_ID:
+            return None
+        now_ms: cython.longlong = instance.now_ms
+        reply = stream.append_now(now_ms, fields, words, limits_entries, limits_bytes)
+    else:
+        entry_id = parse_plain_id(request.word(id_position))
+        if entry_id is None or entry_id <= stream.last_id:
+            return None
+        reply = stream.append_raw(entry_id, fields, words, limits_entries, limits_bytes)
     if not client.no_touch:
         stream.access_ms = instance.now_ms
-    config = instance.config
-    reply = stream.append_raw(
-        entry_id, fields, words, config.stream_node_max_entries, config.stream_node_max_bytes
-    )
-    _tell_of_entry(client, key)
+    instance.dirty += 1
+    if instance.watchers or instance.is_observed:
+        client.modified(key, 0)
+        client.notify(notifications.STREAM, b"xadd", key)
+    if instance.blocked.waiters:
+        client.signal_key_as_ready(key)
     if trim is not None and trim.apply(stream, instance.chores.discard):
         client.notify(notifications.STREAM, b"xtrim", key)
     if instance.sinks:
-        if trim is not None:
-            argv = request.words()
-            argv[id_position] = format_id(entry_id)
-            instance.emit(db.index, [trim.exact_form(argv, stream)])
-        else:
-            head = b"*%d\r\n$4\r\nXADD\r\n" % request.count
-            instance.emit_encoded(db.index, b"".join((head, request.bulk(1), reply, fields)), 1)
-        client.note_write()
+        _propagate_raw(client, request, id_position, stream, trim, reply)
     return reply
+
+
+def _propagate_raw(
+    client: Client,
+    request: Cutter,
+    id_position: int,
+    stream: Stream,
+    trim: Trim | None,
+    reply: bytes,
+) -> None:
+    """The request with the ID that was chosen, and what its trim came to."""
+    instance = client.instance
+    if trim is not None:
+        argv = request.words()
+        argv[id_position] = format_id(stream.last_id)
+        instance.emit(client.db.index, [trim.exact_form(argv, stream)])
+    else:
+        head = b"*%d\r\n$4\r\nXADD\r\n" % request.count
+        instance.emit_encoded(
+            client.db.index, b"".join((head, request.bulk(1), reply, request.tail(3))), 1
+        )
+    client.note_write()
 
 
 def _raw_cap(client: Client, request: Cutter) -> AddOptions | None:
@@ -119,17 +146,6 @@ def _raw_cap(client: Client, request: Cutter) -> AddOptions | None:
         return _parse_cap((*words, b"*"), client.instance.config.stream_node_max_entries)
     except ReplyError:
         return None
-
-
-@cython.cfunc
-def _raw_id(
-    stream: Stream, request: Cutter, position: cython.Py_ssize_t, now_ms: cython.longlong
-) -> EntryID | None:
-    """The ID that the entry gets; None if it is not plain, or none that can be added."""
-    if not request.is_byte(position, _STAR):
-        entry_id = parse_plain_id(request.word(position))
-        return entry_id if entry_id is not None and entry_id > stream.last_id else None
-    return None if stream.last_id == MAX_ID else automatic_id(stream, now_ms)
 
 
 @command(
@@ -224,23 +240,13 @@ def append_entry(
     reply = stream.append(
         entry_id, fields, config.stream_node_max_entries, config.stream_node_max_bytes
     )
-    _tell_of_entry(client, key)
-    return reply
-
-
-@cython.cfunc
-def _tell_of_entry(client: Client, key: bytes) -> None:
-    """The stream at `key` has got an entry."""
-    instance: Instance = client.instance
-    # As client.modified() does, without a call.
-    instance.dirty += 1
-    if instance.watchers or instance.tracking.active:
-        instance.key_modified(client.db, key, client)
+    client.modified(key)
     # Mostly nobody listens, and nobody waits: asking first is quicker than calling.
-    if instance.config.notify_keyspace_events:
+    if config.notify_keyspace_events:
         client.notify(notifications.STREAM, b"xadd", key)
     if instance.blocked.waiters:
         client.signal_key_as_ready(key)
+    return reply
 
 
 def may_be_too_large(client: Client) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from commands.arguments import Arguments
 from commands.client import Client
@@ -11,8 +12,26 @@ from commands.keys.expiry import persist_key, set_deadline
 from commands.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end, one_key
 from commands.strings.lifetime import Lifetime
 from protocol import errors, replies
+from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from storage.strings import StringValue
+
+if TYPE_CHECKING:
+    from commands.instance import Instance
+    from storage.keyspace import Database
+
+
+def get_raw(client: Client, request: Cutter) -> bytes | None:
+    """As `get`, for a string that is there, from a request that is still bytes."""
+    db: Database = client.db
+    value = db.values.get(request.word(1))
+    if type(value) is not StringValue or request.count != 2 or db.expires:
+        return None
+    instance: Instance = client.instance
+    instance.stats.keyspace_hits += 1
+    if not client.no_touch:
+        value.access_ms = instance.now_ms
+    return replies.bulk(value.to_bytes())
 
 
 @command(
@@ -24,6 +43,7 @@ from storage.strings import StringValue
     since="1.0.0",
     summary="Returns the string at a key.",
     syntax="key",
+    raw=get_raw,
 )
 def get(client: Client, argv: Argv) -> bytes:
     """Bulk string, null without the key. Source: Redis 7.2."""

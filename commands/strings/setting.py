@@ -7,6 +7,7 @@ KEEPTTL is given. Times to live are propagated as Unix time in milliseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from commands import notifications
 from commands.arguments import Arguments, parse_int
@@ -25,8 +26,13 @@ from commands.registry import (
 from commands.strings.conditions import CONDITIONS, Condition, parse_condition
 from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol import errors, replies
+from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from storage.strings import StringValue
+
+if TYPE_CHECKING:
+    from commands.instance import Instance
+    from storage.keyspace import Database
 
 # So many are set one by one.
 FEW_KEYS = 16
@@ -43,6 +49,29 @@ class SetOptions:
     condition: Condition | None = None
     return_old: bool = False  # GET
     lifetime: Lifetime = field(default_factory=Lifetime)
+
+
+def set_raw(client: Client, request: Cutter) -> bytes | None:
+    """As `set_` of a string that is there to another, from a request that is still bytes."""
+    db: Database = client.db
+    instance: Instance = client.instance
+    value = db.values.get(request.word(1))
+    if (
+        type(value) is not StringValue
+        or request.count != 3
+        or db.expires
+        or instance.watchers
+        or instance.is_observed
+        or instance.blocked.waiters
+    ):
+        return None
+    value.replace(request.word(2))
+    value.access_ms = instance.now_ms
+    instance.dirty += 1
+    if instance.sinks:
+        instance.emit_encoded(db.index, request.whole(), 1)
+        client.note_write()
+    return replies.OK
 
 
 @command(
@@ -65,6 +94,7 @@ class SetOptions:
         ("7.0.0", "Allowed `NX` and `GET` together."),
         ("8.4.0", "Added the options `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`."),
     ),
+    raw=set_raw,
 )
 def set_(client: Client, argv: Argv) -> bytes:
     """OK, or null if the condition does not hold; with GET the old string, or null.

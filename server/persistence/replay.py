@@ -46,7 +46,9 @@ _CLIENT_ID = -1
 
 # The commands that take a request as it stands in the file.
 _RAW: dict[bytes, RawHandler] = {
-    name.upper(): command.raw for name, command in COMMANDS.items() if command.raw is not None
+    name.upper(): command.raw
+    for name, command in COMMANDS.items()
+    if command.raw is not None and command.flags & WRITE
 }
 
 

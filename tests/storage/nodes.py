@@ -21,7 +21,7 @@ IDS = st.lists(st.builds(make_id, HALVES, HALVES), min_size=1, max_size=30, uniq
 
 def add(node: OpenNode, entry_id: int, fields: list[bytes], limits: tuple[int, int]) -> bool:
     entry = encoded(entry_id, fields)
-    return node.append(entry_id, entry, fields_position(entry), *limits)
+    return node.append_entry(entry_id, entry, fields_position(entry), *limits)
 
 
 def encoded(entry_id: EntryID, fields: list[bytes]) -> bytes:

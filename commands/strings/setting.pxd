@@ -1,0 +1,6 @@
+# The C types of commands/strings/setting.py.
+
+from commands.client cimport Client
+from commands.instance cimport Instance
+from protocol.cutter cimport Cutter
+from storage.keyspace cimport Database
