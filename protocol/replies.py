@@ -22,6 +22,9 @@ ONE = b":1\r\n"
 EMPTY_ARRAY = b"*0\r\n"
 EMPTY_BULK = b"$0\r\n\r\n"
 
+# What goes before a short bulk string.
+_BULK_HEADERS = [b"$%d\r\n" % length for length in range(1024)]
+
 _INFINITY = float("inf")
 # Doubles of whole numbers up to this one are printed as integers.
 _LARGEST_PLAIN = 1 << 62
@@ -48,7 +51,10 @@ def integer(value: int) -> bytes:
 
 def bulk(value: bytes) -> bytes:
     """A bulk string."""
-    return b"$%d\r\n%b\r\n" % (len(value), value)
+    length = len(value)
+    if length < len(_BULK_HEADERS):
+        return b"".join((_BULK_HEADERS[length], value, b"\r\n"))
+    return b"$%d\r\n%b\r\n" % (length, value)
 
 
 def bulk_or_nil(value: bytes | None, resp: int) -> bytes:

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from sys import getsizeof
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.values import Value, as_int64
 
 # Redis keeps strings up to this length in one allocation with their header ("embstr").
 EMBEDDED_STRING_BYTES = 44
 
 
+@cython.cclass
 class StringValue(Value):
     """A binary-safe string.
 

@@ -18,7 +18,6 @@ from commands.registry import (
     BLOCKING,
     DENYOOM,
     MOVABLE_KEYS,
-    NOSCRIPT,
     WRITE,
     Argv,
     KeySpec,
@@ -34,7 +33,7 @@ _KEYS_AND_TIMEOUT = (KeySpec(begin=1, last=-2, flags=(b"RW", b"ACCESS", b"DELETE
 @command(
     "BLPOP",
     arity=-3,
-    flags=WRITE | NOSCRIPT | BLOCKING,
+    flags=WRITE | BLOCKING,
     keys=_KEYS_AND_TIMEOUT,
     group="list",
     since="2.0.0",
@@ -51,7 +50,7 @@ def blpop(client: Client, argv: Argv) -> bytes | Block:
 @command(
     "BRPOP",
     arity=-3,
-    flags=WRITE | NOSCRIPT | BLOCKING,
+    flags=WRITE | BLOCKING,
     keys=_KEYS_AND_TIMEOUT,
     group="list",
     since="2.0.0",
@@ -103,7 +102,7 @@ def blmpop(client: Client, argv: Argv) -> bytes | Block:
 @command(
     "BLMOVE",
     arity=6,
-    flags=WRITE | DENYOOM | NOSCRIPT | BLOCKING,
+    flags=WRITE | DENYOOM | BLOCKING,
     keys=MOVED_KEYS,
     group="list",
     since="6.2.0",
@@ -120,7 +119,7 @@ def blmove(client: Client, argv: Argv) -> bytes | Block:
 @command(
     "BRPOPLPUSH",
     arity=4,
-    flags=WRITE | DENYOOM | NOSCRIPT | BLOCKING,
+    flags=WRITE | DENYOOM | BLOCKING,
     keys=MOVED_KEYS,
     group="list",
     since="2.2.0",

@@ -18,6 +18,7 @@ from storage.strings import StringValue
 
 if TYPE_CHECKING:
     from commands.instance import Instance
+    from commands.stats import Stats
     from storage.keyspace import Database
 
 
@@ -27,11 +28,14 @@ def get_raw(client: Client, request: Cutter) -> bytes | None:
     value = db.values.get(request.word(1))
     if type(value) is not StringValue or request.count != 2 or db.expires:
         return None
+    string: StringValue = value
     instance: Instance = client.instance
-    instance.stats.keyspace_hits += 1
+    stats: Stats = instance.stats
+    stats.keyspace_hits += 1
     if not client.no_touch:
-        value.access_ms = instance.now_ms
-    return replies.bulk(value.to_bytes())
+        string.access_ms = instance.now_ms
+    data = string.data
+    return replies.bulk(data if type(data) is bytes else bytes(data))
 
 
 @command(

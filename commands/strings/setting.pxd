@@ -4,3 +4,4 @@ from commands.client cimport Client
 from commands.instance cimport Instance
 from protocol.cutter cimport Cutter
 from storage.keyspace cimport Database
+from storage.strings cimport StringValue

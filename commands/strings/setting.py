@@ -65,8 +65,10 @@ def set_raw(client: Client, request: Cutter) -> bytes | None:
         or instance.blocked.waiters
     ):
         return None
-    value.replace(request.word(2))
-    value.access_ms = instance.now_ms
+    string: StringValue = value
+    string.data = request.word(2)
+    string._encoding = None
+    string.access_ms = instance.now_ms
     instance.dirty += 1
     if instance.sinks:
         instance.emit_encoded(db.index, request.whole(), 1)
