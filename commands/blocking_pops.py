@@ -9,7 +9,7 @@ the command is run again each time that one of the keys holds a value of the rig
         timeout_ms = parse_timeout(timeout, client.instance.now_ms)
         return pop_or_wait(client, keys, timeout_ms, SortedSetValue, partial(_serve, keys))
 
-Inside MULTI and in scripts nobody waits.
+Inside MULTI and in scripts no command waits.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ class Words(Kind):
 
 
 class PrimaryAddress(Kind):
-    """The host and port of the primary; None for a server that follows nobody."""
+    """The host and port of the primary; None for a server that follows none."""
 
     expected = "a host and a port, or 'no one'"
     takes_several_words = True

@@ -21,7 +21,7 @@ _BEFORE_LOGIN = OutputLimit(hard_bytes=16 * 1024, soft_bytes=0, soft_seconds=0)
 
 
 def output_limit(client: Client) -> OutputLimit:
-    """The limits of the client's class; a fixed one for who has not logged in, as in Redis."""
+    """The limits of the client's class; a fixed one before login, as in Redis."""
     if client.gates & GATE_AUTH:
         return _BEFORE_LOGIN
     limits = client.instance.config.client_output_buffer_limit

@@ -9,7 +9,7 @@ at most MAX_WORDS words. The cutter stops in front of anything else (an inline c
 number, a request that has not come whole), and `protocol/requests.py` reads from there on: it
 knows all rules, limits and error texts.
 
-Compiled by Cython. Interpreted it does the same, but nobody uses it: hiredis is quicker then.
+Compiled by Cython. Interpreted it does the same, but is not used: hiredis is quicker then.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Cutter:
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def next(self) -> bool:
-        """Find the request at `position` and move behind it; False if there is no plain one."""
+        """Find the request at `position` and move past it; False if there is no plain one."""
         data: cython.p_const_uchar = self.data
         end: cython.Py_ssize_t = self._end
         place: cython.Py_ssize_t = self.position
@@ -170,5 +170,5 @@ class Cutter:
     @cython.cfunc
     def _bulk_start(self, index: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the `$` of a word is: after the word before it."""
-        # The first word is the command's name, which nobody takes as it came.
+        # The first word is the command's name, which no handler takes as it came.
         return self._starts[index - 1] + self._lengths[index - 1] + 2

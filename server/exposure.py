@@ -11,7 +11,7 @@ from commands.configuration import Configuration
 
 WARNING = (
     "No password is set and protected-mode is off: everyone who reaches {} may read and change all"
-    " data. Set requirepass (in a container RILLWAY_REQUIREPASS), or let nobody else reach it."
+    " data. Set requirepass (in a container RILLWAY_REQUIREPASS), or keep others from reaching it."
 )
 
 

@@ -93,7 +93,7 @@ def encode_fields(fields: Sequence[bytes]) -> bytes:
 
 @cython.ccall
 def encode_entry(id_bulk: bytes, fields: bytes, words: cython.Py_ssize_t) -> bytes:
-    """An entry with the encoded ID `id_bulk`; `fields` are so many words as bulk strings."""
+    """An entry with the encoded ID `id_bulk`; `fields` are `words` bulk strings."""
     count: bytes = _FIELDS_HEADERS[words] if words < 256 else b"*%d\r\n" % words
     return b"".join((_HEADER, id_bulk, count, fields))
 
@@ -109,7 +109,7 @@ class Shape:
     """The field names of an entry, and a template for entries that have the same ones.
 
     A node leaves out the names that are those of its first entry, in Redis's listpack. Snapshots
-    fill in the template: that takes half the time of encoding every field anew.
+    fill in the template: that takes half the time of encoding every field.
     """
 
     def __init__(self, names: list[bytes], packing: Packing | None = None) -> None:

@@ -5,7 +5,7 @@ as a flag, with what clients see of them: OBJECT ENCODING, and the order of the 
 listpack a field stays where it is when its value changes. In a listpack with times (listpackex)
 the fields come by their time, those without one last. A hash table has no promised order.
 
-Fields that have expired stay until somebody removes them: methods that take `now_ms` pass over
+Fields that have expired stay until they are removed: methods that take `now_ms` pass over
 them, the others do not look at the clock.
 
 Leaves out: who is told about a change, and who removes expired fields (commands/hashes/expiry.py).
@@ -51,8 +51,8 @@ class HashValue(Value):
         self.fields: dict[bytes, bytes] = {}
         self.expires: dict[bytes, int] = {}  # field -> Unix ms; few fields have one
         self.encoding_name = LISTPACK
-        self._order: ScanOrder | None = None  # until somebody scans a large hash
-        self._alarms: list[tuple[int, bytes]] | None = None  # a heap, until somebody waits for it
+        self._order: ScanOrder | None = None  # until a large hash is scanned
+        self._alarms: list[tuple[int, bytes]] | None = None  # a heap, once it is asked for
 
     def __len__(self) -> int:
         return len(self.fields)

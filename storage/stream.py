@@ -115,7 +115,7 @@ class Stream(Value):
         max_node_entries: cython.Py_ssize_t,
         max_node_bytes: cython.Py_ssize_t,
     ) -> bytes:
-        """Add an entry; `fields` are names and values in turn, so many words as bulk strings.
+        """Add an entry; `fields` are names and values in turn: `words` bulk strings.
 
         The limits are the directives stream-node-max-entries (0: none) and stream-node-max-bytes
         (0 or more than 1 GiB: 1 GiB). Returns the ID as an encoded bulk string, which is the reply
@@ -143,7 +143,7 @@ class Stream(Value):
 
         The last ID must not be the last one that there is.
         """
-        if self.last_id is not self._known_id:  # somebody has set it
+        if self.last_id is not self._known_id:  # it was set from outside
             self._known_id = self.last_id
             self._ms, self._seq = self.last_id >> SEQ_BITS, self.last_id & MAX_SEQ
         entry_id: EntryID

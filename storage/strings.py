@@ -55,7 +55,7 @@ class StringValue(Value):
         self._encoding = encoding
 
     def append(self, tail: bytes) -> None:
-        """Put `tail` behind the content."""
+        """Append `tail` to the content."""
         self.in_place().extend(tail)
 
     def overwrite(self, offset: int, patch: bytes) -> None:

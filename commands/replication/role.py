@@ -22,7 +22,7 @@ from protocol import replies
     categories=("admin", "dangerous"),
 )
 def role(client: Client, argv: Argv) -> bytes:
-    """A primary tells of its replicas, a replica of its link."""
+    """A primary lists its replicas, a replica describes its link."""
     instance = client.instance
     return _replica(instance) if instance.replication.is_replica else _primary(instance)
 

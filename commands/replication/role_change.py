@@ -1,4 +1,4 @@
-"""REPLICAOF and SLAVEOF: follow a primary, or nobody.
+"""REPLICAOF and SLAVEOF: follow a primary, or none.
 
 Source: redis-server 7.0.15.
 """

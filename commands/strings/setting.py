@@ -305,7 +305,7 @@ def msetnx(client: Client, argv: Argv) -> bytes:
 
 
 def _put_all(client: Client, pairs: list[tuple[bytes, bytes]]) -> None:
-    """As `put` for each. Many new keys, of which nobody is told, are put in at once."""
+    """As `put` for each. Many new keys are put in at once where no event is published."""
     instance, db = client.instance, client.db
     is_plain = len(pairs) > FEW_KEYS and not (
         instance.config.notify_keyspace_events

@@ -66,7 +66,7 @@ class Feed:
             self._instance.sinks.remove(self._sink)
 
     def forget_database(self) -> None:
-        """The next write says for which database it is: somebody begins to read here."""
+        """The next write says for which database it is: a replica begins to read here."""
         self._must_select = True
 
     # -- what the stream is made of ------------------------------------------------------------

@@ -9,7 +9,7 @@ there is not) shows that the two do not speak of the same stream any more: `Brok
 
 Only commands that change data run, and those that go with them; ECHO is one of these where it
 carries a request of Rillway's own (storage/append_only/carriers.py). What such a command refuses is
-counted, and the log tells of it: the two servers differ then.
+counted, and logged: the two servers differ then.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Link:
         changed: Callable[[], object],
         history_changed: Callable[[], object],
     ) -> None:
-        """`history_changed`: own replicas must come back and ask anew."""
+        """`history_changed`: own replicas must connect and ask again."""
         self.can_resume = False
         self.failover = False  # the next PSYNC asks the other side to take over
         self.refused: Callable[[], object] = lambda: None  # it did not, or is gone
@@ -105,7 +105,7 @@ class Link:
         self._connect()
 
     def stop(self) -> None:
-        """This server follows nobody any more, or somebody else."""
+        """This server follows no primary any more, or another one."""
         self._disconnect()
         self._set_phase(LinkPhase.NONE)
 

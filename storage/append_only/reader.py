@@ -6,7 +6,7 @@ needless zeros, lines end in CR LF; between requests there may be annotations, l
 from the requests before it.
 
 Plain requests are found by the cutter (protocol/cutter.py) where it is compiled, and stay bytes
-until somebody asks for their words; where it is not, they go through `RequestReader.parse_batch`.
+until their words are asked for; where it is not, they go through `RequestReader.parse_batch`.
 Both answer only where they are right; the rest goes through `_scan`, request by request, which says
 what is wrong, and where.
 
