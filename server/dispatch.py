@@ -244,7 +244,8 @@ class Dispatcher:
             of_command.histogram[elapsed_us // count] += count
         instance.stats.commands_processed += count
         if elapsed_us >= self._notable_us:
-            argv = self.cutter.words() if count == 1 else [self._raw_name]
+            # Only then is the cutter still at that request.
+            argv = self.cutter.words() if self._raw_limit == 1 else [self._raw_name]
             self._note_slow(client, command, argv, elapsed_us)
 
     def _count(self, of_command: CommandStats, start_ns: cython.longlong) -> cython.longlong:

@@ -222,7 +222,7 @@ class Service:
         if not IS_COMPILED:
             self.log(
                 "notice",
-                "Nothing is compiled: requests take two to five times as long. See "
+                "Nothing is compiled: requests take several times as long. See "
                 "docs/architecture/packaging.md",
             )
 

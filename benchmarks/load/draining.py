@@ -67,6 +67,6 @@ def _received(connection: socket.socket, buffer: bytearray) -> int:
 
 
 def _acknowledge(connection: socket.socket) -> None:
-    """Say that there is somebody; that it is closed, the next read will find."""
+    """Acknowledge, as a replica does; the next read notices a connection that is closed."""
     with contextlib.suppress(OSError):
         connection.sendall(pack("REPLCONF", "ACK", "0"))

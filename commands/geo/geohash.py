@@ -66,7 +66,7 @@ class Cell:
         return _spread(self.row) | _spread(self.column) << 1
 
     def neighbour(self, east: int, north: int) -> Cell:
-        """The cell so many columns and rows away; the map goes on at its other side."""
+        """The cell that many columns and rows away; the map wraps around."""
         mask = (1 << self.step) - 1
         column = self.column + east & mask if east else self.column
         row = self.row + north & mask if north else self.row

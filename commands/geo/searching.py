@@ -254,7 +254,7 @@ def _radius_by_member(client: Client, argv: Argv, *, may_store: bool) -> bytes:
     search = _Search(client.lookup_typed(argv[1], SortedSetValue), may_store=may_store)
     arguments = Arguments(argv, 3)
     if search.value is None:
-        arguments.position += 2  # nobody looks at the radius then
+        arguments.position += 2  # the radius is not parsed then
     else:
         _use_member(argv[2], search)
         _parse_radius(arguments, search)

@@ -12,7 +12,7 @@ from commands.registry import FAST, READONLY, Argv, command, one_key
 from protocol import replies
 from storage.hashes import HashValue
 
-# The reply with so many fields takes about a millisecond; with more of them it is made in pieces.
+# A reply with this many fields takes about a millisecond; a longer one is made in pieces.
 MANY_FIELDS = 4000
 FIELDS_PER_PIECE = 1000
 

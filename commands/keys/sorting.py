@@ -1,6 +1,6 @@
 """SORT and SORT_RO: the elements of a list, a set or a sorted set in another order.
 
-A pattern names other keys: its first `*` stands for the element, and after a `->` behind that comes
+A pattern names other keys: its first `*` stands for the element, and a `->` after that precedes
 the field of a hash. BY without a `*` does not sort: lists and sorted sets keep their order. A set
 has none, so it is sorted by its bytes all the same where the result is stored.
 

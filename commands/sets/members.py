@@ -11,7 +11,7 @@ from commands.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one
 from protocol import replies
 from storage.sets import SetValue
 
-# A reply of more members is sent in pieces of so many.
+# A reply of more members is sent in pieces of this many.
 MANY_MEMBERS = 20_000
 MEMBERS_PER_PIECE = 2000
 

@@ -29,7 +29,7 @@ def sscan(client: Client, argv: Argv) -> bytes:
     members: list[bytes] = []
     following = 0
     if value is not None:
-        # Without the key nobody looks at the options, as in Redis.
+        # Without the key the options are not parsed, as in Redis.
         options = parse_scan_options(Arguments(argv, 3))
         following, seen = value.scan(cursor, options.count)
         members = list(matching(seen, options.pattern))

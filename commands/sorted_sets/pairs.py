@@ -8,7 +8,7 @@ from commands.long_reply import LongReply
 from protocol import replies
 from storage.sorted_sets import Pair
 
-# A reply of more members is sent in pieces of so many.
+# A reply of more members is sent in pieces of this many.
 MANY_MEMBERS = 10_000
 MEMBERS_PER_PIECE = 500
 

@@ -31,7 +31,7 @@ def zscan(client: Client, argv: Argv) -> bytes:
     pairs: list[Pair] = []
     following = 0
     if value is not None:
-        # Without the key nobody looks at the options, as in Redis.
+        # Without the key the options are not parsed, as in Redis.
         options = parse_scan_options(Arguments(argv, 3))
         following, pairs = value.scan(cursor, options.count)
         if options.pattern != b"*":
