@@ -4,7 +4,7 @@
 - `rillway consume`: the same with a command as the handler (rillway/consumer/command.py).
 
 Both are clients like any other: they work against Rillway and against Redis from 7.0 on. See
-docs/consumer.md.
+docs/reference/consumer.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A client like any other: it works against Rillway and against Redis from 7.0 on, and uses what only
 Rillway has where the server's COMMAND says that it is there. Needs the extra `rillway[pipeline]`
-and Java 17. See docs/pipeline.md for what it does, docs/architecture/pipeline.md for how.
+and Java 17. See docs/reference/spark.md for what it does, docs/architecture/pipeline.md for how.
 
 Importing this package imports neither Spark nor Arrow: Spark's planner imports every data source
 that it finds, whether it is used or not.

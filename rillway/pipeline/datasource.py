@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RedisStreams(DataSource):
-    """Streams as tables: see docs/pipeline.md for the options and columns."""
+    """Streams as tables: see docs/reference/spark.md for the options and columns."""
 
     @classmethod
     def name(cls) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RedisStreamsPending(DataSource):
-    """Pending entries: see docs/pipeline.md for the options and columns."""
+    """Pending entries: see docs/reference/spark.md for the options and columns."""
 
     @classmethod
     def name(cls) -> str:
@@ -89,7 +89,7 @@ class PendingReader(DataSourceReader):
 
 
 class RedisStreamsGroups(DataSource):
-    """Groups: see docs/pipeline.md for the options and columns."""
+    """Groups: see docs/reference/spark.md for the options and columns."""
 
     @classmethod
     def name(cls) -> str:

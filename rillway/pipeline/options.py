@@ -99,7 +99,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What to read, and how; see docs/pipeline.md for each."""
+    """What to read, and how; see docs/reference/spark.md for each."""
 
     url: str
     streams: tuple[str, ...]  # empty if there is a pattern
@@ -127,7 +127,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """Where to write to, and how; see docs/pipeline.md for each."""
+    """Where to write to, and how; see docs/reference/spark.md for each."""
 
     url: str = DEFAULT_URL
     stream: str | None = None  # None: the column `stream` says it

@@ -5,7 +5,7 @@
 - the pytest plugin (rillway/testing/plugin.py), which pytest finds by itself.
 
 Nothing here imports redis-py, asyncio or pytest before it is needed: pytest loads the plugin in
-every run of every project that has Rillway installed. See docs/testing.md.
+every run of every project that has Rillway installed. See docs/how-to/test.md.
 """
 
 from __future__ import annotations

@@ -4,5 +4,5 @@
         --url redis://host:6379 --stream orders --to /shared/archive
 
 Each machine needs this package (rillway[pipeline]), and the folders that are named must be the same
-everywhere. What spark-submit sets is left as it is; see docs/pipeline.md.
+everywhere. What spark-submit sets is left as it is; see docs/reference/spark.md.
 """

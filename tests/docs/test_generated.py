@@ -1,4 +1,4 @@
-"""docs/compatibility.md is up to date, and leaves out nothing that a real redis-server has."""
+"""Generated tables are up to date, and leave out nothing that a real redis-server has."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 import pytest
 
 from commands.version import REDIS_VERSION
-from docs.generate_compatibility import (
+from docs.generate import (
     ABSENT_COMMANDS,
     BLOCKS,
-    PAGE,
+    DOCS,
     callable_commands,
     code,
+    pages,
     table,
     updated,
 )
@@ -20,23 +21,23 @@ from tests.support.resp import parse
 from tests.support.servers import RunningServer
 
 STALE = (
-    "docs/compatibility.md does not describe what there is any more. "
-    "Run: python docs/generate_compatibility.py"
+    "Generated tables of the documentation do not describe what there is any more. "
+    "Run: python docs/generate.py"
 )
 # Of INFO: they tell how Redis's C program was built. The page names them.
 FIELDS_OF_THE_C_PROGRAM = {"atomicvar_api", "gcc_version", "redis_build_id"}
 COUNTED = ("cmdstat_", "errorstat_", "latency_percentiles_usec_", "db0")
 
 
-def test_the_page_is_what_the_generator_makes_of_it() -> None:
-    page = PAGE.read_text()
-    assert updated(page) == page, STALE
+def test_the_pages_are_what_the_generator_makes_of_them() -> None:
+    for path, page in pages().items():
+        assert updated(page) == page, f"{path.name}: {STALE}"
 
 
-def test_every_generated_block_has_its_place() -> None:
-    page = PAGE.read_text()
-    assert re.findall(r"<!-- generated: ([a-z-]+) -->", page) == list(BLOCKS)
-    assert page.count("<!-- end -->") == len(BLOCKS)
+def test_every_generated_block_has_one_place() -> None:
+    text = "".join(pages().values())
+    assert sorted(re.findall(r"<!-- generated: ([a-z-]+) -->", text)) == sorted(BLOCKS)
+    assert text.count("<!-- end -->") == len(BLOCKS)
 
 
 def test_a_stale_block_is_renewed_and_the_rest_left_alone() -> None:
@@ -60,7 +61,7 @@ def test_a_bar_does_not_end_a_cell() -> None:
 
 
 def test_the_page_names_the_version_that_the_server_reports() -> None:
-    assert f"answers as Redis {REDIS_VERSION} does" in PAGE.read_text()
+    assert f"answers as Redis {REDIS_VERSION} does" in (DOCS / "compatibility.md").read_text()
 
 
 def test_every_command_of_redis_is_there_or_named_as_missing(redis_server: RunningServer) -> None:
@@ -80,7 +81,7 @@ def test_every_info_field_of_redis_is_there(
     redis_server: RunningServer, rillway_server: RunningServer
 ) -> None:
     assert fields(redis_server) - fields(rillway_server) == FIELDS_OF_THE_C_PROGRAM
-    page = PAGE.read_text()
+    page = (DOCS / "reference" / "info.md").read_text()
     assert all(code(name) in page for name in FIELDS_OF_THE_C_PROGRAM)
 
 

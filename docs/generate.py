@@ -1,13 +1,17 @@
-"""Brings the tables of docs/compatibility.md up to date: `python docs/generate_compatibility.py`.
+"""Brings the generated tables of the documentation up to date: `python docs/generate.py`.
 
-The page is written by hand, but for what stands between `<!-- generated: NAME -->` and
+Pages are written by hand, except for what stands between `<!-- generated: NAME -->` and
 `<!-- end -->`: that comes from the declarations of the commands, the directives of the
-configuration, the sections of INFO, and the table of differences that the comparison with a real
-redis-server keeps. A test compares the page with what this program would make of it.
+configuration, the sections of INFO, `--help` of the command line, and the table of differences that
+the comparison with a real redis-server keeps. A test compares the pages with what this program
+writes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -21,10 +25,11 @@ from commands.absent_features import ABSENT, FEATURES, VALUES
 from commands.configuration import DIRECTIVES, Directive
 from commands.registry import COMMANDS, Command
 from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
+from rillway.__main__ import SUBCOMMANDS, usage
 from server.inprocess import InProcessServer
 from tests.compat.differences import BLOCKING_DIFFERENCES, DIFFERENCES
 
-PAGE = Path(__file__).with_name("compatibility.md")
+DOCS = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 GROUPS = {
@@ -107,7 +112,7 @@ def commands_text() -> str:
         rows = [_command_row(command) for command in found if command.group == group]
         head = ("command", "arguments", "since Redis", "what it does")
         if rows:
-            parts.append(f"### {title}\n\n{table(head, rows)}")
+            parts.append(f"## {title}\n\n{table(head, rows)}")
     return "\n".join(parts)
 
 
@@ -196,17 +201,52 @@ def newer_text() -> str:
     return table(("what", "since Redis", "how it is"), found)
 
 
-# -- the page ------------------------------------------------------------------------------------
+# -- the command line ----------------------------------------------------------------------------
+
+MAINTENANCE = ("archive compact", "archive expire", "archive status")
+HELP_COLUMNS = "88"
+
+
+def command_line_text() -> str:
+    """What `--help` prints for each sub-command."""
+    parts = [f"```text\n{usage()}\n```\n"]
+    for name in [*SUBCOMMANDS, *MAINTENANCE]:
+        parts.append(f"## rillway {name}\n\n```text\n{help_text(name.split())}\n```\n")
+    return "\n".join(parts)
+
+
+def help_text(words: list[str]) -> str:
+    printed = io.StringIO()
+    columns = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = HELP_COLUMNS
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+            SUBCOMMANDS[words[0]][0]([*words[1:], "--help"])
+    finally:
+        os.environ.pop("COLUMNS")
+        if columns is not None:
+            os.environ["COLUMNS"] = columns
+    return printed.getvalue().rstrip()
+
+
+# -- the pages -----------------------------------------------------------------------------------
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "version": version_text,
+    "newer": newer_text,
+    "command-line": command_line_text,
     "commands": commands_text,
     "absent-commands": absent_commands_text,
     "directives": directives_text,
     "absent-directives": absent_directives_text,
     "info": info_text,
-    "newer": newer_text,
 }
+
+
+def pages() -> dict[Path, str]:
+    """The pages that have generated blocks, and their texts."""
+    texts = {path: path.read_text() for path in sorted(DOCS.rglob("*.md"))}
+    return {path: text for path, text in texts.items() if BLOCK.search(text)}
 
 
 def updated(page: str) -> str:
@@ -215,7 +255,8 @@ def updated(page: str) -> str:
 
 
 def main() -> None:
-    PAGE.write_text(updated(PAGE.read_text()))
+    for path, text in pages().items():
+        path.write_text(updated(text))
 
 
 if __name__ == "__main__":
