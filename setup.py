@@ -4,8 +4,8 @@ The folders `server`, `commands`, `storage` and `protocol` are top-level package
 Installed under those names they would shadow a user's own, so the wheel lays them under
 `rillway/app/`. The list is worked out from the tree: a new sub-package needs no change here.
 
-Spark finds a format by a top-level module named pyspark_*: those of `spark_formats/` are all that
-is installed beside `rillway`.
+Spark finds a format by a top-level module named pyspark_*: those of
+`rillway/pipeline/spark/formats/` are all that is installed beside `rillway`.
 
 Cython compiles the modules that each request runs through, all of them or none: they know the
 inside of each other's objects. The sources stay as they are, and lie beside what was made of them.
@@ -23,7 +23,7 @@ from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
 LAYERS = ("server", "commands", "storage", "protocol")
-FORMATS = "spark_formats"
+FORMATS = "rillway/pipeline/spark/formats"
 APP = "rillway/app"
 
 # What a request runs through, from its bytes to its reply. A module with a .pxd file beside it has

@@ -26,7 +26,7 @@ from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.command import open_engine
 from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.connection import Connection, pack
+from rillway.pipeline.client.connection import Connection, pack
 from tests.support.servers import ROOT, start_redis, start_rillway
 
 STREAM = "orders"
@@ -76,7 +76,9 @@ def archive_rate(url: str, folder: Path, engine: Engine, count: int) -> float:
 
 def first_line_seconds(url: str, folder: Path, *words: str) -> float:
     """From starting the command to its first entry."""
-    program = "import sys; from rillway.pipeline.query import main; sys.exit(main(sys.argv[1:]))"
+    program = (
+        "import sys; from rillway.pipeline.query.command import main; sys.exit(main(sys.argv[1:]))"
+    )
     source = ["--stream", STREAM, "--url", url, "--archive", str(folder)]
     began = time.perf_counter()
     with subprocess.Popen(

@@ -25,11 +25,11 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.options import SinkOptions
-from rillway.pipeline.schema import PAIR, PAIRS
-from rillway.pipeline.session import spark_session
-from rillway.pipeline.writing import EntryWriter
+from rillway.pipeline.arrow.schema import PAIR, PAIRS
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.spark.options import SinkOptions
+from rillway.pipeline.spark.session import spark_session
+from rillway.pipeline.spark.writing import EntryWriter
 from tests.support.servers import RunningServer, start_redis, start_rillway
 
 STREAM, COPY = "measurements", "copied"

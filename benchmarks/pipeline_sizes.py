@@ -24,9 +24,9 @@ from benchmarks.pipeline import own_tree, running
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.connection import Connection, pack
-from rillway.pipeline.facts import read_facts
-from rillway.pipeline.session import spark_session
+from rillway.pipeline.client.connection import Connection, pack
+from rillway.pipeline.client.facts import read_facts
+from rillway.pipeline.spark.session import spark_session
 from tests.support.servers import RunningServer, start_redis, start_rillway
 
 LARGE = "large"

@@ -105,7 +105,7 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
         "move streams to a table of Parquet files: rillway archive --help",
     ),
     "query": (
-        partial(run_pipeline, "query"),
+        partial(run_pipeline, "query.command"),
         "entries of a time, from archive and memory: rillway query --help",
     ),
     "replay": (

@@ -1,8 +1,23 @@
 """The data pipeline: streams to Spark and back, the archive, queries over both, replay.
 
-A client like any other: it works against Rillway and against Redis from 7.0 on, and uses what only
-Rillway has where the server's COMMAND says that it is there. Needs the extra `rillway[pipeline]`
-and Java 17. See docs/reference/spark.md for what it does, docs/architecture/pipeline.md for how.
+A client like any other: it works with Rillway and with Redis from 7.0 on, and uses what only
+Rillway has where the server's COMMAND lists it. Needs the extra `rillway[pipeline]` and Java 17.
+See docs/reference/spark.md and docs/how-to/archive.md for what it does, and
+docs/architecture/pipeline.md for how.
+
+    client/        one connection to a server, and what the server reports
+    arrow/         entries and rows in Arrow columns
+    ranges/        which entries to read, split into tasks
+    spark/         the formats, their readers and writers, the session
+    cli/           what the commands share
+    archive/       `rillway archive`: entries that left memory, as a Delta table
+    query/         `rillway query`: archive and memory as one
+    replay/        `rillway replay`: archived entries, added to a stream again
+    dead_letters/  `rillway dead-letters`: entries that were delivered too often
+    lag/           `rillway lag`: how far consumer groups are behind
+    latency/       `rillway latency`: how long entries waited and were processed
+    jobs/          entry points for spark-submit
+    demo/          `make pipeline-demo`: a year of departures through all of it
 
 Importing this package imports neither Spark nor Arrow: Spark's planner imports every data source
 that it finds, whether it is used or not.
@@ -10,18 +25,23 @@ that it finds, whether it is used or not.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rillway.pipeline.history import read_history
+    from rillway.pipeline.query.history import read_history
+    from rillway.pipeline.spark.session import spark_session
 
-__all__ = ["read_history"]
+__all__ = ["read_history", "spark_session"]
+
+HOMES = {
+    "read_history": "rillway.pipeline.query.history",
+    "spark_session": "rillway.pipeline.spark.session",
+}
 
 
 def __getattr__(name: str) -> object:
-    """What is imported only when it is asked for."""
-    if name == "read_history":
-        from rillway.pipeline.history import read_history
-
-        return read_history
+    """Imports a public name when it is first used."""
+    if name in HOMES:
+        return getattr(importlib.import_module(HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

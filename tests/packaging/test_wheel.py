@@ -23,7 +23,8 @@ pytestmark = pytest.mark.packaging
 ROOT = Path(__file__).parents[2]
 LAYERS = ("server", "commands", "storage", "protocol")
 # Spark looks for modules of such names to find a format.
-SPARK_FORMATS = {path.name for path in (ROOT / "spark_formats").glob("pyspark_*.py")}
+FORMATS = "rillway/pipeline/spark/formats"
+SPARK_FORMATS = {path.name for path in (ROOT / FORMATS).glob("pyspark_*.py")}
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("rillway", "spark_formats", *LAYERS):
+    for name in ("rillway", *LAYERS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     output = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
@@ -82,7 +83,10 @@ def test_every_module_of_the_repository_is_in_the_wheel(wheel: Path) -> None:
         for layer in LAYERS
         for path in (ROOT / layer).rglob("*.py")
     }
-    expected |= {str(path.relative_to(ROOT)) for path in (ROOT / "rillway").rglob("*.py")}
+    expected |= {
+        path.name if path.parent == ROOT / FORMATS else str(path.relative_to(ROOT))
+        for path in (ROOT / "rillway").rglob("*.py")
+    }
     assert expected <= set(ZipFile(wheel).namelist())
 
 
@@ -148,8 +152,7 @@ def test_the_installed_server_answers_even_beside_a_users_own_server_package(
 def test_nothing_is_compiled_to_say_what_a_build_needs(tmp_path: Path) -> None:
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("rillway", "spark_formats"):
-        (tmp_path / name).mkdir()
+    (tmp_path / FORMATS).mkdir(parents=True)
     shutil.copy(ROOT / "rillway/__init__.py", tmp_path / "rillway")
     # What would be compiled is not there.
     asked = subprocess.run(

@@ -39,9 +39,9 @@ from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.parquet_files import read_file
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.history import open_history
-from rillway.pipeline.ids import MAX_ID, MIN_ID, format_id, parse_id
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
+from rillway.pipeline.query.history import open_history
 from tests.pipeline_crash.servers import DurableServer
 from tests.pipeline_crash.traffic import GROUP, STREAM, Traffic
 from tests.support.object_store import BUCKET, s3_server

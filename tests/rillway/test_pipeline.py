@@ -12,7 +12,7 @@ import rillway.pipeline
 
 def test_importing_the_package_imports_neither_spark_nor_arrow() -> None:
     script = (
-        "import sys, rillway.pipeline, rillway.pipeline.datasource\n"
+        "import sys, rillway.pipeline, rillway.pipeline.spark.datasource\n"
         "print(*sorted({'pyarrow', 'deltalake', 'hiredis', 'redis'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -24,5 +24,6 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         _ = rillway.pipeline.nonsense
 
 
-def test_read_history_is_offered() -> None:
-    assert callable(rillway.pipeline.read_history)
+@pytest.mark.parametrize("name", rillway.pipeline.__all__)
+def test_public_names_are_imported_when_they_are_used(name: str) -> None:
+    assert callable(getattr(rillway.pipeline, name))

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-SPARK = "tests/rillway/pipeline/spark"
+SPARK = "tests/rillway/pipeline/jvm"
 # The one that takes longest comes first; whatever is not named follows in its own order.
 LONG = (SPARK, "tests/rillway/demo", "tests/integration", "tests/crash", "tests/exchange")
 

@@ -1,11 +1,18 @@
-"""The archive: what has left the streams' memory, as a Delta table of Parquet files.
+"""The archive: entries that left a stream's memory, as a Delta table of Parquet files.
 
-`table` is the table and its log, `parquet_files` writes and reads the files, `engine` says where
-that is done (Spark or here), `archiver` moves entries from a stream to the table, `trim` removes
-them from the stream, `groups` tells what consumer groups still need, `pins` hold a stream while it
-is read, `lease` keeps a second archiver away, `maintenance` compacts and expires, `command` is
-`rillway archive`.
+`table`          the table and its log
+`store`          where the table is: a folder or an object store
+`parquet_files`  writes and reads the files
+`periods`        days, months or years by which files are cut
+`engine`         where files are written: by Spark's tasks, or in this process
+`archiver`       moves entries from a stream to the table
+`trim`           removes archived entries from the stream
+`groups`         which entries consumer groups still need
+`pins`           groups that hold a stream while it is read
+`lease`          keeps a second archiver away
+`maintenance`    compaction and expiry
+`command`        `rillway archive`
 
-The table is the only place that says how far a stream was archived: see
+The table is the only place that records how far a stream was archived: see
 docs/architecture/pipeline.md.
 """

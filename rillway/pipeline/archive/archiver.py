@@ -25,13 +25,13 @@ from rillway.pipeline.archive.parquet_files import (
 )
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.trim import Trimmer, TrimRules
-from rillway.pipeline.connection import Connection, ServerError
-from rillway.pipeline.discovery import check_there
-from rillway.pipeline.facts import StreamFacts, read_facts
-from rillway.pipeline.ids import MIN_ID, format_id, ms_of
-from rillway.pipeline.loss import check_count, check_end, check_start
-from rillway.pipeline.offsets import BEGINNING, Position
-from rillway.pipeline.planning import Planner, Range
+from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.client.facts import StreamFacts, read_facts
+from rillway.pipeline.client.ids import MIN_ID, format_id, ms_of
+from rillway.pipeline.ranges.discovery import check_there
+from rillway.pipeline.ranges.loss import check_count, check_end, check_start
+from rillway.pipeline.ranges.offsets import BEGINNING, Position
+from rillway.pipeline.ranges.planning import Planner, Range
 
 BATCH_ENTRIES = 250_000
 BATCH_BYTES = 1 << 30

@@ -35,7 +35,7 @@ from rillway.pipeline.archive.maintenance import (
 from rillway.pipeline.archive.periods import PERIODS
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.arguments import (
+from rillway.pipeline.cli.arguments import (
     add_allow_missing,
     add_storage_options,
     add_url,
@@ -43,14 +43,14 @@ from rillway.pipeline.arguments import (
     from_one,
     size_in_bytes,
 )
-from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.discovery import StreamMissing, find_streams
-from rillway.pipeline.facts import read_facts
-from rillway.pipeline.ids import MIN_ID, format_id
-from rillway.pipeline.interruption import Interruption
-from rillway.pipeline.loss import DataLost
-from rillway.pipeline.progress import Progress
-from rillway.pipeline.session import PipelineUnavailable, spark_session
+from rillway.pipeline.cli.interruption import Interruption
+from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.facts import read_facts
+from rillway.pipeline.client.ids import MIN_ID, format_id
+from rillway.pipeline.ranges.discovery import StreamMissing, find_streams
+from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.spark.session import PipelineUnavailable, spark_session
 
 DEFAULT_KEEP = "10m"
 EXPECTED_ERRORS = (

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rillway.pipeline.archive.parquet_files import ArchivedFile, WriteTask, write_slice
-from rillway.pipeline.loss import DataLost
+from rillway.pipeline.ranges.loss import DataLost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +51,7 @@ class SparkEngine:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
-        from rillway.pipeline.session import root_cause
+        from rillway.pipeline.spark.session import root_cause
 
         try:
             outcomes = self._context.parallelize(tasks, max(len(tasks), 1)).map(attempt).collect()

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from rillway.pipeline.connection import Connection, Reply, ServerError
-from rillway.pipeline.facts import as_map, group_infos, group_name
-from rillway.pipeline.ids import MAX_ID, format_id, ms_of, parse_id
+from rillway.pipeline.client.connection import Connection, Reply, ServerError
+from rillway.pipeline.client.facts import as_map, group_infos, group_name
+from rillway.pipeline.client.ids import MAX_ID, format_id, ms_of, parse_id
 
 PIPELINE_PREFIXES = ("__archive:", "__pin:", "__spark:")
 MS_PER_MINUTE, MS_PER_HOUR, MS_PER_DAY = 60_000, 3_600_000, 86_400_000

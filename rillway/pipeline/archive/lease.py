@@ -14,7 +14,7 @@ import time
 import uuid
 from types import TracebackType
 
-from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 
 LIFETIME_MS = 30_000
 

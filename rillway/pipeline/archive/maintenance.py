@@ -22,8 +22,8 @@ from rillway.pipeline.archive.parquet_files import (
 )
 from rillway.pipeline.archive.periods import MS_PER_DAY, day_ms, period_of
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
-from rillway.pipeline.collector import paused_collector
-from rillway.pipeline.ids import MAX_ID, MIN_ID, ms_of
+from rillway.pipeline.arrow.collector import paused_collector
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 
 TARGET_BYTES = 256 << 20
 VACUUM_AFTER_HOURS = 7 * 24

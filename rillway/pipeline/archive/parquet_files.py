@@ -25,14 +25,14 @@ import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.periods import DAY, period_end_ms, period_of
 from rillway.pipeline.archive.store import Store, store_of
-from rillway.pipeline.collector import paused_collector
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.decoding import fields_decoder
-from rillway.pipeline.ids import MAX_SEQ, make_id, ms_of
-from rillway.pipeline.loss import DataLost, LossPolicy
-from rillway.pipeline.planning import Slice
-from rillway.pipeline.reading import BATCH_BYTES, SliceReader
-from rillway.pipeline.schema import arrow_schema
+from rillway.pipeline.arrow.collector import paused_collector
+from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_SEQ, make_id, ms_of
+from rillway.pipeline.ranges.loss import DataLost, LossPolicy
+from rillway.pipeline.ranges.planning import Slice
+from rillway.pipeline.ranges.reading import BATCH_BYTES, SliceReader
 
 PARTITIONED_BY = ("stream", "date")
 TABLE_SCHEMA = pa.schema(

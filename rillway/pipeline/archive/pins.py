@@ -11,9 +11,9 @@ import contextlib
 import threading
 import uuid
 
-from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.facts import as_map
-from rillway.pipeline.ids import format_id
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.facts import as_map
+from rillway.pipeline.client.ids import format_id
 
 PREFIX = "__pin:"
 LIFETIME_MS = 10 * 60_000

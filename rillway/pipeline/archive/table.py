@@ -32,8 +32,8 @@ from rillway.pipeline.archive.parquet_files import (
 )
 from rillway.pipeline.archive.periods import DAY
 from rillway.pipeline.archive.store import Store, UnknownStore, store_of, sync
-from rillway.pipeline.ids import MAX_SEQ, make_id, ms_of
-from rillway.pipeline.offsets import Position
+from rillway.pipeline.client.ids import MAX_SEQ, make_id, ms_of
+from rillway.pipeline.ranges.offsets import Position
 
 NAME = "rillway-archive"
 DESCRIPTION = "Entries of streams, archived by Rillway"

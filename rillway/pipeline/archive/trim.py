@@ -19,10 +19,10 @@ from typing import TypeAlias
 
 from rillway.pipeline.archive.groups import Group, Holdup, find_holdups, is_ignored, read_groups
 from rillway.pipeline.archive.pins import drop_expired_pins
-from rillway.pipeline.capabilities import Capabilities
-from rillway.pipeline.connection import Connection, ServerError
-from rillway.pipeline.facts import read_facts
-from rillway.pipeline.ids import MIN_ID, format_id, make_id, ms_of
+from rillway.pipeline.client.capabilities import Capabilities
+from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.client.facts import read_facts
+from rillway.pipeline.client.ids import MIN_ID, format_id, make_id, ms_of
 
 # With ACKED, the server looks at each entry; others wait no longer than that takes.
 ACKED_ENTRIES_AT_ONCE = 10_000

@@ -1,1 +1,5 @@
-"""Dead letters: entries that were delivered again and again, moved to a stream of their own."""
+"""Dead letters: entries that were delivered too often, moved to a stream of their own.
+
+`mover`    finds them, and moves each once
+`command`  `rillway dead-letters`
+"""

@@ -14,14 +14,14 @@ import sys
 import time
 from collections.abc import Sequence
 
-from rillway.pipeline.arguments import add_url, duration
-from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.cli.arguments import add_url, duration
+from rillway.pipeline.cli.interruption import Interrupted, Interruption
+from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.cli.text_table import text_table
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.ids import format_id
+from rillway.pipeline.client.pending import group_names
 from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, Report, Rules
-from rillway.pipeline.ids import format_id
-from rillway.pipeline.interruption import Interrupted, Interruption
-from rillway.pipeline.pending import group_names
-from rillway.pipeline.progress import Progress
-from rillway.pipeline.text_table import text_table
 
 EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError)
 SHOWN_IDS = 10

@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from rillway.pipeline.connection import Connection, Reply, ServerError, Word
-from rillway.pipeline.ids import MAX_ID, format_id, parse_id
-from rillway.pipeline.pending import (
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.client.ids import MAX_ID, format_id, parse_id
+from rillway.pipeline.client.pending import (
     PAGE_SIZE,
     PendingEntry,
     PendingSlice,

@@ -21,8 +21,9 @@ from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.maintenance import compact
 from rillway.pipeline.archive.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.arguments import from_one, server_url
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.cli.arguments import from_one, server_url
+from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.demo.plots import draw
 from rillway.pipeline.demo.proof import (
     PACED,
@@ -33,7 +34,6 @@ from rillway.pipeline.demo.proof import (
     replay_checks,
 )
 from rillway.pipeline.demo.year import STREAM, Sample, Year, day_of
-from rillway.pipeline.progress import Progress
 from rillway.pipeline.replay.ledger import key_of
 
 # Enough days for consumers to lag.

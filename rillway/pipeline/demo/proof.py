@@ -14,16 +14,16 @@ import pyarrow as pa
 
 from rillway.demo.audit import Check
 from rillway.demo.departures import Departure, count_by_carrier
-from rillway.pipeline import query
 from rillway.pipeline.archive.parquet_files import read_file
 from rillway.pipeline.archive.periods import MS_PER_DAY
 from rillway.pipeline.archive.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id
 from rillway.pipeline.demo.year import STREAM
-from rillway.pipeline.history import read_history
-from rillway.pipeline.ids import MAX_ID, MIN_ID, make_id
-from rillway.pipeline.reading import read_batches
+from rillway.pipeline.query import command as query
+from rillway.pipeline.query.history import read_history
+from rillway.pipeline.ranges.reading import read_batches
 from rillway.pipeline.replay.pace import Speed
 from rillway.pipeline.replay.replayer import Replayer
 
@@ -81,7 +81,7 @@ def history_checks(url: str, archive: Path, departures: Sequence[Departure]) -> 
     """All of it, counted by Spark."""
     from pyspark.sql import functions
 
-    from rillway.pipeline.session import spark_session
+    from rillway.pipeline.spark.session import spark_session
 
     spark = spark_session("rillway pipeline demo")
     with read_history(spark, stream=STREAM, archive=archive, url=url) as frame:

@@ -18,8 +18,8 @@ from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.periods import MS_PER_DAY
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.connection import Connection, Reply
-from rillway.pipeline.facts import as_map
+from rillway.pipeline.client.connection import Connection, Reply
+from rillway.pipeline.client.facts import as_map
 
 STREAM = "departures"
 PROMPT, SLOW = "boards", "billing"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rillway.pipeline.session import PipelineUnavailable, root_cause
+from rillway.pipeline.spark.session import PipelineUnavailable, root_cause
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,6 @@
-"""Lag over time: samples of consumer groups, the rates between them, and when a group is through.
+"""Lag over time: how far consumer groups are behind, and when they will have caught up.
 
-`series` has the samples and what follows from them, `plot` draws them, `command` is `rillway lag`.
+`series`   samples of groups, and the rates between them
+`plot`     draws them
+`command`  `rillway lag`
 """

@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from rillway.pipeline.arguments import add_url, duration, from_one
-from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.discovery import find_streams
-from rillway.pipeline.group_samples import GroupSample, sample_groups
-from rillway.pipeline.interruption import Interruption
+from rillway.pipeline.cli.arguments import add_url, duration, from_one
+from rillway.pipeline.cli.interruption import Interruption
+from rillway.pipeline.cli.plotting import PlotUnavailable
+from rillway.pipeline.cli.progress import duration as in_words
+from rillway.pipeline.cli.text_table import text_table
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.group_samples import GroupSample, sample_groups
 from rillway.pipeline.lag.plot import draw
 from rillway.pipeline.lag.series import Recording, Series, Trend
-from rillway.pipeline.plotting import PlotUnavailable
-from rillway.pipeline.progress import duration as in_words
-from rillway.pipeline.text_table import text_table
+from rillway.pipeline.ranges.discovery import find_streams
 
 EXPECTED_ERRORS = (ConnectionLost, OSError, PlotUnavailable, ServerError)
 CSV_COLUMNS = (

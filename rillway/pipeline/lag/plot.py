@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rillway.pipeline.cli.plotting import drawn_figure
 from rillway.pipeline.lag.series import Recording
-from rillway.pipeline.plotting import drawn_figure
 
 PANELS = {"lag": "not delivered yet, entries", "pending": "not acknowledged yet, entries"}
 

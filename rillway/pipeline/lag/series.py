@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rillway.pipeline.group_samples import GroupSample
+from rillway.pipeline.client.group_samples import GroupSample
 
 RECENT_SAMPLES = 10
 

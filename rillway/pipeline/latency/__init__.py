@@ -1,6 +1,10 @@
-"""Latency: how long entries waited and were worked on, from a journal of acknowledgements.
+"""Latency: how long entries waited and were processed, from a journal of acknowledgements.
 
-`journal` reads the journal's entries, `spark_journal` does so with Spark, `distribution` has what
-was counted and what follows from it, `report` puts it into words and tables, `plot` draws it,
-`command` is `rillway latency`.
+`journal`        reads the journal's entries
+`spark_journal`  the same with Spark
+`following`      the journal as it grows
+`distribution`   counts by the millisecond, percentiles, histograms
+`report`         texts and tables
+`plot`           draws
+`command`        `rillway latency`
 """

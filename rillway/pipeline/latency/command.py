@@ -19,21 +19,21 @@ from pathlib import Path
 
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
-from rillway.pipeline.arguments import add_range, add_url, duration, with_relative_times
-from rillway.pipeline.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.facts import read_facts
-from rillway.pipeline.history import open_history
-from rillway.pipeline.ids import MAX_ID, MIN_ID
-from rillway.pipeline.interruption import Interrupted, Interruption
+from rillway.pipeline.cli.arguments import add_range, add_url, duration, with_relative_times
+from rillway.pipeline.cli.interruption import Interrupted, Interruption
+from rillway.pipeline.cli.plotting import PlotUnavailable
+from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.facts import read_facts
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.latency.following import Follower
 from rillway.pipeline.latency.journal import NoJournal, count, find_journal
 from rillway.pipeline.latency.plot import draw
 from rillway.pipeline.latency.report import lines, short_lines, write_csv
-from rillway.pipeline.loss import DataLost
-from rillway.pipeline.plotting import PlotUnavailable
-from rillway.pipeline.progress import Progress
-from rillway.pipeline.session import PipelineUnavailable, root_cause, spark_session
+from rillway.pipeline.query.history import open_history
+from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.spark.session import PipelineUnavailable, root_cause, spark_session
 
 EXPECTED_ERRORS = (
     ArchiveError,

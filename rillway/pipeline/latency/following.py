@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.decoding import fields_decoder
-from rillway.pipeline.ids import format_id, parse_id
+from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.latency.journal import count
 

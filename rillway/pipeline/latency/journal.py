@@ -12,9 +12,9 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rillway.pipeline.connection import Connection, ServerError
-from rillway.pipeline.decoding import texts
-from rillway.pipeline.facts import as_map
+from rillway.pipeline.arrow.decoding import texts
+from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.client.facts import as_map
 from rillway.pipeline.latency.distribution import Tally
 
 NAMES = ("stream", "group", "consumer", "id", "delivered", "acked", "deliveries")

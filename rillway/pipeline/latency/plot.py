@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rillway.pipeline.cli.plotting import drawn_figure
 from rillway.pipeline.latency.distribution import Distribution, Latencies, Tally
 from rillway.pipeline.latency.report import MEASURES
-from rillway.pipeline.plotting import drawn_figure
 
 # Consumers beyond that would not be told apart.
 MAX_CONSUMERS = 10

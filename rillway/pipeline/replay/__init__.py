@@ -1,5 +1,7 @@
-"""Replay: entries of the archive go into a stream again, once, at their old pace or another.
+"""Replay: entries of the archive are added to a stream again, once, at their old pace or another.
 
-`replayer` reads and writes, `ledger` remembers how far, `pace` says when, `command` is
-`rillway replay`.
+`replayer`  reads and writes
+`ledger`    records how far it has come
+`pace`      when each entry is due
+`command`   `rillway replay`
 """

@@ -11,18 +11,18 @@ import argparse
 import sys
 
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
-from rillway.pipeline.arguments import (
+from rillway.pipeline.arrow.encoding import UnwritableRow
+from rillway.pipeline.cli.arguments import (
     add_range,
     add_storage_options,
     add_url,
     positive,
     with_relative_times,
 )
-from rillway.pipeline.connection import ConnectionLost, ServerError
-from rillway.pipeline.encoding import UnwritableRow
-from rillway.pipeline.ids import MIN_ID, format_id
-from rillway.pipeline.interruption import Interruption
-from rillway.pipeline.progress import Progress
+from rillway.pipeline.cli.interruption import Interruption
+from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.client.connection import ConnectionLost, ServerError
+from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.replay.ledger import ReplayRefused
 from rillway.pipeline.replay.pace import AtOnce, Pace, Rate, Speed
 from rillway.pipeline.replay.replayer import Hooks, Replayer

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from rillway.pipeline.connection import Connection, ServerError, pack
-from rillway.pipeline.facts import as_map
-from rillway.pipeline.ids import MIN_ID, format_id, parse_id
+from rillway.pipeline.client.connection import Connection, ServerError, pack
+from rillway.pipeline.client.facts import as_map
+from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 
 PREFIX = "__replay:"
 

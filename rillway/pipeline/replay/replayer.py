@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from rillway.pipeline.archive.parquet_files import id_at, read_file
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.collector import paused_collector
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.encoding import Encoder, data_of
-from rillway.pipeline.ids import MAX_ID, MIN_ID
+from rillway.pipeline.arrow.collector import paused_collector
+from rillway.pipeline.arrow.encoding import Encoder, data_of
+from rillway.pipeline.arrow.schema import PAIRS
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID
 from rillway.pipeline.replay.ledger import Ledger, Plan, ReplayRefused
 from rillway.pipeline.replay.pace import MAX_WAIT_SECONDS, MIN_WAIT_SECONDS, AtOnce, Pace
-from rillway.pipeline.schema import PAIRS
 
 CHUNK_ROWS = 1000
 ORIGIN_STREAM, ORIGIN_ID = b"_orig_stream", b"_orig_id"

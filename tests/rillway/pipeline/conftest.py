@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
 
 if TYPE_CHECKING:
     from tests.support.servers import RunningServer

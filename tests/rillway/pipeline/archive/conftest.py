@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
 from tests.support.object_store import BUCKET, s3_server
 from tests.support.servers import RunningServer
 

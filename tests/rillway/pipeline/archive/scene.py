@@ -9,8 +9,8 @@ from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.parquet_files import read_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.ids import MAX_ID, MIN_ID
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID
 
 STREAM = "orders"
 DAY_MS = 86_400_000

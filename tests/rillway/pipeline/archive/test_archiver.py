@@ -11,10 +11,10 @@ from rillway.pipeline.archive.lease import Lease, LeaseLost, LeaseTaken
 from rillway.pipeline.archive.parquet_files import ArchivedFile, WriteTask, write_slice
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.ids import parse_id
-from rillway.pipeline.loss import DataLost
-from rillway.pipeline.offsets import Position
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.ranges.offsets import Position
 from tests.rillway.pipeline.archive.scene import (
     DAY_MS,
     STREAM,

@@ -8,7 +8,7 @@ import pytest
 
 from rillway.pipeline.archive.command import main, parse_archive_options
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
 
 

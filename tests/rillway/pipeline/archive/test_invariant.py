@@ -22,9 +22,9 @@ from rillway.pipeline.archive.archiver import Hooks
 from rillway.pipeline.archive.maintenance import compact
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.history import open_history
-from rillway.pipeline.ids import MIN_ID, format_id, parse_id
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
+from rillway.pipeline.query.history import open_history
 from tests.rillway.pipeline.archive.scene import (
     DAY_MS,
     STREAM,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rillway.pipeline.archive.lease import Lease, LeaseLost, LeaseTaken
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
 
 KEY = "__archive:x:lease:{orders}"
 

@@ -20,8 +20,8 @@ from rillway.pipeline.archive.parquet_files import (
     read_file,
     write_files,
 )
-from rillway.pipeline.decoding import fields_decoder
-from rillway.pipeline.ids import MAX_ID, MAX_SEQ, MIN_ID, parse_id
+from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, parse_id
 
 DAY_MS = 86_400_000
 

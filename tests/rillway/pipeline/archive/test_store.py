@@ -14,7 +14,6 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
-from rillway.pipeline import query
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import LocalEngine
@@ -24,9 +23,10 @@ from rillway.pipeline.archive.periods import day_of
 from rillway.pipeline.archive.store import Store, UnknownStore, store_of
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.ids import MAX_ID, MIN_ID, parse_id
-from rillway.pipeline.offsets import Position
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id
+from rillway.pipeline.query import command as query
+from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.replay.command import main as replay
 from tests.rillway.pipeline.archive.scene import DAY_MS, add, add_many, archive, live_ids
 

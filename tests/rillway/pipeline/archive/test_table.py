@@ -8,9 +8,9 @@ import pytest
 
 from rillway.pipeline.archive.parquet_files import ArchivedFile, write_files
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
-from rillway.pipeline.decoding import fields_decoder
-from rillway.pipeline.ids import MAX_SEQ, parse_id
-from rillway.pipeline.offsets import Position
+from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.client.ids import MAX_SEQ, parse_id
+from rillway.pipeline.ranges.offsets import Position
 
 STREAM = "a/b c%"
 

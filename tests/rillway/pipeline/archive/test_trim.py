@@ -10,9 +10,9 @@ from rillway.pipeline.archive import trim as trim_module
 from rillway.pipeline.archive.groups import Group
 from rillway.pipeline.archive.pins import Pin, PinLost
 from rillway.pipeline.archive.trim import Trimmed, Trimmer, TrimRules
-from rillway.pipeline.capabilities import Capabilities
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.ids import format_id, parse_id
+from rillway.pipeline.client.capabilities import Capabilities
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import format_id, parse_id
 from tests.rillway.pipeline.archive.scene import STREAM, add_many, live_ids
 
 

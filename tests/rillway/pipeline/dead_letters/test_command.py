@@ -8,10 +8,10 @@ from threading import Timer
 
 import pytest
 
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.dead_letters.command import loss, main, summary
 from rillway.pipeline.dead_letters.mover import Report
-from rillway.pipeline.ids import make_id
 from tests.rillway.pipeline.group_scene import deliver_again, pending_ids, pending_stream
 from tests.rillway.pipeline.scene import stream_ids
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rillway.demo.departures import Departure
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.demo.plots import draw
 from rillway.pipeline.demo.proof import archive_checks, replay_checks
 from rillway.pipeline.demo.year import Year, day_of

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.group_samples import GroupSample
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.group_samples import GroupSample
 from rillway.pipeline.lag.command import line, main, outlook, table
 from rillway.pipeline.lag.series import Recording, Series, Trend
 from tests.rillway.pipeline.group_scene import pending_stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.group_samples import GroupSample
+from rillway.pipeline.client.group_samples import GroupSample
 from rillway.pipeline.lag.series import RECENT_SAMPLES, Recording, Series, Trend, trend
 
 NOW_MS = 1_700_000_000_000

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.command import main as archive_main
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.latency.command import main
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add

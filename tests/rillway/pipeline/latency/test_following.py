@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.connection import Connection
+from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.latency.following import Follower
 from tests.rillway.pipeline.group_scene import pending_stream
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.connection import Connection, ServerError
+from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.latency.journal import NAMES, NoJournal, count, find_journal
 from storage.ack_journal import FIELD_NAMES

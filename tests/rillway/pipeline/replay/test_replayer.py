@@ -9,8 +9,8 @@ import pytest
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.connection import Connection
-from rillway.pipeline.ids import MIN_ID, parse_id
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MIN_ID, parse_id
 from rillway.pipeline.replay.command import main
 from rillway.pipeline.replay.ledger import ReplayRefused, key_of
 from rillway.pipeline.replay.pace import Speed

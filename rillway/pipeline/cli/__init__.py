@@ -1,0 +1,8 @@
+"""What the commands of the pipeline share.
+
+`arguments`     arguments that several commands take
+`interruption`  Ctrl-C and SIGTERM, at a place where a command can stop
+`progress`      rows, rate and time left of a long command
+`text_table`    tables for a terminal
+`plotting`      plots as PNG files
+"""

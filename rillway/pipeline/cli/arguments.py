@@ -1,0 +1,156 @@
+"""Arguments that several commands of the pipeline take, read in one way."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rillway.pipeline.client.connection import DEFAULT_URL, check_url
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id, parse_id
+from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
+
+T = TypeVar("T")
+
+
+def add_url(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--url", type=server_url, default=DEFAULT_URL, help="the server (default: %(default)s)"
+    )
+
+
+def add_storage_options(parser: argparse.ArgumentParser) -> None:
+    """`storage_options`: a dict, empty if there are none."""
+    parser.add_argument(
+        "--storage-option",
+        dest="storage_options",
+        action=StorageOption,
+        default={},
+        metavar="KEY=VALUE",
+        help="an option of the archive's object store, as deltalake takes it: "
+        "aws_endpoint_url=https://host; may be repeated; environment variables work as well",
+    )
+
+
+class StorageOption(argparse.Action):
+    """Collects them in a dict."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        name, equals, value = str(values).partition("=")
+        if not name or not equals:
+            parser.error(f"expected KEY=VALUE, not {values}")
+        setattr(namespace, self.dest, getattr(namespace, self.dest) | {name: value})
+
+
+def add_allow_missing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="a stream that is not there is no error: it may come later",
+    )
+
+
+def add_range(parser: argparse.ArgumentParser) -> None:
+    """`first` and `last`: IDs, both included."""
+    parser.add_argument(
+        "--from",
+        dest="first",
+        type=first_id,
+        default=MIN_ID,
+        metavar="WHEN",
+        help="the beginning: 2026-01-31T12:00:00Z (UTC if no zone is given), -1h (an hour ago), "
+        "Unix milliseconds, or an ID (default: the first entry)",
+    )
+    parser.add_argument(
+        "--to",
+        dest="last",
+        type=last_id,
+        default=MAX_ID,
+        metavar="WHEN",
+        help="the end: a time that is not included, or an ID that is (default: the last entry)",
+    )
+
+
+def _argument(read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def server_url(text: str) -> str:
+    _argument(check_url, text)
+    return text
+
+
+def duration(text: str) -> float:
+    """Seconds."""
+    return _argument(parse_duration, text)
+
+
+def size_in_bytes(text: str) -> int:
+    return _argument(parse_bytes, text)
+
+
+def first_id(text: str) -> int:
+    """`1700000000000-5` is itself; a time is its first ID."""
+    if is_id(text):
+        return _argument(parse_id, text)
+    return make_id(_argument(moment, text))
+
+
+def moment(text: str) -> int:
+    """Unix ms of a time, or of `-1h`: an hour ago, by the clock of this machine."""
+    if not text.startswith("-"):
+        return parse_time(text)
+    return max(round((time.time() - parse_duration(text[1:])) * 1000), 0)
+
+
+RELATIVE = re.compile(r"-\d")
+
+
+def with_relative_times(arguments: Sequence[str]) -> list[str]:
+    """`--from -1h` as `--from=-1h`: argparse would take `-1h` for an option."""
+    found: list[str] = []
+    for argument in arguments:
+        if found and found[-1] in ("--from", "--to") and RELATIVE.match(argument):
+            found[-1] += f"={argument}"
+        else:
+            found.append(argument)
+    return found
+
+
+def last_id(text: str) -> int:
+    """`1700000000000-5` is itself; a time is the last ID before it."""
+    if is_id(text):
+        return _argument(parse_id, text)
+    return max(make_id(_argument(moment, text)) - 1, MIN_ID)
+
+
+def is_id(text: str) -> bool:
+    ms, dash, seq = text.partition("-")
+    return bool(dash) and ms.isdecimal() and seq.isdecimal()
+
+
+def from_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1 up")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("expected a number above 0")
+    return number

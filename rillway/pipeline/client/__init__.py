@@ -1,0 +1,10 @@
+"""The client: one connection to a server, and what the server reports. Imports no other room.
+
+`connection`     a socket: requests out, parsed replies in, several in flight at once
+`capabilities`   which commands the server has beyond Redis 7.0
+`facts`          length, last ID and entries added of streams
+`pending`        pending entries of consumer groups, page by page
+`group_samples`  XINFO GROUPS and XINFO CONSUMERS as one sample for each group
+`ids`            entry IDs as pairs of numbers and as text
+`quantities`     times, durations and sizes as users write them
+"""

@@ -1,0 +1,48 @@
+"""What a server can do beyond Redis 7.0, as its own COMMAND says: never guessed from a version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rillway.pipeline.client.connection import Connection, ServerError
+
+
+class Capabilities:
+    """Asks when it is asked, and remembers the answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._known: dict[tuple[str, ...], bool] = {}
+
+    def has_command(self, name: str) -> bool:
+        """Whether there is such a command, `XSPLIT`. False where COMMAND is not allowed."""
+        return self._remember(
+            (name,), ("COMMAND", "INFO", name), lambda reply: reply[0] is not None
+        )
+
+    def has_option(self, name: str, option: str) -> bool:
+        """Whether a command has an option, `XTRIM` and `ACKED`, by its COMMAND DOCS."""
+        token = option.encode().upper()
+        return self._remember(
+            (name, option), ("COMMAND", "DOCS", name), lambda reply: token in _tokens(reply)
+        )
+
+    def _remember(self, key: tuple[str, ...], request: tuple[str, ...], test: Any) -> bool:
+        if key not in self._known:
+            try:
+                self._known[key] = bool(test(self._connection.call(*request)))
+            except ServerError:
+                self._known[key] = False
+        return self._known[key]
+
+
+def _tokens(docs: Any) -> set[bytes]:
+    """All words behind `token`, however deep in the nested reply of COMMAND DOCS."""
+    found: set[bytes] = set()
+    if isinstance(docs, list):
+        for position, item in enumerate(docs):
+            if isinstance(item, list):
+                found |= _tokens(item)
+            elif item == b"token" and position + 1 < len(docs):
+                found.add(bytes(docs[position + 1]).upper())
+    return found

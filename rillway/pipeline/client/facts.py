@@ -1,0 +1,91 @@
+"""What a server says about a stream: the numbers by which positions are planned and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rillway.pipeline.client.connection import Connection, Reply, ServerError
+from rillway.pipeline.client.ids import MIN_ID, parse_id
+
+NO_SUCH_KEY = "no such key"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """XINFO STREAM of one moment. A stream that is not there has zeros everywhere.
+
+    `first_id`: of the first entry that is there now, 0 if there is none. `entries_added` is what
+    was ever added; of a stream that Redis 6 made, it may be less than `length`.
+    """
+
+    length: int = 0
+    first_id: int = MIN_ID
+    last_id: int = MIN_ID
+    max_deleted_id: int = MIN_ID
+    entries_added: int = 0
+    groups: int = 0
+
+    @property
+    def trimmed(self) -> int:
+        """How many entries were added and are gone, by XDEL or by a trim."""
+        return max(self.entries_added - self.length, 0)
+
+    @property
+    def is_missing(self) -> bool:
+        return self.last_id == MIN_ID and not self.length
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether entries between others may be gone, so that positions cannot be counted back."""
+        return self.length > 0 and self.max_deleted_id >= self.first_id
+
+
+def read_facts(connection: Connection, stream: str) -> StreamFacts:
+    """Raises ServerError for a key that holds something else."""
+    return all_facts(connection, [stream])[stream]
+
+
+def all_facts(connection: Connection, streams: Iterable[str]) -> dict[str, StreamFacts]:
+    """The same for several streams, in one go."""
+    names = list(streams)
+    replies = connection.call_all([("XINFO", "STREAM", name) for name in names])
+    return {name: _facts(name, reply) for name, reply in zip(names, replies, strict=True)}
+
+
+def group_infos(connection: Connection, stream: str) -> list[dict[bytes, Reply]]:
+    """XINFO GROUPS, in the server's order; none if the stream is missing."""
+    try:
+        listed = connection.call("XINFO", "GROUPS", stream)
+    except ServerError as error:
+        if NO_SUCH_KEY in str(error):
+            return []
+        raise
+    return [as_map(group) for group in listed]
+
+
+def group_name(info: dict[bytes, Reply]) -> str:
+    """The name in one of these."""
+    return str(info[b"name"].decode(errors="backslashreplace"))
+
+
+def _facts(stream: str, reply: Reply) -> StreamFacts:
+    if isinstance(reply, ServerError):
+        if NO_SUCH_KEY in str(reply):
+            return StreamFacts()
+        raise ServerError(f"{reply} ({stream})")
+    info = as_map(reply)
+    first = info[b"first-entry"]
+    return StreamFacts(
+        length=info[b"length"],
+        first_id=parse_id(first[0]) if first else MIN_ID,
+        last_id=parse_id(info[b"last-generated-id"]),
+        max_deleted_id=parse_id(info.get(b"max-deleted-entry-id", b"0-0")),
+        entries_added=info.get(b"entries-added", 0),
+        groups=info[b"groups"],
+    )
+
+
+def as_map(flat: Reply) -> dict[bytes, Reply]:
+    """The flat list of names and values that RESP2 makes of a map."""
+    return dict(zip(flat[::2], flat[1::2], strict=True))

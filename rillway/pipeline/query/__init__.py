@@ -1,0 +1,6 @@
+"""Queries over archive and memory.
+
+`history`  a range of entries, from the archive and the stream, each once
+`output`   entries as a table, JSON, CSV or a Parquet file
+`command`  `rillway query`
+"""

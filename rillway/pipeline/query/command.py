@@ -1,0 +1,234 @@
+"""`rillway query`: entries of a time, wherever they are now.
+
+Without --where nothing of Spark is needed: archive and stream are read in order, and the first
+entries are there at once. --where is Spark's SQL, so Spark evaluates it.
+
+Entries go to standard output or to a file; progress goes to standard error. Exits with 0, 1 if it
+cannot go on, 2 for a bad argument, 128 + N after signal N.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rillway.pipeline.archive.pins import PinLost
+from rillway.pipeline.archive.table import ArchiveError
+from rillway.pipeline.arrow.decoding import timestamps
+from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.cli.arguments import (
+    add_allow_missing,
+    add_range,
+    add_storage_options,
+    add_url,
+    from_one,
+    with_relative_times,
+)
+from rillway.pipeline.cli.interruption import Interrupted, Interruption
+from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.client.connection import ConnectionLost, ServerError
+from rillway.pipeline.query.history import open_history
+from rillway.pipeline.query.output import FORMATS, Output, open_output
+from rillway.pipeline.ranges.discovery import StreamMissing
+from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.spark.session import PipelineUnavailable, root_cause, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+EXPECTED_ERRORS = (
+    ArchiveError,
+    ConnectionLost,
+    DataLost,
+    OSError,
+    PinLost,
+    PipelineUnavailable,
+    ServerError,
+    StreamMissing,
+)
+# For --where, the fields by name, as text; `raw` has them as they are.
+AS_TEXT = (
+    "map_from_entries(transform(fields, pair -> "
+    "struct(cast(pair.name AS STRING), cast(pair.value AS STRING))))"
+)
+BATCH_ROWS = 1000
+SPARK_SETTINGS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
+
+
+class QueryFailed(Exception):
+    """Spark could not answer; the text is one line."""
+
+
+def main(arguments: list[str]) -> int:
+    """Answer one query. Returns the exit status."""
+    options = parse_options(arguments)
+    try:
+        return run(options)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (QueryFailed, *EXPECTED_ERRORS) as error:
+        print(f"rillway query: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, and write what was read."""
+    with contextlib.ExitStack() as stack:
+        spark = None
+        if options.where is not None:
+            spark = spark_session("rillway query", conf=SPARK_SETTINGS, quick=True)
+            stack.callback(spark.stop)
+        file = sys.stdout
+        if options.output is not None and options.format != "parquet":
+            file = stack.enter_context(options.output.open("w", encoding="utf-8", newline=""))
+        interruption = stack.enter_context(Interruption())
+        history = stack.enter_context(
+            open_history(
+                options.url,
+                options.stream,
+                options.archive,
+                options.first,
+                options.last,
+                fails_if_missing=not options.allow_missing,
+                storage_options=options.storage_options,
+            )
+        )
+        progress = stack.enter_context(Progress(f"querying {options.stream}"))
+        for note in history.notes:
+            progress.note(f"note: {note}")
+        output = open_output(options.format, file, options.output, options.columns)
+        if spark is None:
+            batches = history.batches()
+        else:
+            is_remote = history.store is not None and history.store.folder is None
+            if is_remote or str(spark.sparkContext.master).startswith("local["):
+                history.stage(
+                    Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-")))
+                )
+            batches = select(history.data_frame(spark), options.where, options.limit)
+        try:
+            write_all(batches, output, options.limit, progress, interruption)
+        except Interrupted:
+            progress.note(f"interrupted after {progress.summary()}")
+            return interruption.exit_status
+        finally:
+            output.close()
+        file.flush()
+        if options.output is not None or not sys.stdout.isatty():
+            progress.note(progress.summary())
+    return 0
+
+
+def write_all(
+    batches: Iterator[pa.RecordBatch],
+    output: Output,
+    limit: int | None,
+    progress: Progress,
+    interruption: Interruption,
+) -> None:
+    """Up to `limit` entries. Raises Interrupted."""
+    left = limit
+    for batch in batches:
+        interruption.check()
+        part = batch if left is None else batch.slice(0, left)
+        output.write(part)
+        progress.advance(len(part))
+        if left is not None:
+            left -= len(part)
+            if not left:
+                return
+
+
+# -- with Spark -----------------------------------------------------------------------------------
+
+
+def select(frame: DataFrame, where: str, limit: int | None) -> Iterator[pa.RecordBatch]:
+    """The entries for which a condition holds, in order. Raises QueryFailed."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    columns = "stream", "id", "ms", "seq", "ts"
+    try:
+        chosen = frame.selectExpr(*columns, f"{AS_TEXT} AS fields", "fields AS raw").where(where)
+        ordered = chosen.selectExpr(*columns, "raw AS fields")
+        if limit is not None:
+            ordered = ordered.orderBy("ms", "seq").limit(limit)
+        else:
+            # One task sorts: a sort by ranges would read everything twice, to find the ranges.
+            ordered = ordered.repartition(1).sortWithinPartitions("ms", "seq")
+        rows = ordered.toLocalIterator(prefetchPartitions=True)
+        while held := list(islice(rows, BATCH_ROWS)):
+            yield to_batch(held)
+    except (Py4JError, PySparkException) as error:
+        raise QueryFailed(root_cause(error)) from None
+
+
+def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Rows of Spark as Arrow has them."""
+    schema = arrow_schema()
+    columns = {
+        name: pa.array([row[name] for row in rows], schema.field(name).type)
+        for name in ("stream", "id", "ms", "seq")
+    }
+    # Spark hands times over without their zone, so they are made again.
+    columns["ts"] = timestamps(columns["ms"])
+    fields = [[pair.asDict() for pair in row.fields or ()] for row in rows]
+    columns["fields"] = pa.array(fields, schema.field("fields").type)
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+# -- what it is told ------------------------------------------------------------------------------
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway query",
+        description="Entries of a stream in a range of time, from its archive and from memory: "
+        "each once, also while it is archived and trimmed.",
+    )
+    parser.add_argument("--stream", required=True, help="the key of the stream")
+    parser.add_argument(
+        "--archive", metavar="PATH", help="the folder of the archive (default: memory alone)"
+    )
+    add_storage_options(parser)
+    add_url(parser)
+    add_range(parser)
+    add_allow_missing(parser)
+    parser.add_argument(
+        "--where",
+        metavar="SQL",
+        help="a condition in Spark's SQL, on stream, id, ms, seq, ts, fields (by name, as text: "
+        "\"fields['carrier'] = 'UA'\") and raw (as they are)",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="(default: %(default)s)")
+    parser.add_argument(
+        "--columns",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="A,B",
+        help="the fields that are columns of the CSV (default: all as JSON in one)",
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="(default: standard output)")
+    parser.add_argument("--limit", type=from_one, metavar="N", help="the first N entries only")
+    options = parser.parse_args(with_relative_times(arguments))
+    if options.format == "parquet" and options.output is None:
+        parser.error("--format parquet needs --output FILE")
+    if options.columns and options.format != "csv":
+        parser.error("--columns goes with --format csv")
+    if options.last < options.first:
+        parser.error("--to is before --from")
+    return options

@@ -1,0 +1,66 @@
+"""Which streams a query reads: those that are named, or those whose names match a pattern."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rillway.pipeline.client.connection import Connection, public_url
+from rillway.pipeline.ranges.loss import LOG_PREFIX, log
+
+SCAN_COUNT = 1000
+
+
+class StreamMissing(Exception):
+    """A stream that is named is not there: misspelt, most likely."""
+
+
+class Selection(Protocol):
+    """The options by which streams are chosen."""
+
+    @property
+    def streams(self) -> tuple[str, ...]: ...
+
+    @property
+    def pattern(self) -> str | None: ...
+
+    @property
+    def fail_if_missing(self) -> bool: ...
+
+
+def streams_to_read(connection: Connection, chosen: Selection) -> list[str]:
+    """Where a read begins. Raises StreamMissing if that is not wanted otherwise."""
+    if chosen.fail_if_missing:
+        remedy = "option failIfMissing=false reads it once it is there"
+        check_there(connection, *chosen.streams, remedy=remedy)
+    return find_streams(connection, chosen.streams, chosen.pattern)
+
+
+def check_there(
+    connection: Connection, *names: str, remedy: str = "--allow-missing goes on without it"
+) -> None:
+    """Raises StreamMissing."""
+    replies = connection.call_all([("EXISTS", name) for name in names])
+    missing = [name for name, reply in zip(names, replies, strict=True) if reply == 0]
+    if missing:
+        where = public_url(connection.url)
+        raise StreamMissing(f"there is no stream {', '.join(missing)} at {where} ({remedy})")
+
+
+def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | None) -> list[str]:
+    """The names in order. A pattern is a glob as in KEYS; SCAN is asked, which blocks nobody."""
+    return list(names) if pattern is None else sorted(_matching(connection, pattern))
+
+
+def _matching(connection: Connection, pattern: str) -> set[str]:
+    found: set[str] = set()
+    cursor = b"0"
+    while True:
+        request = ("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, "TYPE", "stream")
+        cursor, keys = connection.call(*request)
+        for key in keys:
+            try:
+                found.add(key.decode())
+            except UnicodeDecodeError:
+                log.warning("%sleft out, its name is no UTF-8: %r", LOG_PREFIX, key)
+        if cursor == b"0":
+            return found

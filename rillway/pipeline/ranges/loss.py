@@ -1,0 +1,118 @@
+"""Finding out that entries are gone which were to be read, and how many.
+
+Redis says nothing of its own: a range that was trimmed is simply shorter. What can be known is
+known from positions (offsets.py) and from XINFO STREAM (facts.py):
+
+- the stream ends before a position that was read, or has had fewer entries: it was deleted and made
+  anew, or a replica took over that had not got everything;
+- more entries are gone than were read: a trim was ahead of the reader, by exactly so many.
+
+Entries that XDEL removed were removed on purpose and are no loss. Where both happened beyond the
+position, the two cannot be told apart: that is warned of, and does not fail.
+
+Not noticed: a stream that was made anew and has meanwhile overtaken the old one, in its IDs and in
+the number of its entries.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from rillway.pipeline.client.facts import StreamFacts
+from rillway.pipeline.client.ids import MIN_ID, format_id
+from rillway.pipeline.ranges.offsets import Position
+
+log = logging.getLogger("rillway.pipeline")
+# Tasks print what they warn of among all that Spark prints; by this it is found.
+LOG_PREFIX = "rillway: "
+
+
+class DataLost(Exception):
+    """Entries that were to be read are gone; the text says which and how many."""
+
+
+class LossPolicy:
+    """`failOnDataLoss`: raise, or warn and go on with what is left.
+
+    What is warned of is said once, however often it is found.
+    """
+
+    def __init__(self, *, fails: bool) -> None:
+        self.fails = fails
+        self._told: set[str] = set()
+
+    def lost(self, text: str) -> None:
+        """Raises DataLost, or logs."""
+        if self.fails:
+            raise DataLost(f"{text} (option failOnDataLoss=false goes on with what is left)")
+        self.unclear(text)
+
+    def unclear(self, text: str) -> None:
+        """What may be a loss or somebody's wish."""
+        if text not in self._told:
+            self._told.add(text)
+            log.warning("%s%s", LOG_PREFIX, text)
+
+
+def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamFacts) -> None:
+    """Whether all that came after `start` is still there."""
+    if start.id == MIN_ID:
+        return  # "whatever there is" cannot be lost
+    read = f"{stream}: had been read up to {format_id(start.id)}"
+    if start.n is not None:
+        read += f", {start.n:,} entries"
+    if facts.is_missing:
+        policy.lost(f"{read}, but the stream is gone")
+    elif facts.last_id < start.id or (start.n is not None and facts.entries_added < start.n):
+        policy.lost(
+            f"{read}, but the stream ends at {format_id(facts.last_id)} after "
+            f"{facts.entries_added:,} entries: it was made anew, or a replica has taken over that "
+            "had not got everything"
+        )
+    elif start.n is None:
+        if facts.first_id > start.id and facts.trimmed:
+            policy.lost(
+                f"{read}, but begins at {format_id(facts.first_id)} now and has lost "
+                f"{facts.trimmed:,} entries in all: some of them may have come after that"
+            )
+    elif facts.trimmed > start.n:
+        gone = facts.trimmed - start.n
+        if facts.max_deleted_id > start.id:
+            policy.unclear(f"{read}; {gone:,} entries behind that were deleted or trimmed")
+        else:
+            policy.lost(
+                f"{read}, but begins at {format_id(facts.first_id)} now: {gone:,} entries between "
+                "the two were trimmed before they were read"
+            )
+
+
+def check_end(policy: LossPolicy, stream: str, end: Position, facts: StreamFacts) -> None:
+    """Whether the stream still reaches as far as it was planned to be read."""
+    if facts.last_id < end.id:
+        policy.lost(
+            f"{stream}: was to be read up to {format_id(end.id)}, but ends at "
+            f"{format_id(facts.last_id)}: it was made anew, or a replica has taken over that had "
+            "not got everything"
+        )
+
+
+def check_count(
+    policy: LossPolicy,
+    stream: str,
+    start: Position,
+    end: Position,
+    counted: int,
+    facts: StreamFacts,
+) -> None:
+    """Whether a range holds as many entries as were ever added to it."""
+    if start.n is None or end.n is None or counted >= end.n - start.n:
+        return
+    missing = end.n - start.n - counted
+    text = (
+        f"{stream}: {missing:,} of {end.n - start.n:,} entries after {format_id(start.id)} up to "
+        f"{format_id(end.id)}"
+    )
+    if facts.max_deleted_id > start.id:
+        policy.unclear(f"{text} were deleted or trimmed")
+    else:
+        policy.lost(f"{text} were trimmed before they were read")

@@ -1,0 +1,112 @@
+"""How a batch is shared among tasks: large streams are cut, small ones share a task.
+
+What a task reads is a list of slices, in the order of their streams' names and IDs. The ends of a
+batch say where the tasks begin (offsets.py), so that a batch which is planned again has the same
+tasks; a task of which nothing is left is still there, and empty. Exactly-once writes rely on that:
+they know a task by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from rillway.pipeline.client.facts import StreamFacts
+from rillway.pipeline.ranges.loss import LossPolicy, check_count, check_end, check_start
+from rillway.pipeline.ranges.offsets import Offset
+from rillway.pipeline.ranges.planning import Planner, Range, Slice, backlog
+
+Task: TypeAlias = tuple[Slice, ...]
+
+# What a slice costs in a task of several, in entries: a request that is waited for.
+SLICE_COST = 100
+
+
+def share(
+    planner: Planner,
+    start: Offset,
+    end: Offset,
+    facts: Mapping[str, StreamFacts],
+    *,
+    every: int,
+    minimum: int,
+) -> Offset:
+    """The same ends, and how their batch is shared among tasks of about `every` entries.
+
+    `start` has all streams that `end` has. `minimum`: how many tasks each stream is to have at
+    least, if it has so many entries.
+    """
+    shared: Offset = {name: position.alone() for name, position in end.items()}
+    ranges = _ranges(start, end)
+    estimates = _estimates(planner, ranges, start, end, facts)
+    room = 0
+    for place, name in enumerate(sorted(ranges)):
+        estimate = estimates[name]
+        cuts = planner.cuts(ranges[name], estimate=estimate, every=every, minimum=minimum)
+        cost = SLICE_COST + (0 if cuts else estimate)
+        opens = minimum > 1 or bool(cuts) or cost > room
+        room = (0 if cuts else every - cost) if opens else room - cost
+        # That the first one opens a task needs no mention.
+        shared[name] = replace(shared[name], cuts=cuts, opens=opens and place > 0)
+    return shared
+
+
+def tasks(
+    planner: Planner,
+    start: Offset,
+    end: Offset,
+    facts: Mapping[str, StreamFacts],
+    policy: LossPolicy,
+) -> list[Task]:
+    """What is there now of each task of a batch. Raises DataLost."""
+    ranges = _ranges(start, end)
+    parts: list[list[Range]] = []
+    for name in sorted(ranges):
+        check_start(policy, name, start[name], facts[name])
+        check_end(policy, name, end[name], facts[name])
+        first, *others = ranges[name].split(end[name].cuts)
+        if end[name].opens or not parts:
+            parts.append([])
+        parts[-1].append(first)
+        parts += [[other] for other in others]
+    found = iter(planner.found([part for task in parts for part in task]))
+    planned = [tuple(each for _ in task if (each := next(found))) for task in parts]
+    if planner.counts:
+        counted = dict.fromkeys(ranges, 0)
+        for each in (each for task in planned for each in task):
+            counted[each.stream] += each.entries or 0
+        for name, entries in counted.items():
+            check_count(policy, name, start[name], end[name], entries, facts[name])
+    return planned
+
+
+def _ranges(start: Offset, end: Offset) -> dict[str, Range]:
+    """Of the streams that have something to be read, by name."""
+    return {
+        name: Range(name, start[name].id, last.id)
+        for name, last in end.items()
+        if last.id > start[name].id
+    }
+
+
+def _estimates(
+    planner: Planner,
+    ranges: Mapping[str, Range],
+    start: Offset,
+    end: Offset,
+    facts: Mapping[str, StreamFacts],
+) -> dict[str, int]:
+    """How many entries each range has, about."""
+    found: dict[str, int] = {}
+    for name in ranges:
+        first, last = start[name], end[name]
+        if first.n is not None and last.n is not None:
+            found[name] = last.n - first.n
+        else:
+            after_start = backlog(first.id, first.n, facts[name])
+            found[name] = after_start - backlog(last.id, last.n, facts[name])
+    unknown = [name for name in ranges if start[name].n is None]
+    if unknown and (counted := planner.count([ranges[name] for name in unknown])) is not None:
+        found |= dict(zip(unknown, counted, strict=True))
+    return found

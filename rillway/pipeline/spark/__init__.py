@@ -1,0 +1,16 @@
+"""Spark's side: the formats, their readers and writers, and the session.
+
+`formats/`            top-level modules by whose names Spark finds the formats
+`datasource`          the format `redis-streams`
+`options`             its options, read and checked
+`source`              reads streams, in batches and as a stream
+`starting`            options to the positions where a query starts and ends
+`shadow_group`        a consumer group that shows how far a query has read
+`sink`                writes streams, in batches and as a stream
+`writing`             batches of rows to pipelined XADD requests
+`ledger`              what a task has written, so that its next attempt continues there
+`monitoring`          the formats `redis-streams-pending` and `redis-streams-groups`
+`monitoring_options`  their options
+`session`             a session that starts quickly and prints little; errors in one line
+`class_archive`       Java's class-data archive, for quicker starts
+"""

@@ -1,0 +1,71 @@
+"""The format `redis-streams`, as Spark finds it: options in, readers and writers out.
+
+Spark imports this to learn the format's name, in every query on any Python data source; so it
+imports Arrow, and what reads and writes, only when it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    from rillway.pipeline.spark.options import SourceOptions
+    from rillway.pipeline.spark.sink import BatchWriter, StreamWriter
+    from rillway.pipeline.spark.source import BatchReader, StreamReader
+
+
+class RedisStreams(DataSource):
+    """Streams as tables: see docs/reference/spark.md for the options and columns."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "redis-streams"
+
+    def schema(self) -> StructType:
+        """Asked for only where the user gave no schema. Raises OptionError."""
+        from rillway.pipeline.arrow.schema import OWN_SCHEMA_MODES, spark_schema
+        from rillway.pipeline.spark.options import OptionError, source_options
+
+        options = source_options(self.options)
+        if options.mode in OWN_SCHEMA_MODES:
+            raise OptionError(
+                f"schemaMode={options.mode} needs a schema: spark.read.schema('item STRING')"
+            )
+        return spark_schema(options.mode)
+
+    def reader(self, schema: StructType) -> BatchReader:
+        from rillway.pipeline.spark.source import BatchReader
+
+        return BatchReader(self._source_options(schema), schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
+        from rillway.pipeline.spark.source import StreamReader
+
+        return StreamReader(self._source_options(schema), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        from rillway.pipeline.spark.options import OptionError, sink_options
+        from rillway.pipeline.spark.sink import BatchWriter
+
+        if overwrite:
+            raise OptionError("entries are appended: use mode('append')")
+        return BatchWriter(sink_options(self.options, streaming=False), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
+        from rillway.pipeline.spark.options import sink_options
+        from rillway.pipeline.spark.sink import StreamWriter
+
+        return StreamWriter(sink_options(self.options, streaming=True), schema)
+
+    def _source_options(self, schema: StructType) -> SourceOptions:
+        """Raises OptionError where the schema is not the one of `schemaMode`."""
+        from rillway.pipeline.arrow.schema import OWN_SCHEMA_MODES, arrow_schema, to_arrow
+        from rillway.pipeline.spark.options import OptionError, source_options
+
+        options = source_options(self.options)
+        if options.mode not in OWN_SCHEMA_MODES and to_arrow(schema) != arrow_schema(options.mode):
+            raise OptionError("a schema of your own needs schemaMode=columns or json")
+        return options

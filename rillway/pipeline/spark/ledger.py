@@ -1,0 +1,172 @@
+"""What a task has written, kept beside what it wrote: a task that is run again goes on from there.
+
+The ledger of a task is one string key. It is set in the same MULTI as each chunk of entries, so the
+two are there or not there together; WATCH makes sure that no other attempt of the task writes at
+the same time.
+
+A task is named by its number: the tasks of a batch are the same ones whenever it is planned again
+(tasks.py). Where rows say which entry they come from, the ledger has the last one that was written,
+and what was deleted since then is no matter. Else it has their number and a digest: an attempt
+whose rows are not those of the one before is refused, for no count could then say what is missing.
+
+Redis 8.6 and Rillway have XADD IDMP too. It is not used here: a server forgets its idempotent IDs
+after a while and beyond a number, and a job may be run again much later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from rillway.pipeline.arrow.encoding import data_of
+from rillway.pipeline.arrow.origins import Mark, Origins, parse_mark
+from rillway.pipeline.client.connection import Connection, Word, pack
+
+PREFIX = "__spark:ledger:"
+DIGEST_BYTES = 16
+
+
+class LedgerConflict(Exception):
+    """The ledger is not what this task left, or its rows are not those that the ledger counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Of one batch: how many rows are written, the digest of their requests, the last origin."""
+
+    batch: int
+    rows: int = 0
+    digest: str = ""
+    mark: Mark | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.batch} {self.rows} {self.digest}".rstrip()
+        return text if self.mark is None else f"{text} {self.mark}"
+
+
+def parse_record(text: bytes) -> Record:
+    """Raises LedgerConflict for a key that holds something else."""
+    words = text.decode(errors="replace").split(" ")
+    try:
+        mark = parse_mark(*words[3:]) if len(words) > 3 else None
+        return Record(int(words[0]), int(words[1]), words[2] if len(words) > 2 else "", mark)
+    except (ValueError, IndexError, TypeError):
+        raise LedgerConflict(
+            f"the ledger holds {text!r}, which this pipeline did not write"
+        ) from None
+
+
+class Ledger:
+    """The ledger of one task, for one attempt.
+
+    Raises LedgerConflict if another attempt has written since, or the ledger is of a later batch.
+    """
+
+    def __init__(
+        self, connection: Connection, writer: str, partition: int, batch: int, *, ttl_s: int = 0
+    ) -> None:
+        """`ttl_s`: how long it is kept after the last chunk; 0: for ever."""
+        self._expiry: tuple[Word, ...] = ("EX", ttl_s) if ttl_s else ()
+        self.key = f"{PREFIX}{writer}:{partition}"
+        self._connection = connection
+        self._batch = batch
+        connection.send(self.watch_request())
+        self.stored = self.receive_watched()
+        known = None if self.stored is None else parse_record(self.stored)
+        if known is not None and known.batch > batch:
+            raise LedgerConflict(f"{self.key} is at batch {known.batch}, and this is batch {batch}")
+        is_of_batch = known is not None and known.batch == batch
+        self.done = known if known is not None and is_of_batch else Record(batch)
+        self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        self._rows = 0
+        self._mark: Mark | None = None
+        self._has_marks = True  # until a row has none
+        self._skipping = self.done.mark  # what is to come yet of it
+
+    # -- rows that an earlier attempt has written -------------------------------------------------
+
+    def skip(self, requests: pa.BinaryArray, origins: Origins | None) -> int:
+        """How many of the next rows are written already; they are only looked at.
+
+        Raises LedgerConflict if that cannot be said.
+        """
+        if self.done.mark is not None:
+            rows = self._skip_by_mark(origins) if self._skipping is not None else 0
+        else:
+            rows = min(max(self.done.rows - self._rows, 0), len(requests))
+        if rows:
+            self._pass(data_of(requests, 0, rows), rows, origins and origins.slice(0, rows))
+            if self.done.mark is None and self._rows == self.done.rows:
+                self._check_digest()
+        return rows
+
+    def _skip_by_mark(self, origins: Origins | None) -> int:
+        assert self._skipping is not None
+        if origins is None:
+            raise LedgerConflict(
+                "the rows of this task do not say which entries they come from, and those of an "
+                "earlier attempt did"
+            )
+        rows, of_mark = origins.written(self._skipping)
+        self._skipping = replace(self._skipping, rows=self._skipping.rows - of_mark)
+        if rows < len(origins):
+            self._skipping = None
+        return rows
+
+    def _check_digest(self) -> None:
+        if self._hash.hexdigest() != self.done.digest:
+            raise LedgerConflict(
+                "the rows of this task are not those of its first attempt, of which "
+                f"{self.done.rows:,} are written: exactly-once needs the same rows in one order, "
+                "or the option originColumns, if entries were deleted meanwhile"
+            )
+
+    def finish(self) -> None:
+        """At the end of the rows. Raises LedgerConflict if there were more of them before."""
+        if self.done.mark is None and self._rows < self.done.rows:
+            raise LedgerConflict(
+                f"this task has {self._rows:,} rows, and an earlier attempt had written "
+                f"{self.done.rows:,}: exactly-once needs the same rows in the same order, or the "
+                "option originColumns, if entries were deleted meanwhile"
+            )
+
+    # -- rows that are written --------------------------------------------------------------------
+
+    def record(self, data: memoryview, rows: int, origins: Origins | None = None) -> bytes:
+        """The request that records the next rows, for the transaction in which they are added."""
+        self._pass(data, rows, origins)
+        record = Record(self._batch, self._rows, self._hash.hexdigest(), self._mark)
+        self.stored = str(record).encode()
+        return pack(*self._set(self.stored))
+
+    def set_back(self, stored: bytes | None) -> None:
+        """To what it was before a record of which nothing was done."""
+        self._connection.call(*(("DEL", self.key) if stored is None else self._set(stored)))
+
+    def _set(self, stored: bytes) -> tuple[Word, ...]:
+        return ("SET", self.key, stored, *self._expiry)
+
+    def _pass(self, data: memoryview, rows: int, origins: Origins | None) -> None:
+        """Rows that are written, now or before."""
+        self._hash.update(data)
+        self._rows += rows
+        if self._has_marks and origins is not None and origins.ascend_from(self._mark):
+            self._mark = origins.mark_after(self._mark)
+        else:
+            self._mark, self._has_marks = None, False
+
+    def watch_request(self) -> bytes:
+        """To be sent before each transaction, after the one before."""
+        return pack("WATCH", self.key) + pack("GET", self.key)
+
+    def receive_watched(self) -> bytes | None:
+        self._connection.receive()
+        found: bytes | None = self._connection.receive()
+        return found
+
+    def check_unchanged(self) -> None:
+        """Receives the replies to `watch_request`."""
+        if self.receive_watched() != self.stored:
+            raise LedgerConflict(f"another attempt of this task has changed {self.key}")

@@ -1,0 +1,432 @@
+"""The options of the format `redis-streams`: names, values, and what may not stand together.
+
+Every value comes from Spark as text, and Spark ignores what it does not know; here, an option that
+is unknown or makes no sense is refused, with the nearest name that there is. Names are taken
+without regard to case, as Spark hands them over.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import quote
+
+from rillway.pipeline.arrow.schema import JSON_MODE, MAP_MODE, MODES, OWN_SCHEMA_MODES
+from rillway.pipeline.client.connection import DEFAULT_URL, check_url
+from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
+from rillway.pipeline.ranges.offsets import Position, from_json
+
+EARLIEST, LATEST, GROUP = "earliest", "latest", "group"
+PERMISSIVE, FAILFAST = "permissive", "failfast"
+AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
+AUTO, KEEP = "auto", "keep"
+ERROR, SKIP = "error", "skip"
+
+# What Spark adds by itself to the options of a stream's writer.
+SPARK_OWN = ("checkpointlocation", "queryname")
+# load("orders"), save("orders") and start("orders") give a path; load(["a", "b"]) gives paths.
+PATH, PATHS = "path", "paths"
+# CREATE TABLE gives its OPTIONS with a prefix, among the table's properties and Spark's own.
+PROVIDER, TABLE_OPTION_PREFIX = "provider", "option."
+CATALOG_HINT = (
+    "(Spark keeps the OPTIONS of a table in its catalog to itself: use CREATE TEMPORARY VIEW, or "
+    "give them again, as in SELECT ... FROM t WITH (...))"
+)
+
+CONNECTION_OPTIONS = ("url", "host", "port", "db", "username", "password", "ssl")
+SOURCE_OPTIONS = (
+    *CONNECTION_OPTIONS,
+    "stream",
+    "streamPattern",
+    "startingOffsets",
+    "endingOffsets",
+    "startingTimestamp",
+    "endingTimestamp",
+    "maxEntriesPerTrigger",
+    "maxBytesPerTrigger",
+    "minEntriesPerTrigger",
+    "maxTriggerDelay",
+    "minPartitions",
+    "entriesPerPartition",
+    "pageSize",
+    "failOnDataLoss",
+    "failIfMissing",
+    "groupName",
+    "schemaMode",
+    "columnParse",
+    "epochUnit",
+    "payloadField",
+)
+SINK_OPTIONS = (
+    *CONNECTION_OPTIONS,
+    "stream",
+    "ids",
+    "maxlen",
+    "minid",
+    "batchSize",
+    "delivery",
+    "writeId",
+    "onIdConflict",
+    "originColumns",
+    "ledgerTtl",
+)
+
+# A task, its connection and its file cost as much as some 20,000 entries.
+DEFAULT_ENTRIES_PER_PARTITION = 250_000
+DEFAULT_MAX_TRIGGER_DELAY_S = 15 * 60.0
+DEFAULT_PAGE_SIZE = 1000
+DEFAULT_BATCH_SIZE = 1000
+DEFAULT_LEDGER_TTL_S = 30 * 86_400
+# The replies to two chunks must fit in what the sockets hold: they are read behind the requests.
+MAX_BATCH_SIZE = 10_000
+
+T = TypeVar("T")
+
+# One of the words above, or a position.
+Place: TypeAlias = str | Position
+# In a map by stream: all that are not named.
+OTHERS = "*"
+
+
+class OptionError(ValueError):
+    """An option that is unknown, has a wrong value, or does not go with another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What to read, and how; see docs/reference/spark.md for each."""
+
+    url: str
+    streams: tuple[str, ...]  # empty if there is a pattern
+    pattern: str | None
+    # earliest, latest, group, group:NAME, a position, or these by stream; None: the default
+    start: Place | dict[str, Place] | None
+    end: Place | dict[str, Place] | None
+    start_ms: int | dict[str, int] | None
+    end_ms: int | dict[str, int] | None
+    max_entries: int | None
+    max_bytes: int | None
+    min_entries: int | None
+    max_trigger_delay_s: float
+    min_partitions: int
+    entries_per_partition: int
+    page_size: int
+    fail_on_data_loss: bool
+    fail_if_missing: bool
+    group_name: str | None
+    mode: str
+    strict_columns: bool
+    epoch_unit: str | None
+    payload_field: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """Where to write to, and how; see docs/reference/spark.md for each."""
+
+    url: str = DEFAULT_URL
+    stream: str | None = None  # None: the column `stream` says it
+    keeps_ids: bool = False
+    trim: tuple[str, ...] = ()  # words of XADD: MAXLEN ~ 1000
+    batch_size: int = DEFAULT_BATCH_SIZE
+    exactly_once: bool = False
+    write_id: str | None = None
+    skips_known_ids: bool = False
+    origin_columns: tuple[str, str] | None = None  # the stream and the ID that a row comes from
+    ledger_ttl_s: int = DEFAULT_LEDGER_TTL_S  # 0: for ever
+
+
+def source_options(raw: Mapping[str, str]) -> SourceOptions:
+    """Raises OptionError."""
+    take = Taker(raw, SOURCE_OPTIONS)
+    streams = take("stream", parse_names)
+    pattern = take("streamPattern", str)
+    check_streams(streams, pattern)
+    start, end = take("startingOffsets", _start), take("endingOffsets", _end)
+    start_ms, end_ms = take("startingTimestamp", _times), take("endingTimestamp", _times)
+    take.refuse_both("startingOffsets", "startingTimestamp")
+    take.refuse_both("endingOffsets", "endingTimestamp")
+    group_name = take("groupName", _name)
+    if start == GROUP and group_name is None:
+        raise OptionError("startingOffsets=group needs groupName; of another group: group:NAME")
+    options = SourceOptions(
+        url=take_url(take),
+        streams=streams or (),
+        pattern=pattern,
+        start=start,
+        end=end,
+        start_ms=start_ms,
+        end_ms=end_ms,
+        max_entries=take("maxEntriesPerTrigger", parse_from_one),
+        max_bytes=take("maxBytesPerTrigger", parse_bytes),
+        min_entries=take("minEntriesPerTrigger", parse_from_one),
+        max_trigger_delay_s=take.otherwise(
+            "maxTriggerDelay", parse_duration, DEFAULT_MAX_TRIGGER_DELAY_S
+        ),
+        min_partitions=take.otherwise("minPartitions", parse_from_one, 1),
+        entries_per_partition=take.otherwise(
+            "entriesPerPartition", parse_from_one, DEFAULT_ENTRIES_PER_PARTITION
+        ),
+        page_size=take.otherwise("pageSize", parse_from_one, DEFAULT_PAGE_SIZE),
+        fail_on_data_loss=take("failOnDataLoss", parse_flag) is not False,
+        fail_if_missing=take("failIfMissing", parse_flag) is not False,
+        group_name=group_name,
+        mode=take.otherwise("schemaMode", _one_of(*MODES), MAP_MODE),
+        strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,
+        epoch_unit=take("epochUnit", _one_of("s", "ms", "us")),
+        payload_field=take("payloadField", _name),
+    )
+    if options.payload_field is not None and options.mode != JSON_MODE:
+        raise OptionError("payloadField goes with schemaMode=json")
+    if options.epoch_unit is not None and options.mode not in OWN_SCHEMA_MODES:
+        raise OptionError("epochUnit goes with schemaMode=columns and schemaMode=json")
+    if options.max_entries and options.min_entries and options.min_entries > options.max_entries:
+        raise OptionError("minEntriesPerTrigger must not be above maxEntriesPerTrigger")
+    return options
+
+
+def check_streams(streams: tuple[str, ...] | None, pattern: str | None) -> None:
+    """Raises OptionError."""
+    if streams is None and pattern is None:
+        raise OptionError(f"one of the options stream and streamPattern is needed {CATALOG_HINT}")
+    if streams is not None and pattern is not None:
+        raise OptionError("the options stream and streamPattern do not go together")
+
+
+def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
+    """Raises OptionError."""
+    if not raw:
+        # Without this, INSERT INTO a table would write to whatever is on this machine.
+        raise OptionError(f"one of the options url and stream is needed {CATALOG_HINT}")
+    take = Taker(raw, SINK_OPTIONS, SPARK_OWN if streaming else ())
+    take.refuse_both("maxlen", "minid")
+    ids = take.otherwise("ids", _one_of(AUTO, KEEP), AUTO)
+    delivery = take.otherwise("delivery", _one_of(AT_LEAST_ONCE, EXACTLY_ONCE), AT_LEAST_ONCE)
+    write_id = take("writeId", _name)
+    conflict = take("onIdConflict", _one_of(ERROR, SKIP))
+    if delivery == EXACTLY_ONCE and write_id is None and not streaming:
+        raise OptionError("delivery=exactly-once needs writeId: a name that this write alone has")
+    if delivery == EXACTLY_ONCE and ids == KEEP:
+        raise OptionError("ids=keep writes each entry once as it is: leave out exactly-once")
+    if conflict is not None and ids != KEEP:
+        raise OptionError("onIdConflict goes with ids=keep")
+    return SinkOptions(
+        url=take_url(take),
+        stream=take("stream", _name),
+        keeps_ids=ids == KEEP,
+        trim=take("maxlen", _maxlen) or take("minid", _minid) or (),
+        batch_size=take.otherwise("batchSize", _batch_size, DEFAULT_BATCH_SIZE),
+        exactly_once=delivery == EXACTLY_ONCE,
+        write_id=write_id,
+        skips_known_ids=conflict == SKIP,
+        origin_columns=take("originColumns", _two_names),
+        ledger_ttl_s=take.otherwise("ledgerTtl", _whole_seconds, DEFAULT_LEDGER_TTL_S),
+    )
+
+
+class Taker:
+    """Options by their names, each through a function that may refuse its text."""
+
+    def __init__(
+        self, raw: Mapping[str, str], known: Iterable[str], ignored: Collection[str] = ()
+    ) -> None:
+        by_lower = {name.lower(): name for name in known}
+        self._values: dict[str, str] = {}
+        for name, value in _given(raw).items():
+            if name.lower() in by_lower:
+                self._values[by_lower[name.lower()]] = value
+            elif name.lower() not in ignored:
+                raise OptionError(_unknown(name, by_lower))
+
+    def __call__(self, name: str, read: Callable[[str], T]) -> T | None:
+        """None if the option is not there. Raises OptionError."""
+        text = self._values.get(name)
+        if text is None:
+            return None
+        try:
+            return read(text)
+        except ValueError as error:
+            raise OptionError(f"option {name}: {error}") from None
+
+    def otherwise(self, name: str, read: Callable[[str], T], default: T) -> T:
+        """The same with a default."""
+        value = self(name, read)
+        return default if value is None else value
+
+    def has(self, name: str) -> bool:
+        return name in self._values
+
+    def refuse_both(self, one: str, other: str) -> None:
+        if self.has(one) and self.has(other):
+            raise OptionError(f"the options {one} and {other} do not go together")
+
+
+def _given(raw: Mapping[str, str]) -> dict[str, str]:
+    """What the user has given. A path is the stream's name."""
+    given = dict(raw)
+    if PROVIDER in given:
+        given = {
+            name[len(TABLE_OPTION_PREFIX) :]: value
+            for name, value in given.items()
+            if name.lower().startswith(TABLE_OPTION_PREFIX)
+        }
+    path, paths = given.pop(PATH, None), given.pop(PATHS, None)
+    stream = ",".join(json.loads(paths)) if paths is not None else path
+    if stream is not None and given.setdefault("stream", stream) != stream:
+        raise OptionError(f"the option stream and the path {stream!r} do not go together")
+    return given
+
+
+def _unknown(name: str, by_lower: Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    hint = f": did you mean {by_lower[near[0]]}?" if near else ""
+    return f"there is no option {name}{hint}"
+
+
+# -- the server -----------------------------------------------------------------------------------
+
+
+def take_url(take: Taker) -> str:
+    """The option url, or one that is put together from host, port and the like."""
+    parts = [name for name in CONNECTION_OPTIONS[1:] if take.has(name)]
+    if take.has("url"):
+        if parts:
+            raise OptionError(f"the options url and {parts[0]} do not go together")
+        return take.otherwise("url", _checked_url, DEFAULT_URL)
+    if not parts:
+        return DEFAULT_URL
+    scheme = "rediss" if take("ssl", parse_flag) else "redis"
+    user, password = take.otherwise("username", quote, ""), take("password", _quoted)
+    login = f"{user}:{password}@" if password is not None else ""
+    host, port = (
+        take.otherwise("host", str, "127.0.0.1"),
+        take.otherwise("port", parse_from_one, 6379),
+    )
+    return f"{scheme}://{login}{host}:{port}/{take('db', parse_from_zero) or 0}"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _checked_url(text: str) -> str:
+    check_url(text)
+    return text
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError("expected a name")
+    return text
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise ValueError("expected names with commas between them")
+    return names
+
+
+def _two_names(text: str) -> tuple[str, str]:
+    names = parse_names(text)
+    if len(names) != 2:
+        raise ValueError("expected two columns with a comma between them: the stream and the ID")
+    return names[0], names[1]
+
+
+def _start(text: str) -> Place | dict[str, Place]:
+    lowered = text.strip().lower()
+    if lowered in (EARLIEST, LATEST, GROUP):
+        return lowered
+    if lowered.startswith(f"{GROUP}:") and len(lowered) > len(GROUP) + 1:
+        return text.strip()
+    return _by_stream(text, "earliest, latest, group, group:NAME", (EARLIEST, LATEST))
+
+
+def _end(text: str) -> Place | dict[str, Place]:
+    lowered = text.strip().lower()
+    return lowered if lowered == LATEST else _by_stream(text, "latest", (LATEST,))
+
+
+def _by_stream(text: str, expected: str, words: Collection[str]) -> dict[str, Place]:
+    if not text.strip().startswith("{"):
+        raise ValueError(f'expected {expected} or {{"stream": "ID", ...}}, not {text!r}')
+    places: dict[str, Place] = {}
+    for stream, value in json.loads(text).items():
+        if isinstance(value, str) and value.strip().lower() in words:
+            places[stream] = value.strip().lower()
+        else:
+            places |= from_json({stream: value})
+    return places
+
+
+def _times(text: str) -> int | dict[str, int]:
+    """One time, or one for each stream: {"orders": "2026-01-31T12:00:00Z", "*": 1700000000000}."""
+    if not text.strip().startswith("{"):
+        return parse_time(text)
+    return {stream: parse_time(str(value)) for stream, value in json.loads(text).items()}
+
+
+def _whole_seconds(text: str) -> int:
+    """0, or at least one: what is less would forget at once."""
+    seconds = parse_duration(text)
+    return max(round(seconds), 1) if seconds else 0
+
+
+def parse_from_zero(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise ValueError(f"expected a number from 0 up, not {text!r}")
+    return int(text)
+
+
+def parse_from_one(text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ValueError(f"expected a number from 1 up, not {text!r}")
+    return int(text)
+
+
+def _batch_size(text: str) -> int:
+    if parse_from_one(text) > MAX_BATCH_SIZE:
+        raise ValueError(f"expected at most {MAX_BATCH_SIZE:,}")
+    return int(text)
+
+
+def parse_flag(text: str) -> bool:
+    values = {"true": True, "false": False}
+    if text.strip().lower() not in values:
+        raise ValueError(f"expected true or false, not {text!r}")
+    return values[text.strip().lower()]
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text.strip().lower() not in words:
+            raise ValueError(f"expected {' or '.join(words)}, not {text!r}")
+        return text.strip().lower()
+
+    return read
+
+
+def _maxlen(text: str) -> tuple[str, ...]:
+    return _trim("MAXLEN", text, parse_from_zero)
+
+
+def _minid(text: str) -> tuple[str, ...]:
+    return _trim("MINID", text, parse_id)
+
+
+def _trim(word: str, text: str, check: Callable[[str], Any]) -> tuple[str, ...]:
+    """`~1000`, `~ 1000`, `=1000` or `1000`."""
+    text = text.strip()
+    mark = text[0] if text[:1] in ("~", "=") else "="
+    value = text.removeprefix(mark).strip()
+    check(value)
+    return word, mark, value

@@ -1,0 +1,88 @@
+"""A consumer group that shows how far a query has read: its lag is what XINFO GROUPS says it is.
+
+Nobody reads through it, so nothing is ever pending in it. It also holds the place where a query
+began at "latest", which Spark asks for twice, and a trim that respects groups does not pass it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.client.facts import StreamFacts, group_infos
+from rillway.pipeline.client.ids import format_id, parse_id
+from rillway.pipeline.ranges.offsets import Position
+
+PREFIX = "__spark:"
+
+
+def shadow_group(name: str) -> str:
+    """The group that the option groupName means."""
+    return PREFIX + name
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """XINFO GROUPS of one group. `lag` and `position.n` are None where the server cannot tell."""
+
+    name: str
+    position: Position
+    consumers: int
+    pending: int
+    lag: int | None
+
+
+def read_groups(connection: Connection, stream: str) -> list[GroupFacts]:
+    """The groups of a stream; none if the stream is missing."""
+    return [_group(info) for info in group_infos(connection, stream)]
+
+
+def _group(info: dict[bytes, object]) -> GroupFacts:
+    last_id, n, lag = info[b"last-delivered-id"], info.get(b"entries-read"), info.get(b"lag")
+    assert isinstance(last_id, bytes)
+    name, consumers, pending = info[b"name"], info[b"consumers"], info[b"pending"]
+    assert isinstance(name, bytes) and isinstance(consumers, int) and isinstance(pending, int)
+    return GroupFacts(
+        name=name.decode(errors="backslashreplace"),
+        position=Position(parse_id(last_id), n if isinstance(n, int) else None),
+        consumers=consumers,
+        pending=pending,
+        lag=lag if isinstance(lag, int) else None,
+    )
+
+
+def group_position(connection: Connection, stream: str, group: str) -> Position | None:
+    """Where a group stands; None if there is no such group or stream."""
+    found = [one for one in read_groups(connection, stream) if one.name == group]
+    return found[0].position if found else None
+
+
+def pin(connection: Connection, stream: str, group: str, facts: StreamFacts) -> Position:
+    """The group's position; it is created at the stream's end if it is missing."""
+    known = group_position(connection, stream, group)
+    if known is not None:
+        return known
+    end = Position(facts.last_id, facts.entries_added)
+    try:
+        connection.call("XGROUP", "CREATE", stream, group, *_words(end))
+    except ServerError as error:
+        if error.code != "BUSYGROUP":
+            raise
+    # Whoever else made it meanwhile has said where it stands.
+    return group_position(connection, stream, group) or end
+
+
+def publish(connection: Connection, stream: str, group: str, position: Position) -> None:
+    """Moves the group, which is created if it is missing. A stream that is gone has none."""
+    for verb in ("SETID", "CREATE"):
+        try:
+            connection.call("XGROUP", verb, stream, group, *_words(position))
+            return
+        except ServerError as error:
+            if error.code != "NOGROUP":
+                return  # the key is gone, or no stream any more: the reader will find out
+
+
+def _words(position: Position) -> list[str | int]:
+    known: list[str | int] = [] if position.n is None else ["ENTRIESREAD", position.n]
+    return [format_id(position.id), *known]

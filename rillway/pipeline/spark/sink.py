@@ -1,0 +1,95 @@
+"""Writing streams with Spark: `df.write` and `df.writeStream` of the format `redis-streams`.
+
+Each task writes its own rows (writing.py). Spark may run a task again, so delivery is at least once
+unless `delivery=exactly-once` is asked for, or IDs are kept: then it is once.
+
+Nothing is undone when a job fails: an entry that was added has been seen by consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from rillway.pipeline.arrow.schema import to_arrow
+from rillway.pipeline.spark.options import SinkOptions
+from rillway.pipeline.spark.writing import EntryWriter, encoder_of
+
+# The local properties by which Spark names a micro-batch to its tasks.
+QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
+ONLY_BATCH = 0
+
+
+@dataclass
+class WrittenEntries(WriterCommitMessage):
+    """What a task wrote."""
+
+    entries: int
+    skipped: int
+
+
+def check_schema(options: SinkOptions, schema: StructType) -> None:
+    """Raises UnwritableRow for a DataFrame that cannot be written, before it is computed."""
+    encoder_of(options, to_arrow(schema))
+
+
+class _Writer:
+    """What both writers do; they differ in what names a task's part of the ledger.
+
+    `has_fixed_tasks`: a micro-batch that is planned again has the same tasks. A job that is run
+    again is another one: its rows must be the same, too.
+    """
+
+    has_fixed_tasks = False
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        check_schema(options, schema)
+        self.options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenEntries:
+        ledger = self._ledger() if self.options.exactly_once else None
+        writer = EntryWriter(self.options, ledger, has_fixed_tasks=self.has_fixed_tasks)
+        written = writer.write(iterator)
+        return WrittenEntries(written.entries, written.skipped)
+
+    def _ledger(self) -> tuple[str, int, int]:
+        """Writer, partition and batch."""
+        raise NotImplementedError
+
+
+class BatchWriter(_Writer, DataSourceArrowWriter):
+    """Of one job."""
+
+    def _ledger(self) -> tuple[str, int, int]:
+        assert self.options.write_id is not None
+        return self.options.write_id, _task().partitionId(), ONLY_BATCH
+
+
+class StreamWriter(_Writer, DataSourceStreamArrowWriter):
+    """Of the micro-batches of a query. Its checkpoint names it, unless `writeId` does."""
+
+    has_fixed_tasks = True
+
+    def _ledger(self) -> tuple[str, int, int]:
+        task = _task()
+        writer = self.options.write_id or task.getLocalProperty(QUERY_ID)
+        batch = task.getLocalProperty(BATCH_ID)
+        if writer is None or batch is None:
+            raise RuntimeError("Spark does not say which query and batch this task belongs to")
+        return writer, task.partitionId(), int(batch)
+
+
+def _task() -> TaskContext:
+    task = TaskContext.get()
+    if task is None:
+        raise RuntimeError("exactly-once is for Spark's tasks: there is none here")
+    return task

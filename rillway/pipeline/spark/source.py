@@ -1,0 +1,346 @@
+"""Reading streams with Spark: `spark.read` and `spark.readStream` of the format `redis-streams`.
+
+Ranges of IDs are read, not a consumer group: a range that ends at or before the stream's last ID
+never changes but by deletion, so a task that is repeated, or a batch, reads the same entries.
+
+Guarantees: batches follow each other without a gap; what was trimmed before it was read is noticed
+(loss.py). Spark pushes no filters down: in 4.3 it would apply those of one query to another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from rillway.pipeline.arrow.collector import paused_collector
+from rillway.pipeline.arrow.decoding import (
+    Decoder,
+    Payload,
+    columns_decoder,
+    fields_decoder,
+    map_decoder,
+)
+from rillway.pipeline.arrow.schema import FIELDS_MODE, JSON_MODE, MAP_MODE, to_arrow
+from rillway.pipeline.client.connection import Connection, ConnectionLost
+from rillway.pipeline.client.facts import StreamFacts, all_facts
+from rillway.pipeline.ranges.discovery import find_streams, streams_to_read
+from rillway.pipeline.ranges.loss import LossPolicy, check_start
+from rillway.pipeline.ranges.offsets import Offset, Position, from_json, to_json
+from rillway.pipeline.ranges.planning import Planner, backlog, shares
+from rillway.pipeline.ranges.reading import SliceReader, joined
+from rillway.pipeline.ranges.tasks import Task, share, tasks
+from rillway.pipeline.spark.options import EARLIEST, LATEST, SourceOptions
+from rillway.pipeline.spark.shadow_group import publish, shadow_group
+from rillway.pipeline.spark.starting import beginning, ending_offset, starting_offset
+
+T = TypeVar("T")
+
+
+class SliceTask:
+    """What a task does: one slice, read and converted. It is pickled to wherever the task runs."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        """Raises ValueError for a schema that cannot be read."""
+        self.options = options
+        self.schema: pa.Schema = to_arrow(schema)
+        self._decoder("")  # refuse a schema now, not in a task
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Spark makes a partition of nothing where there is none.
+        return joined(self._read(partition.value)) if partition.value else iter(())
+
+    def _read(self, task: Task) -> Iterator[pa.RecordBatch]:
+        with paused_collector(), Connection(self.options.url) as connection:
+            policy = LossPolicy(fails=self.options.fail_on_data_loss)
+            for part in task:
+                reader = SliceReader(connection, part, policy, self.options.page_size)
+                yield from reader.batches(self._decoder(part.stream))
+
+    def _decoder(self, stream: str) -> Decoder:
+        if self.options.mode == FIELDS_MODE:
+            return fields_decoder(stream)
+        if self.options.mode == MAP_MODE:
+            return map_decoder(stream)
+        options = self.options
+        return columns_decoder(
+            stream,
+            self.schema,
+            strict=options.strict_columns,
+            epoch_unit=options.epoch_unit,
+            payload=Payload(options.payload_field) if options.mode == JSON_MODE else None,
+        )
+
+
+class BatchReader(DataSourceReader):
+    """One range of each stream, fixed when Spark plans the query."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self.options = options
+        self.task = SliceTask(options, schema)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        options = self.options
+        with Connection(options.url) as connection:
+            streams = streams_to_read(connection, options)
+            start = starting_offset(connection, options, streams, default=EARLIEST)
+            facts = all_facts(connection, streams)
+            end = plan(
+                connection, options, start, ending_offset(connection, options, streams), facts
+            )
+            policy = LossPolicy(fails=options.fail_on_data_loss)
+            return partitions(connection, start, end, facts, policy)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.task.read(partition)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets by Spark's triggers. One lives in the driver all the time, others in tasks."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self.options = options
+        self.task = SliceTask(options, schema)
+        self._policy = LossPolicy(fails=options.fail_on_data_loss)
+        self._connection: Connection | None = None
+        self._facts: dict[str, StreamFacts] = {}
+        self._target: Offset | None = None  # of AvailableNow: not to be passed
+        self._last_batch = time.monotonic()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_connection": None}
+
+    # -- what Spark asks the driver ---------------------------------------------------------------
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Called more than once before the first batch is done: `groupName` pins "latest"."""
+        return to_json(self._ask(self._initial_offset))
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """The end of the next batch; `start` itself if there is nothing to read."""
+        return to_json(self._ask(lambda link: self._latest_offset(link, from_json(start), limit)))
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """The ends of the streams, as they were when the last batch was planned."""
+        return to_json({name: end_of(facts) for name, facts in self._facts.items()}) or None
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        if self.options.max_entries is not None:
+            return ReadMaxRows(self.options.max_entries)
+        if self.options.max_bytes is not None:
+            return ReadMaxBytes(self.options.max_bytes)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """What is there now is the target."""
+
+        def fix(connection: Connection) -> None:
+            names = find_streams(connection, self.options.streams, self.options.pattern)
+            facts = all_facts(connection, names)
+            self._target = {name: end_of(each) for name, each in facts.items()}
+
+        self._ask(fix)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        first, last = from_json(start), from_json(end)
+
+        def cut(connection: Connection) -> Sequence[InputPartition]:
+            facts = all_facts(connection, last)
+            return partitions(connection, first, last, facts, self._policy)
+
+        return self._ask(cut)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.task.read(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Comes late, or not at all for the last batch; so latestOffset publishes as well."""
+        self._publish(from_json(end))
+
+    def stop(self) -> None:
+        self._drop_connection()
+
+    # -- how it is found out ----------------------------------------------------------------------
+
+    def _ask(self, question: Callable[[Connection], T]) -> T:
+        """On the connection at hand; once more on a new one if that one was lost meanwhile."""
+        if self._connection is not None:
+            try:
+                return question(self._connection)
+            except ConnectionLost:
+                self._drop_connection()
+        self._connection = Connection(self.options.url)
+        try:
+            return question(self._connection)
+        except BaseException:
+            self._drop_connection()
+            raise
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _initial_offset(self, connection: Connection) -> Offset:
+        streams = streams_to_read(connection, self.options)
+        return starting_offset(connection, self.options, streams, default=LATEST)
+
+    def _latest_offset(self, connection: Connection, start: Offset, limit: ReadLimit) -> Offset:
+        # Whatever Spark now starts from, it has completed.
+        self._publish(start)
+        names = find_streams(connection, self.options.streams, self.options.pattern)
+        self._facts = all_facts(connection, sorted({*names, *start}))
+        positions: Offset = {}
+        for name, facts in self._facts.items():
+            positions[name] = start.get(name) or beginning(facts)
+            check_start(self._policy, name, positions[name], facts)
+        targets = {name: self._end(name, positions[name]) for name in self._facts}
+        backlogs = {
+            name: backlog(position.id, position.n, self._facts[name])
+            for name, position in positions.items()
+            if targets[name].id > position.id
+        }
+        if targets == positions or (backlogs and self._waits(sum(backlogs.values()))):
+            return start
+        self._last_batch = time.monotonic()
+        ends = self._ends_within(Planner(connection), positions, targets, backlogs, limit)
+        if ends == positions:
+            return start
+        return plan(connection, self.options, positions, ends, self._facts)
+
+    def _end(self, stream: str, position: Position) -> Position:
+        """Where reading is to come to: the end of the stream, or AvailableNow's target.
+
+        It is before `position` only if the stream is: then loss was told already, and reading goes
+        on from where the stream ends now.
+        """
+        facts = self._facts[stream]
+        if facts.is_missing:
+            return position
+        if facts.last_id < position.id:
+            return end_of(facts)
+        target = end_of(facts) if self._target is None else self._target.get(stream, position)
+        return target if target.id > position.id else position
+
+    def _waits(self, waiting: int) -> bool:
+        """Whether there are too few entries for a batch, and there is time for more to come."""
+        if self.options.min_entries is None or self._target is not None:
+            return False
+        waited_s = time.monotonic() - self._last_batch
+        return waiting < self.options.min_entries and waited_s < self.options.max_trigger_delay_s
+
+    def _ends_within(
+        self,
+        planner: Planner,
+        positions: Offset,
+        targets: Offset,
+        backlogs: dict[str, int],
+        limit: ReadLimit,
+    ) -> Offset:
+        """The limits shared in proportion to what each stream has to read."""
+        max_entries, max_bytes = self._limits(limit)
+        if max_entries is None and max_bytes is None:
+            return targets
+        entries = shares(max_entries, backlogs) if max_entries is not None else {}
+        total = sum(backlogs.values())
+        ends = dict(targets)
+        for name, size in backlogs.items():
+            position, target = positions[name], targets[name]
+            share_bytes = None if max_bytes is None else max(max_bytes * size // total, 1)
+            last, counted = planner.end_within(
+                name, position.id, target.id, entries.get(name), share_bytes
+            )
+            if last != target.id:
+                n = counted_from(position, self._facts[name])
+                ends[name] = Position(last, None if n is None else n + counted)
+            if last == position.id:
+                ends[name] = position
+        return ends
+
+    def _limits(self, limit: ReadLimit) -> tuple[int | None, int | None]:
+        """Entries and bytes. Spark knows one limit; the options may have both."""
+        if isinstance(limit, ReadAllAvailable):
+            return None, None
+        max_entries, max_bytes = self.options.max_entries, self.options.max_bytes
+        if isinstance(limit, ReadMaxRows):
+            max_entries = limit.max_rows
+        if isinstance(limit, ReadMaxBytes):
+            max_bytes = limit.max_bytes
+        return max_entries, max_bytes
+
+    def _publish(self, offset: Offset) -> None:
+        """Progress for operators to see. It must not end a query that is well otherwise."""
+        if self.options.group_name is None:
+            return
+        group = shadow_group(self.options.group_name)
+
+        def move(connection: Connection) -> None:
+            for stream, position in offset.items():
+                publish(connection, stream, group, position)
+
+        try:
+            self._ask(move)
+        except ConnectionLost as error:
+            self._policy.unclear(f"progress of {group} is not shown: {error}")
+
+
+def end_of(facts: StreamFacts) -> Position:
+    return Position(facts.last_id, facts.entries_added)
+
+
+def counted_from(position: Position, facts: StreamFacts) -> int | None:
+    """How many entries were ever added up to `position`, as far as one may count on from there.
+
+    None where entries behind it were deleted: counting what is left would be too few.
+    """
+    if position.n is not None and facts.max_deleted_id <= position.id:
+        return max(position.n, facts.trimmed) if facts.first_id > position.id else position.n
+    if position.id < facts.first_id and not facts.has_holes:
+        return facts.trimmed
+    return None
+
+
+def plan(
+    connection: Connection,
+    options: SourceOptions,
+    start: Offset,
+    end: Offset,
+    facts: dict[str, StreamFacts],
+) -> Offset:
+    """The ends of a batch, and how it is shared among tasks."""
+    return share(
+        Planner(connection),
+        begun(start, end, facts),
+        end,
+        facts,
+        every=options.entries_per_partition,
+        minimum=options.min_partitions,
+    )
+
+
+def partitions(
+    connection: Connection,
+    start: Offset,
+    end: Offset,
+    facts: dict[str, StreamFacts],
+    policy: LossPolicy,
+) -> list[InputPartition]:
+    """The tasks of a batch. Raises DataLost."""
+    planned = tasks(Planner(connection), begun(start, end, facts), end, facts, policy)
+    return [InputPartition(task) for task in planned]
+
+
+def begun(start: Offset, end: Offset, facts: dict[str, StreamFacts]) -> Offset:
+    """Where each stream of `end` begins."""
+    return {name: start.get(name) or beginning(facts[name]) for name in end}

@@ -1,0 +1,121 @@
+"""Where a query begins and where a batch read ends: options to positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.facts import StreamFacts, all_facts
+from rillway.pipeline.client.ids import MIN_ID, make_id
+from rillway.pipeline.ranges.offsets import Offset, Position
+from rillway.pipeline.spark.options import (
+    EARLIEST,
+    GROUP,
+    LATEST,
+    OTHERS,
+    OptionError,
+    SourceOptions,
+)
+from rillway.pipeline.spark.shadow_group import group_position, pin, shadow_group
+
+T = TypeVar("T")
+
+
+def starting_offset(
+    connection: Connection, options: SourceOptions, streams: Iterable[str], *, default: str
+) -> Offset:
+    """Where to begin in each stream. `default`: earliest or latest.
+
+    Raises OptionError if startingOffsets names other streams than there are, or a group is missing.
+    """
+    facts = all_facts(connection, streams)
+    _check_names(options.start, facts, "startingOffsets", is_pattern=bool(options.pattern))
+    _check_names(options.start_ms, facts, "startingTimestamp", is_pattern=bool(options.pattern))
+    return {name: _start(connection, options, name, facts[name], default) for name in facts}
+
+
+def _start(
+    connection: Connection, options: SourceOptions, stream: str, facts: StreamFacts, default: str
+) -> Position:
+    start_ms = _of_stream(options.start_ms, stream)
+    if start_ms is not None:
+        return _before(make_id(start_ms), facts)
+    # Of a pattern's streams, those that a map does not name are read as a whole.
+    unnamed = EARLIEST if isinstance(options.start, dict) else default
+    start = _of_stream(options.start, stream) or unnamed
+    if isinstance(start, Position):
+        return start
+    if facts.is_missing:
+        return beginning(facts)
+    if start == LATEST:
+        if options.group_name is not None:
+            return pin(connection, stream, shadow_group(options.group_name), facts)
+        return Position(facts.last_id, facts.entries_added)
+    if start == EARLIEST:
+        return beginning(facts)
+    return _group_start(connection, options, stream, str(start))
+
+
+def _of_stream(option: T | dict[str, T] | None, stream: str) -> T | None:
+    """Of an option that is for all streams, or has a value for each."""
+    if isinstance(option, dict):
+        return option.get(stream, option.get(OTHERS))
+    return option
+
+
+def _group_start(
+    connection: Connection, options: SourceOptions, stream: str, start: str
+) -> Position:
+    group = start.removeprefix(f"{GROUP}:")
+    if start == GROUP:
+        assert options.group_name is not None
+        group = shadow_group(options.group_name)
+    position = group_position(connection, stream, group)
+    if position is None:
+        raise OptionError(f"startingOffsets: the stream {stream} has no group {group}")
+    return position
+
+
+def beginning(facts: StreamFacts) -> Position:
+    """Whatever there is. It is counted from the first entry if that is still there."""
+    return Position(MIN_ID, 0 if not facts.trimmed else None)
+
+
+def _before(first: int, facts: StreamFacts) -> Position:
+    """The position in front of an ID. What is older than the stream is no loss."""
+    if first <= facts.first_id or not facts.length:
+        return beginning(facts)
+    return Position(first - 1, None)
+
+
+def ending_offset(connection: Connection, options: SourceOptions, streams: Iterable[str]) -> Offset:
+    """Where a batch read ends in each stream. Raises OptionError as starting_offset does."""
+    facts = all_facts(connection, streams)
+    _check_names(options.end, facts, "endingOffsets", is_pattern=bool(options.pattern))
+    _check_names(options.end_ms, facts, "endingTimestamp", is_pattern=bool(options.pattern))
+    return {name: _end(options, name, each) for name, each in facts.items()}
+
+
+def _end(options: SourceOptions, stream: str, facts: StreamFacts) -> Position:
+    last = Position(facts.last_id, facts.entries_added)
+    end_ms = _of_stream(options.end_ms, stream)
+    if end_ms is not None:
+        bound = max(make_id(end_ms) - 1, MIN_ID)
+        return last if last.id <= bound else Position(bound, None)
+    end = _of_stream(options.end, stream)
+    return end if isinstance(end, Position) else last
+
+
+def _check_names(option: object, streams: Iterable[str], name: str, *, is_pattern: bool) -> None:
+    """A name that is misspelt would else be a stream that is read as a whole, or not at all."""
+    if not isinstance(option, dict):
+        return
+    unknown = sorted(set(option) - set(streams) - {OTHERS})
+    if unknown:
+        raise OptionError(f"{name} names {', '.join(unknown)}, which is not read")
+    missing = sorted(set(streams) - set(option))
+    if missing and OTHERS not in option and not is_pattern:
+        raise OptionError(
+            f'{name} does not say where {", ".join(missing)} is: "{OTHERS}" is for all others'
+        )

@@ -1,0 +1,63 @@
+"""rillway/pipeline/arguments.py: arguments that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import pytest
+
+from rillway.pipeline.cli import arguments
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id
+
+
+def read_range(*words: str) -> tuple[int, int]:
+    parser = argparse.ArgumentParser()
+    arguments.add_range(parser)
+    options = parser.parse_args(list(words))
+    return options.first, options.last
+
+
+def test_a_range_without_ends_is_everything() -> None:
+    assert read_range() == (MIN_ID, MAX_ID)
+
+
+def test_ids_are_included_and_a_time_ends_before_itself() -> None:
+    assert read_range("--from", "5-1", "--to", "7-2") == (make_id(5, 1), make_id(7, 2))
+    day = "2026-01-31T00:00:00Z"
+    first, last = read_range("--from", day, "--to", day)
+    assert first == make_id(1_769_817_600_000)
+    assert last == first - 1
+
+
+def test_the_url_is_checked_when_it_is_read() -> None:
+    parser = argparse.ArgumentParser()
+    arguments.add_url(parser)
+    assert parser.parse_args(["--url", "redis://host:7000/1"]).url == "redis://host:7000/1"
+    with pytest.raises(argparse.ArgumentTypeError):
+        arguments.server_url("http://host")
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (arguments.from_one, "0"),
+        (arguments.from_one, "x"),
+        (arguments.positive, "0"),
+        (arguments.positive, "inf"),
+        (arguments.positive, "nan"),
+        (arguments.duration, "soon"),
+        (arguments.size_in_bytes, "much"),
+        (arguments.first_id, "yesterday"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(read: Callable[[str], object], text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        read(text)
+
+
+def test_numbers_durations_and_sizes() -> None:
+    assert arguments.from_one("12") == 12
+    assert arguments.positive("0.5") == 0.5
+    assert arguments.duration("10m") == 600
+    assert arguments.size_in_bytes("64mb") == 64 * 1024**2

@@ -1,0 +1,80 @@
+"""How far a command has come."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from rillway.pipeline.cli.progress import (
+    BarDisplay,
+    LineDisplay,
+    Progress,
+    choose_display,
+    duration,
+)
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_line_has_the_rate_and_the_time_left() -> None:
+    clock = Clock()
+    progress = Progress("archiving s", 9000, display=LineDisplay(io.StringIO()), clock=clock)
+    assert progress.line() == "archiving s: 0 of 9,000 entries, 0 a second"
+    clock.now += 2
+    progress.advance(1000)
+    progress.advance(200)
+    line = "archiving s: 1,200 of 9,000 entries, 600 a second, 13 s left"
+    assert progress.line() == line
+    assert progress.summary() == "1,200 entries in 2.0 s, 600 a second"
+    progress.set_total(None)
+    assert progress.line() == "archiving s: 1,200 entries, 600 a second"
+
+
+def test_lines_are_printed_every_two_seconds() -> None:
+    clock, stream = Clock(), io.StringIO()
+    with Progress("reading", display=LineDisplay(stream, clock), clock=clock) as progress:
+        for _ in range(20):
+            clock.now += 0.25
+            progress.advance(10)
+        progress.note("a note")
+    assert stream.getvalue().splitlines() == [
+        "reading: 80 entries, 40 a second",
+        "reading: 160 entries, 40 a second",
+        "a note",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (59, "59 s"), (125, "2 min 5 s"), (3_780, "1 h 3 min")],
+)
+def test_durations_are_short(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_a_bar_and_a_file_gets_lines() -> None:
+    assert isinstance(choose_display(Terminal()), BarDisplay)
+    assert isinstance(choose_display(io.StringIO()), LineDisplay)
+
+
+def test_a_bar_shows_the_line_and_keeps_notes() -> None:
+    terminal = Terminal()
+    with Progress("reading", 100, display=BarDisplay(terminal)) as progress:
+        progress.advance(50)
+        progress.note("half of [it]")
+    assert "reading: 50 of 100" in terminal.getvalue()
+    assert "half of [it]" in terminal.getvalue()

@@ -1,0 +1,39 @@
+"""Times, durations and sizes as users write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
+
+
+def test_times_are_unix_milliseconds_or_iso_8601() -> None:
+    assert parse_time("1700000000123") == 1_700_000_000_123
+    assert parse_time("2023-11-14T22:13:20.123Z") == 1_700_000_000_123
+    assert parse_time("2023-11-14T23:13:20.123+01:00") == 1_700_000_000_123
+    assert parse_time("2023-11-14 22:13:20") == 1_700_000_000_000
+    assert parse_time("2023-11-14") == 1_699_920_000_000
+    for text in ("1969-12-31", "x", str(2**64)):
+        with pytest.raises(ValueError, match=r"older|expected"):
+            parse_time(text)
+
+
+def test_durations_and_sizes_have_units() -> None:
+    assert [parse_duration(text) for text in ("90", "250ms", "5m", "1.5h", "2d")] == [
+        90,
+        0.25,
+        300,
+        5400,
+        172_800,
+    ]
+    assert [parse_bytes(text) for text in ("5", "1k", "64m", "1GiB")] == [
+        5,
+        1024,
+        64 << 20,
+        1 << 30,
+    ]
+    for text in ("", "m", "-5", "5 weeks"):
+        with pytest.raises(ValueError, match="expected a duration"):
+            parse_duration(text)
+        with pytest.raises(ValueError, match="expected a size"):
+            parse_bytes(text)

@@ -1,0 +1,246 @@
+"""One range over archive and stream, with real servers, without Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.maintenance import expire
+from rillway.pipeline.archive.pins import PinLost
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id
+from rillway.pipeline.query.history import History, open_history, sql_between
+from rillway.pipeline.ranges.discovery import StreamMissing
+from rillway.pipeline.ranges.loss import DataLost
+from tests.rillway.pipeline.scene import add, add_many, ids_of
+
+STREAM = "orders"
+CONCURRENT_QUERIES = 3
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ArchiveTable:
+    return ArchiveTable.open_or_create(tmp_path / "archive")
+
+
+def archive(link: Connection, table: ArchiveTable, keep_ms: int = 0, trims: bool = True) -> None:
+    settings = Settings(link.url, rules=TrimRules(keep_ms=keep_ms), trims=trims)
+    Archiver(table, LocalEngine(), settings).archive(STREAM)
+
+
+def found(history: History) -> list[str]:
+    return ids_of(history.batches())
+
+
+def numbers(first: int, last: int) -> list[str]:
+    return [f"{n}-0" for n in range(first, last + 1)]
+
+
+@pytest.mark.parametrize("keep_ms", [0, 5, 1000])
+def test_archived_and_live_entries_come_once_each(
+    link: Connection, table: ArchiveTable, keep_ms: int
+) -> None:
+    add_many(link, STREAM, 20)
+    archive(link, table, keep_ms)
+    add_many(link, STREAM, 10, 21)
+    with open_history(link.url, STREAM, table.root) as history:
+        assert found(history) == numbers(1, 30)
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [(1, 5), (15, 25), (20, 20), (20, 21), (21, 21), (25, 30), (31, 40)]
+)
+def test_a_range_may_lie_on_either_side_or_across(
+    link: Connection, table: ArchiveTable, first: int, last: int
+) -> None:
+    add_many(link, STREAM, 20)
+    archive(link, table)
+    add_many(link, STREAM, 10, 21)
+    bounds = parse_id(f"{first}-0"), parse_id(f"{last}-0")
+    with open_history(link.url, STREAM, table.root, *bounds) as history:
+        assert found(history) == numbers(first, min(last, 30))
+
+
+def test_a_stream_without_an_archive_is_read_alone(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, STREAM, 5)
+    for archived in (None, table.root):
+        with open_history(link.url, STREAM, archived) as history:
+            assert found(history) == numbers(1, 5)
+
+
+def test_a_stream_that_is_nowhere_is_empty(link: Connection, table: ArchiveTable) -> None:
+    with open_history(link.url, "nothing", table.root) as history:
+        assert found(history) == []
+    assert link.call("EXISTS", "nothing") == 0
+
+
+def test_a_stream_that_is_nowhere_may_be_an_error(link: Connection, table: ArchiveTable) -> None:
+    with (
+        pytest.raises(StreamMissing, match="there is no stream nothing"),
+        open_history(link.url, "nothing", table.root, fails_if_missing=True),
+    ):
+        pass
+    add_many(link, STREAM, 5)
+    archive(link, table)
+    link.call("DEL", STREAM)
+    with (
+        pytest.raises(DataLost),
+        open_history(link.url, STREAM, table.root, fails_if_missing=True),
+    ):
+        pass
+
+
+def test_no_group_is_left_behind(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, STREAM, 5)
+    with open_history(link.url, STREAM, table.root):
+        assert len(link.call("XINFO", "GROUPS", STREAM)) == 1
+    with pytest.raises(RuntimeError), open_history(link.url, STREAM, table.root):
+        raise RuntimeError
+    assert link.call("XINFO", "GROUPS", STREAM) == []
+
+
+def test_what_is_archived_and_trimmed_meanwhile_is_still_read(
+    link: Connection, table: ArchiveTable
+) -> None:
+    add_many(link, STREAM, 20)
+    archive(link, table)
+    add_many(link, STREAM, 20, 21)
+    with open_history(link.url, STREAM, table.root) as history:
+        archive(link, ArchiveTable.open(table.root))
+        assert found(history) == numbers(1, 40)
+    table.refresh()
+    archive(link, table)
+    assert link.call("XLEN", STREAM) == 0
+
+
+def test_entries_that_are_in_neither_are_told(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, STREAM, 20)
+    archive(link, table)
+    add_many(link, STREAM, 20, 21)
+    link.call("XTRIM", STREAM, "MAXLEN", 5)
+    with pytest.raises(DataLost, match="15 entries"), open_history(link.url, STREAM, table.root):
+        pass
+
+
+def test_a_trim_by_others_meanwhile_is_told(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, STREAM, 20)
+    archive(link, table)
+    add_many(link, STREAM, 20, 21)
+    with (
+        pytest.raises(DataLost, match="15 entries"),
+        open_history(link.url, STREAM, table.root),
+    ):
+        link.call("XTRIM", STREAM, "MAXLEN", 5)
+
+
+def test_a_pin_that_was_removed_meanwhile_is_told(link: Connection, table: ArchiveTable) -> None:
+    add_many(link, STREAM, 20)
+    with pytest.raises(PinLost), open_history(link.url, STREAM, table.root):
+        [group] = link.call("XINFO", "GROUPS", STREAM)
+        link.call("XGROUP", "DESTROY", STREAM, group[1])
+
+
+def test_expired_days_are_noted(link: Connection, table: ArchiveTable) -> None:
+    add(link, STREAM, ["1-0", "86400000-0"])
+    archive(link, table)
+    expire(table, [STREAM], date(1970, 1, 2))
+    with open_history(link.url, STREAM, table.root) as history:
+        assert found(history) == ["86400000-0"]
+        assert history.notes == ["entries from before 1970-01-02 have expired"]
+
+
+def test_an_archive_that_is_missing_is_an_error(link: Connection, tmp_path: Path) -> None:
+    with (
+        pytest.raises(ArchiveError, match="there is no archive"),
+        open_history(link.url, STREAM, tmp_path / "nothing"),
+    ):
+        pass
+
+
+def test_queries_are_complete_while_it_is_archived_and_trimmed(
+    link: Connection, table: ArchiveTable
+) -> None:
+    """The archiver, a trimmer of its own accord, and the producer never stop."""
+    add_many(link, STREAM, 500)
+    with running(producer(link.url, 501), archiver(link.url, table.root)):
+        for _ in range(CONCURRENT_QUERIES):
+            with open_history(link.url, STREAM, table.root) as history:
+                result = found(history)
+            assert result == numbers(1, len(result))
+            assert len(result) >= 500
+
+
+class running:  # noqa: N801 - reads as a word of the test
+    """Steps that are repeated, each in a thread, until the block ends."""
+
+    def __init__(self, *steps: Iterator[None]) -> None:
+        self.ended = threading.Event()
+        self.errors: list[BaseException] = []
+        self.threads = [threading.Thread(target=self.repeat, args=(step,)) for step in steps]
+
+    def repeat(self, steps: Iterator[None]) -> None:
+        try:
+            for _ in steps:
+                if self.ended.is_set():
+                    return
+        except BaseException as error:
+            self.errors.append(error)
+
+    def __enter__(self) -> None:
+        for thread in self.threads:
+            thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        for thread in self.threads:
+            thread.join()
+        if self.errors:
+            raise self.errors[0]
+
+
+def producer(url: str, first: int) -> Iterator[None]:
+    with Connection(url) as connection:
+        while True:
+            add_many(connection, STREAM, 20, first)
+            first += 20
+            yield
+
+
+def archiver(url: str, root: Path) -> Iterator[None]:
+    with Connection(url) as connection:
+        while True:
+            archive(connection, ArchiveTable.open(root))
+            yield
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "inside", "outside"),
+    [
+        ("5-2", "7-3", ["5-2", "5-9", "6-0", "7-0", "7-3"], ["5-1", "4-9", "7-4", "8-0"]),
+        ("5-2", "5-3", ["5-2", "5-3"], ["5-1", "5-4", "6-0"]),
+    ],
+)
+def test_the_condition_in_sql_is_exact(
+    first: str, last: str, inside: list[str], outside: list[str]
+) -> None:
+    condition = sql_between(parse_id(first), parse_id(last))
+    python = condition.replace("AND", "and").replace("OR", "or").replace("BD", "")
+
+    def holds(entry_id: str) -> bool:
+        ms, seq = map(int, entry_id.split("-"))
+        return bool(eval(python, {}, {"ms": ms, "seq": seq}))
+
+    assert all(map(holds, inside))
+    assert not any(map(holds, outside))
+
+
+def test_the_condition_of_everything_has_numbers_that_spark_knows() -> None:
+    assert "ms <= 9223372036854775807" in sql_between(MIN_ID, MAX_ID)

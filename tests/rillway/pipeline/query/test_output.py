@@ -1,0 +1,71 @@
+"""Entries as tables, JSON, CSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.query.output import open_output
+
+ENTRIES = [
+    [b"1357035300000-0", [b"carrier", b"UA", b"note", 'größe, "x"'.encode()]],
+    [b"1357035300001-12", [b"carrier", b"B6", b"raw", b"\xff\x00"]],
+    [b"1357035300002-0", [b"tag", b"a", b"tag", b"b"]],
+]
+
+
+def batch() -> pa.RecordBatch:
+    return fields_decoder("orders")(ENTRIES)
+
+
+def written(name: str, *columns: str) -> str:
+    file = io.StringIO()
+    output = open_output(name, file, None, columns)
+    output.write(batch())
+    output.write(batch())
+    output.close()
+    return file.getvalue()
+
+
+def test_a_table_has_one_heading_and_a_line_for_each_entry() -> None:
+    lines = written("table").splitlines()
+    assert len(lines) == 7
+    assert lines[0].split() == ["id", "time", "(UTC)", "fields"]
+    assert lines[2] == "1357035300001-12  2013-01-01 10:15:00.001  carrier=B6 raw=\\xff\x00"
+
+
+def test_json_keeps_bytes_and_names_that_come_twice() -> None:
+    lines = [json.loads(line) for line in written("json").splitlines()]
+    assert lines[0] == {
+        "stream": "orders",
+        "id": "1357035300000-0",
+        "fields": {"carrier": "UA", "note": 'größe, "x"'},
+    }
+    assert lines[1]["fields"]["raw"] == {"base64": "/wA="}
+    assert lines[2]["fields"] == [["tag", "a"], ["tag", "b"]]
+
+
+def test_csv_has_all_fields_as_json_or_some_as_columns() -> None:
+    rows = list(csv.reader(io.StringIO(written("csv"))))
+    assert rows[0] == ["stream", "id", "ts", "fields"]
+    assert json.loads(rows[1][3]) == {"carrier": "UA", "note": 'größe, "x"'}
+    rows = list(csv.reader(io.StringIO(written("csv", "note", "carrier"))))
+    assert rows[0] == ["stream", "id", "ts", "note", "carrier"]
+    assert rows[1][3:] == ['größe, "x"', "UA"]
+    assert rows[3][3:] == ["", ""]
+
+
+def test_parquet_has_the_columns_of_a_stream(tmp_path: Path) -> None:
+    output = open_output("parquet", io.StringIO(), tmp_path / "out.parquet", ())
+    output.write(batch())
+    output.close()
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.schema.equals(arrow_schema())
+    assert table.to_pylist() == batch().to_pylist()
