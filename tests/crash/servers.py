@@ -18,7 +18,7 @@ import hiredis
 
 from protocol import replies
 from tests.support import processes
-from tests.support.servers import ROOT, free_port
+from tests.support.servers import SERVED, free_port
 
 READY_SECONDS = 20.0
 POLL_SECONDS = 0.005
@@ -114,7 +114,7 @@ def begin_rillway(data: Path, log: Path, directives: tuple[str, ...]) -> Server:
     argv = [sys.executable, "-m", "rillway", "serve", "--port", "0", "--dir", str(data)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     argv += directives
-    return Server(processes.start(argv, folder=ROOT, output=log, environment=environment), 0, log)
+    return Server(processes.start(argv, folder=SERVED, output=log, environment=environment), 0, log)
 
 
 def begin_redis_with(program: str) -> Begin:

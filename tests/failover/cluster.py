@@ -23,7 +23,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from tests.support import processes
-from tests.support.servers import ROOT, RunningServer, free_port
+from tests.support.servers import SERVED, RunningServer, free_port
 
 NAME = "mymaster"
 SENTINELS = 3
@@ -70,7 +70,7 @@ class Node:
         }
         self.process = processes.start(
             [*programs[self.kind], str(self.folder / "server.conf")],
-            folder=ROOT if self.kind == "rillway" else self.folder,
+            folder=SERVED if self.kind == "rillway" else self.folder,
             output=self.folder / "log",
             environment={**os.environ, "PYTHONUNBUFFERED": "1"},
         )

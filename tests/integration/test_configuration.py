@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import StartRillway
 from tests.support import processes
-from tests.support.servers import PORT_LINE, ROOT, RunningServer, free_port
+from tests.support.servers import PORT_LINE, SERVED, RunningServer, free_port
 
 pytestmark = pytest.mark.integration
 
@@ -32,7 +32,7 @@ def server(file: Path) -> Iterator[RunningServer]:
     """A Rillway that was started with the file."""
     log = file.with_name("rillway.log")
     argv = [sys.executable, "-m", "rillway", "serve", str(file)]
-    process = processes.start(argv, folder=ROOT, output=log)
+    process = processes.start(argv, folder=SERVED, output=log)
     port = int(file.read_text().split("port ")[1].split()[0]) or announced_port(log)
     server = RunningServer("rillway", port, process, log)
     until_it_answers(server)
@@ -118,7 +118,9 @@ def test_a_port_that_is_taken_is_refused_and_the_old_one_stays(
 def test_a_bad_line_stops_the_start_and_is_shown(file: Path) -> None:
     file.write_text("hz 10\nmaxclient 5\n")
     argv = [sys.executable, "-m", "rillway", "serve", str(file)]
-    ended = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+    ended = subprocess.run(
+        argv, cwd=SERVED, capture_output=True, text=True, timeout=DEADLINE_SECONDS
+    )
     assert ended.returncode == 1
     assert ended.stdout == ""
     assert ended.stderr == (

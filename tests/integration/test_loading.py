@@ -15,7 +15,7 @@ from commands.configuration import Configuration
 from server.service import Service
 from storage.append_only.requests import encode_requests
 from tests.support import processes
-from tests.support.servers import ROOT, RunningServer, free_port
+from tests.support.servers import SERVED, RunningServer, free_port
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +29,7 @@ def start(folder: Path, *directives: str) -> RunningServer:
     port, log = free_port(), folder / "rillway.log"
     argv = [sys.executable, "-m", "rillway", "serve", "--port", str(port), "--dir", str(folder)]
     argv += ["--appendonly", "yes", "--save", "", *directives]
-    return RunningServer("rillway", port, processes.start(argv, folder=ROOT, output=log), log)
+    return RunningServer("rillway", port, processes.start(argv, folder=SERVED, output=log), log)
 
 
 def first_reply(server: RunningServer, *request: str) -> bytes:

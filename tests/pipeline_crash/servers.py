@@ -12,7 +12,7 @@ from pathlib import Path
 
 import redis
 
-from tests.support.servers import ROOT, free_port
+from tests.support.servers import SERVED, free_port
 
 # A log of some hundred megabytes has to be read first.
 READY_SECONDS = 180.0
@@ -42,7 +42,7 @@ class DurableServer:
             argv = [sys.executable, "-m", "rillway", "serve", "--port", "0"]
         self.process = subprocess.Popen(
             [*argv, "--dir", str(self.folder), *DURABLE],
-            cwd=ROOT,
+            cwd=SERVED,
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
             stdout=log,
             stderr=log,

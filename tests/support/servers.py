@@ -21,6 +21,9 @@ from tests.support import processes
 from tests.support.resp import BrokenReply, RespClient
 
 ROOT = Path(__file__).resolve().parents[2]
+# The folder in which the servers of the tests start, and from which Python takes their modules:
+# `make test` serves from .run/compiled.
+SERVED = Path(os.environ.get("SERVED", ROOT))
 READY_SECONDS = 15.0
 POLL_SECONDS = 0.01
 PORT_LINE = re.compile(r"\bport (\d+)")
@@ -89,13 +92,13 @@ def start_redis(folder: Path, *directives: str) -> RunningServer:
 
 
 def start_rillway(folder: Path, *directives: str) -> RunningServer:
-    """Rillway from this checkout; `directives` as on its command line. Raises ServerFailed."""
+    """Rillway from SERVED; `directives` as on its command line. Raises ServerFailed."""
     log = folder / "rillway.log"
     argv = [sys.executable, "-m", "rillway", "serve", "--port", "0", "--dir", str(folder)]
     argv += ["--save", ""]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = processes.start(
-        [*argv, *directives], folder=ROOT, output=log, environment=environment
+        [*argv, *directives], folder=SERVED, output=log, environment=environment
     )
     server = RunningServer("rillway", 0, process, log)
     server.port = _announced_port(server)

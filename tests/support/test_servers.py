@@ -33,3 +33,11 @@ def test_the_redis_server_answers_and_persists_nothing(redis_server: RunningServ
     with redis_server.connect() as client:
         assert client.send("CONFIG", "GET", "save") == b"*2\r\n$4\r\nsave\r\n$0\r\n\r\n"
         assert client.send("CONFIG", "GET", "appendonly").endswith(b"$2\r\nno\r\n")
+
+
+def test_the_server_runs_compiled_where_compiled_modules_are_served(
+    rillway_server: RunningServer,
+) -> None:
+    is_compiled = any(servers.SERVED.glob("rillway/app/**/*.so"))
+    with rillway_server.connect() as client:
+        assert b"rillway_compiled:%d\r\n" % is_compiled in client.send("INFO", "server")
