@@ -22,8 +22,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from storage.entry_id import MAX_ID, EntryID, make_id
-from storage.group import Group
+from storage.entries.entry_id import MAX_ID, EntryID, make_id
+from storage.groups.group import Group
 from storage.stream import Stream
 
 NODE_ENTRIES = 100

@@ -19,11 +19,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import commands.catalogue  # noqa: F401  (declares every command)
-from commands import version
-from commands.absent_features import ABSENT, FEATURES, VALUES
-from commands.configuration import DIRECTIVES, Directive
-from commands.registry import COMMANDS, Command
+import commands.core.catalogue  # noqa: F401  (declares every command)
+from commands.config.absent_features import ABSENT, FEATURES, VALUES
+from commands.config.configuration import DIRECTIVES, Directive
+from commands.core import version
+from commands.core.registry import COMMANDS, Command
 from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
 from rillway.__main__ import SUBCOMMANDS, usage
 from server.inprocess import InProcessServer

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commands.client import (
+from commands.core.client import (
     GATE_AUTH,
     GATE_MONITOR,
     GATE_MULTI,
@@ -22,7 +22,7 @@ from commands.client import (
     GATE_SUBSCRIBED,
     Client,
 )
-from commands.instance import (
+from commands.core.instance import (
     GATE_BUSY,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
@@ -32,7 +32,7 @@ from commands.instance import (
     GATE_WRITES_HELD,
     GATE_WRITES_REFUSED,
 )
-from commands.registry import (
+from commands.core.registry import (
     ALLOW_BUSY,
     LOADING,
     MAY_REPLICATE,

@@ -5,7 +5,7 @@ large blocks one by one. A server that makes a reply of 60 KB, sends it and free
 pages for each reply, and each page is a fault and is filled with zeros: that is a third of the time
 of a large reply. So the server keeps up to 16 MiB at the end of the heap. What is free before the
 end stays in any case, however much that is, until it is given back: MEMORY PURGE asks for that, and
-so does the caretaker where `FreeMemory` has become notable.
+so does the background scheduler where `FreeMemory` has become notable.
 
 To give back takes 0.13 ms for each megabyte, and 3 ms where there are 60,000 gaps. A thread would
 not spare the loop from that: the allocator is locked meanwhile, and the loop's next block waits.

@@ -5,7 +5,7 @@ earlier ones. A line that is not understood stops the start: the error names the
 what stands there and what was expected. `rewrite_configuration` (CONFIG REWRITE) keeps comments,
 order and every line that still holds, and replaces the file in one step.
 
-Leaves out: what the directives mean (commands/configuration.py).
+Leaves out: what the directives mean (commands/config/configuration.py).
 
 Source: redis.conf and the command line of Redis 7.2. The variables are Rillway's own.
 """
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from commands.configuration import DIRECTIVES, NAMES, Configuration, is_known
+from commands.config.configuration import DIRECTIVES, NAMES, Configuration, is_known
 from protocol.requests import split_inline
 
 # What CONFIG REWRITE adds goes below this line, as in a file that Redis rewrote.

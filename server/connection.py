@@ -13,16 +13,16 @@ import select
 import socket
 from typing import TYPE_CHECKING, cast
 
-from commands.client import GATE_AUTH, Client
-from commands.output_limits import drop_for_output, output_limit
+from commands.config.output_limits import drop_for_output, output_limit
+from commands.core.client import GATE_AUTH, Client
 from protocol import replies
 from server import clock
 from server.session import Session
 
 if TYPE_CHECKING:
-    from commands.stats import Stats
-    from server.cycle import Cycle
+    from commands.state.stats import Stats
     from server.dispatch import Dispatcher
+    from server.event_loop_cycle import EventLoopCycle
     from server.service import Service
 
 # A read of so many bytes probably left some in the socket, ...
@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
         self.service = service
         self.unix_socket = unix_socket
         # What each request needs.
-        self._cycle: Cycle = service.cycle
+        self._cycle: EventLoopCycle = service.cycle
         self._dispatcher: Dispatcher = service.dispatcher
         self._stats: Stats = service.instance.stats
         self.transport: asyncio.Transport

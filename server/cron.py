@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from time import perf_counter_ns
 
-from commands.client import GATE_PRIMARY, GATE_REPLICA
+from commands.core.client import GATE_PRIMARY, GATE_REPLICA
+from commands.core.instance import Instance
 from commands.hashes.lookup import remove_expired
-from commands.instance import Instance
 from commands.pubsub.registry import is_subscribed
 from storage.hashes import HashValue
 from storage.keyspace import Database

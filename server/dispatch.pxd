@@ -1,8 +1,8 @@
 # The C types of server/dispatch.py.
 
-from commands.client cimport Client
-from commands.instance cimport Instance
-from commands.stats cimport CommandStats, Stats
+from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+from commands.state.stats cimport CommandStats, Stats
 from protocol.cutter cimport Cutter
 
 

@@ -9,7 +9,8 @@ The way of one request:
   waiters      the other end of a Block decision (server/waiters.py)
 
 No I/O: replies collect in `client.output`; the session (server/session.py) feeds requests in and
-the cycle (server/cycle.py) decides when output leaves. What a command means is not known here.
+the cycle (server/event_loop_cycle.py) decides when output leaves. What a command means is not known
+here.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
-import commands.catalogue  # noqa: F401  (declares every command)
+import commands.core.catalogue  # noqa: F401  (declares every command)
 
 try:
     import cython
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from commands.blocking import Block
-from commands.client import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING, Client
-from commands.instance import Instance
-from commands.long_reply import LongReply
-from commands.registry import (
+from commands.core.blocking import Block
+from commands.core.client import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING, Client
+from commands.core.instance import Instance
+from commands.core.long_reply import LongReply
+from commands.core.registry import (
     ADMIN,
     COMMANDS,
     FAST,
@@ -54,7 +55,7 @@ from server.script_runs import ScriptRuns
 from server.waiters import Waiters
 
 if TYPE_CHECKING:
-    from commands.stats import CommandStats
+    from commands.state.stats import CommandStats
     from server.long_replies import LongReplies
 
 _HTTP_WORDS = {b"post", b"host:"}

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.client import Client
-from commands.instance import GATE_WRITES_HELD, Instance
+from commands.core.client import Client
+from commands.core.instance import GATE_WRITES_HELD, Instance
 from protocol import errors
 from protocol.errors import ReplyError
 from server.replication.replication import Replication

@@ -7,7 +7,7 @@ know what that means.
 
 from __future__ import annotations
 
-from commands.configuration import Configuration
+from commands.config.configuration import Configuration
 
 WARNING = (
     "No password is set and protected-mode is off: everyone who reaches {} may read and change all"

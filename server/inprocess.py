@@ -22,17 +22,17 @@ from __future__ import annotations
 import random
 from typing import NoReturn, Self
 
-from commands.client import GATE_AUTH, GATE_PRIMARY, Client
-from commands.configuration import Configuration
-from commands.host import ProcessFacts
-from commands.instance import Instance
-from commands.registry import Argv
-from commands.sinks import Sink
+from commands.config.configuration import Configuration
+from commands.core.client import GATE_AUTH, GATE_PRIMARY, Client
+from commands.core.host import ProcessFacts
+from commands.core.instance import Instance
+from commands.core.registry import Argv
+from commands.core.sinks import Sink
 from protocol import replies
 from server.cron import expire_fields, expire_keys, forget_idempotent_ids
-from server.cycle import Cycle
 from server.dispatch import NEVER_NS, Dispatcher
 from server.ending import Ending
+from server.event_loop_cycle import EventLoopCycle
 from server.persistence.inprocess_children import InProcessChildren
 from server.persistence.memory_files import MemoryFiles
 from server.persistence.persistence import Persistence
@@ -106,7 +106,9 @@ class InProcessServer:
         self.instance = Instance(config, self, now_ms)
         self.dispatcher = Dispatcher(self.instance)
         self.dispatcher.turn_ns = NEVER_NS
-        self.cycle = Cycle(self.dispatcher, lambda _: None, self._write, lambda: self.now_ms)
+        self.cycle = EventLoopCycle(
+            self.dispatcher, lambda _: None, self._write, lambda: self.now_ms
+        )
         self.propagated: list[tuple[int, list[Argv]]] = []
         self._make_durable(files)
         self._make_replicated()
@@ -180,7 +182,7 @@ class InProcessServer:
         self.persistence.tick()
         self.replication.tick()
         self.ending.tick()
-        self.instance.chores.finish()
+        self.instance.background_work.finish()
         self.finish_cycle()
 
     def finish_cycle(self) -> None:
@@ -253,7 +255,7 @@ class InProcessServer:
         return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """Remembered for the test, if the files agree."""
+        """RequestCache for the test, if the files agree."""
         self.shutdown_requested = self.persistence.shut_down(save=save, force=force)
         return self.shutdown_requested
 
@@ -284,7 +286,7 @@ class InProcessServer:
         """The cycle that runs will see to it."""
 
     def log(self, level: str, message: str) -> None:
-        """Remembered for the test."""
+        """RequestCache for the test."""
         self.log_lines.append((level, message))
 
 

@@ -1,4 +1,4 @@
-"""Sends long replies (commands/long_reply.py), a piece of one at a time, between the loop's cycles.
+"""Sends long replies (commands/core/long_reply.py) in pieces, between the cycles of the loop.
 
 One turn makes pieces for one client, until 0.3 ms are used up or there is enough to send: short
 enough that somebody who waits for each reply before the next request still gets thousands a second.
@@ -14,11 +14,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 
-from commands.client import Client
-from commands.long_reply import LongReply
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
 from server import clock
-from server.cycle import Cycle
 from server.dispatch import INTERNAL_ERROR, Dispatcher
+from server.event_loop_cycle import EventLoopCycle
 
 TURN_US = 300
 TURN_BYTES = 128 * 1024
@@ -34,7 +34,7 @@ class LongReplies:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        cycle: Cycle,
+        cycle: EventLoopCycle,
         schedule: Callable[[Run], object],
         now_ms: Callable[[], int],
         clock_us: Callable[[], int] = clock.elapsed_us,

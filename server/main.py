@@ -11,7 +11,7 @@ import sys
 
 import uvloop
 
-from commands.configuration import Configuration
+from commands.config.configuration import Configuration
 from server import allocator
 from server.config_file import ConfigurationError, load_configuration
 from server.service import LEVELS, Service

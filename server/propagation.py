@@ -7,10 +7,10 @@ EXEC where it is more than one request, with the databases that the requests are
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.instance import Instance
-from commands.registry import Argv
-from commands.sinks import ANY_DATABASE, FileRequest, Message, hand_to
+from commands.core.client import Client
+from commands.core.instance import Instance
+from commands.core.registry import Argv
+from commands.core.sinks import ANY_DATABASE, FileRequest, Message, hand_to
 
 # What redis.set_repl says.
 TO_NONE, TO_FILE, TO_REPLICAS, TO_ALL = range(4)

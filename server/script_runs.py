@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from commands.blocking import Block
-from commands.client import Client
-from commands.instance import GATE_BUSY
-from commands.registry import Argv, Command, Reply
+from commands.core.blocking import Block
+from commands.core.client import Client
+from commands.core.instance import GATE_BUSY
+from commands.core.registry import Argv, Command, Reply
 
 if TYPE_CHECKING:
     from server.dispatch import Dispatcher

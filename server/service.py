@@ -1,6 +1,6 @@
 """The running server: listeners, timers, signals, and the services that commands ask for.
 
-`Service` implements `commands.host.Host` over the event loop, the operating system's clock and
+`Service` implements `commands.core.host.Host` over the event loop, the operating system's clock and
 chance. It owns the instance, the dispatcher, the cycle and the connections.
 """
 
@@ -22,20 +22,20 @@ import sys
 import time
 from typing import NoReturn, cast
 
-from commands.client import GATE_PRIMARY, Client
-from commands.configuration import Configuration
-from commands.host import ProcessFacts
-from commands.instance import GATE_BUSY, Instance
-from commands.version import REDIS_VERSION, RILLWAY_VERSION
+from commands.config.configuration import Configuration
+from commands.core.client import GATE_PRIMARY, Client
+from commands.core.host import ProcessFacts
+from commands.core.instance import GATE_BUSY, Instance
+from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from protocol.cutter import IS_COMPILED
 from server import allocator, clock
-from server.caretaker import Caretaker
+from server.background_scheduler import BackgroundScheduler
 from server.config_file import rewrite_configuration
 from server.connection import Connection, write_output
 from server.cron import close_idle_clients, expire_fields, expire_keys, forget_idempotent_ids
-from server.cycle import Cycle
 from server.dispatch import Dispatcher
 from server.ending import Ending
+from server.event_loop_cycle import EventLoopCycle
 from server.exposure import exposure_warning
 from server.long_replies import LongReplies
 from server.persistence.children import ForkedChildren
@@ -78,15 +78,15 @@ class Service:
         self.logger = logging.getLogger("rillway")
         self.instance: Instance = Instance(config, self, clock.now_ms())
         self.dispatcher: Dispatcher = Dispatcher(self.instance)
-        self.cycle: Cycle = Cycle(self.dispatcher, loop.call_soon, write_output)
+        self.cycle: EventLoopCycle = EventLoopCycle(self.dispatcher, loop.call_soon, write_output)
         self.long_replies = LongReplies(self.dispatcher, self.cycle, loop.call_soon, clock.now_ms)
         self.dispatcher.long_replies = self.long_replies
         self.cycle.after.append(self._arm_timer)
         self._free_memory = allocator.FreeMemory(resident_bytes)
-        self.caretaker = Caretaker(
+        self.background_scheduler = BackgroundScheduler(
             self.instance, loop.call_soon, loop.call_later, self._free_memory
         )
-        self.cycle.after.append(self.caretaker.look)
+        self.cycle.after.append(self.background_scheduler.look)
         self.listeners: list[tuple[str, str, int]] = []
         self._servers: dict[tuple[str, int], asyncio.Server] = {}  # by (address, port)
         self._unix_server: asyncio.Server | None = None
@@ -277,7 +277,7 @@ class Service:
             self._watch_signals()
         self.replication.stop()
         self.cycle.stop()
-        self.caretaker.stop()
+        self.background_scheduler.stop()
         self.long_replies.stop()
         self._stopped.set()
         return True
@@ -361,7 +361,7 @@ class Service:
             expire_fields(instance, EXPIRE_LIMIT)
             expire_keys(instance, EXPIRE_LIMIT)
             forget_idempotent_ids(instance, FORGET_LIMIT)
-            self.caretaker.tick()
+            self.background_scheduler.tick()
         self.persistence.tick()
         self.replication.tick()
         self.ending.tick()

@@ -1,5 +1,5 @@
 # The C types of server/session.py.
 
-from commands.client cimport Client
+from commands.core.client cimport Client
 from protocol.cutter cimport Cutter
 from server.dispatch cimport Dispatcher

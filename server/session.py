@@ -14,10 +14,10 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from commands.client import GATE_SILENT, Client
-from commands.configuration import Configuration
-from commands.output_limits import drop_for_output, output_room_bytes
-from commands.registry import Argv
+from commands.config.configuration import Configuration
+from commands.config.output_limits import drop_for_output, output_room_bytes
+from commands.core.client import GATE_SILENT, Client
+from commands.core.registry import Argv
 from protocol import replies
 from protocol.cutter import Cutter
 from protocol.requests import Limits, RequestReader

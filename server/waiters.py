@@ -4,19 +4,19 @@ Serving a waiter means running its command again. That happens when a key that i
 (`serve_ready_keys`), when time alone may have brought something (`wake_due`), and when the server
 wants to know again (`wake`). It is answered, or it waits on; `unblock` answers it something else.
 
-Leaves out: who waits for what, and until when (commands/blocking.py); when ready keys are served
-(server/dispatch.py and server/cycle.py).
+Leaves out: who waits for what, and until when (commands/core/blocking.py); when ready keys are
+served (server/dispatch.py and server/event_loop_cycle.py).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commands.blocking import Block, Waiting, WatchedKey
-from commands.client import GATE_TRACKING, Client
-from commands.instance import GATE_BUSY
-from commands.long_reply import LongReply
-from commands.registry import COMMANDS, READONLY, WRITE, Argv, Reply
+from commands.core.blocking import Block, Waiting, WatchedKey
+from commands.core.client import GATE_TRACKING, Client
+from commands.core.instance import GATE_BUSY
+from commands.core.long_reply import LongReply
+from commands.core.registry import COMMANDS, READONLY, WRITE, Argv, Reply
 
 if TYPE_CHECKING:
     from server.dispatch import Dispatcher

@@ -22,15 +22,15 @@ from hashlib import sha1
 from typing import Any
 
 from protocol.replies import format_double
-from storage.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
-from storage.group import Group
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
+from storage.groups.group import Group
 from storage.hashes import HashValue
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.keyspace import Database
 from storage.lists import ListValue
-from storage.node import Node
-from storage.node_list import AnyNode
-from storage.packed_node import PackedNode
+from storage.nodes.listpack_node import ListpackNode
+from storage.nodes.node import Node
+from storage.nodes.node_list import AnyNode
 from storage.sets import SetValue
 from storage.sorted_sets import SortedSetValue
 from storage.stream import Stream
@@ -149,7 +149,7 @@ def _existing(stream: Stream, wanted: set[EntryID]) -> set[EntryID]:
 
 def _opened(node: AnyNode) -> Node:
     """A node to look into. One that is packed stays so in its stream, and takes no more memory."""
-    return node.unpack() if isinstance(node, PackedNode) else node
+    return node.unpack() if isinstance(node, ListpackNode) else node
 
 
 def _idempotence_parts(stream: Stream, idempotence: Idempotence, now_ms: int) -> Iterator[bytes]:

@@ -18,10 +18,10 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from sys import getsizeof
 
-from storage.encoding_limits import EncodingLimits
+from storage.deferred_free import FEW_STEPS, NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.scan_order import ScanOrder
 from storage.values import Value
-from storage.waste import FEW_STEPS, NO_WASTE, SMALL_ITEMS, Waste
 
 LISTPACK = b"listpack"
 LISTPACK_EX = b"listpackex"
@@ -247,16 +247,16 @@ class HashValue(Value):
         twin.encoding_name = self.encoding_name
         return twin
 
-    def release(self) -> Waste:
+    def release(self) -> RemovedData:
         """Give up the fields if they are many."""
         if len(self.fields) <= FEW_STEPS * FIELDS_PER_STEP:
             return NO_WASTE
-        waste = Waste()
-        waste.add(self.fields, FIELDS_PER_STEP)
-        waste.add(self.expires, SMALL_ITEMS)
+        removed_data = RemovedData()
+        removed_data.add(self.fields, FIELDS_PER_STEP)
+        removed_data.add(self.expires, SMALL_ITEMS)
         self.fields, self.expires = {}, {}
         self._order = self._alarms = None
-        return waste
+        return removed_data
 
     def memory_bytes(self, samples: int = 5) -> int:
         """An estimate of the memory the hash takes, from `samples` of its fields (0: from all)."""

@@ -18,7 +18,7 @@ from itertools import dropwhile, islice, takewhile
 
 import xxhash
 
-from storage.entry_id import EntryID, id_ms
+from storage.entries.entry_id import EntryID, id_ms
 
 DEFAULT_DURATION_S = 100
 DEFAULT_MAXSIZE = 100

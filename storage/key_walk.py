@@ -1,4 +1,4 @@
-"""The keys that a database had at one moment, read by and by (KEYS over many keys).
+"""The keys that a database had at one moment, read incrementally (KEYS over many keys).
 
 Reading takes hold of the blocks of the database's SCAN order, a few thousand for a million keys,
 and then looks at one after the other. The database tells of each key that goes meanwhile (`keep`);

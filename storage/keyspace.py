@@ -6,12 +6,12 @@ new key is newer than where the walk began. The cursor is a number (the serial o
 look at) and needs no state in the server. Only a dict that grows takes longer the more keys there
 are, beyond a binary search.
 
-Leaves out: who is told about a change (commands/client.py), and when expired keys are removed
+Leaves out: who is told about a change (commands/core/client.py), and when expired keys are removed
 (lazily by lookups, actively by the server's cron through `due`).
 
 A value that goes for good is released (Value.release): what a stream holds goes in circles, and the
 collector of garbage does not look at what was loaded at the start. What is large is handed to
-whoever frees it incrementally (storage/waste.py), and so are the keys when all of them go.
+whoever frees it incrementally (storage/deferred_free.py), and so are the keys when all of them go.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
+from storage.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.key_walk import KeyWalk
 from storage.ordered_index import OrderedIndex
 from storage.values import Value
-from storage.waste import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, Waste
 
 # How `random_key` looks for a key: so many numbers are tried, then so many neighbours compared.
 RANDOM_TRIES = 32
@@ -142,9 +142,9 @@ class Database:
         return value
 
     def _release(self, value: Value) -> None:
-        waste = value.release()
-        if waste is not NO_WASTE and waste.is_large:
-            self._free(waste.free(), 1)
+        removed_data = value.release()
+        if removed_data is not NO_WASTE and removed_data.is_large:
+            self._free(removed_data.free(), 1)
 
     def take(self, key: bytes) -> Value | None:
         """Take `key` out with its time to live, to put its value elsewhere; None if it was not
@@ -183,13 +183,13 @@ class Database:
 
     def _leftovers(self) -> Iterator[None]:
         """Steps that free what there is now. To be made before it is replaced."""
-        waste = Waste()
-        waste.add(self._order.take_blocks(), BLOCK_ITEMS)
-        waste.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
-        waste.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
-        waste.add(self.field_expires, SMALL_ITEMS)
+        removed_data = RemovedData()
+        removed_data.add(self._order.take_blocks(), BLOCK_ITEMS)
+        removed_data.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
+        removed_data.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
+        removed_data.add(self.field_expires, SMALL_ITEMS)
         # A walk that is under way still has to know what had expired.
-        return _free_content(self.values, {} if self._walks else self.expires, waste)
+        return _free_content(self.values, {} if self._walks else self.expires, removed_data)
 
     def swap_content(self, other: Database) -> None:
         """SWAPDB: the two databases exchange everything but their index."""
@@ -294,7 +294,7 @@ class Database:
 
 
 def _free_content(
-    values: dict[bytes, Value], expires: dict[bytes, int], waste: Waste
+    values: dict[bytes, Value], expires: dict[bytes, int], removed_data: RemovedData
 ) -> Iterator[None]:
     """Steps that free all values of a database, and what else it was made of."""
     while values:
@@ -308,4 +308,4 @@ def _free_content(
         for _ in range(min(len(expires), SMALL_ITEMS)):
             expires.popitem()
         yield
-    yield from waste.free()
+    yield from removed_data.free()

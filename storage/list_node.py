@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from storage.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes, elements_bytes
+from storage.redis_format.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes, elements_bytes
 
 _NODE_BYTES = (4096, 8192, 16384, 32768, 65536)  # for -1, -2, ...
 # However many elements are allowed, a node of more bytes takes no further one.

@@ -22,10 +22,10 @@ from itertools import islice
 from operator import attrgetter
 from sys import getsizeof
 
-from storage.encoding_limits import EncodingLimits
+from storage.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.list_node import ListNode, exceeds, is_large, node_limits
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.values import Value
-from storage.waste import NO_WASTE, SMALL_ITEMS, Waste
 
 # What an element takes beside its own bytes, and beside what it would take in a listpack: an object
 # with its header, rounded up, and a reference to it.
@@ -114,18 +114,18 @@ class ListValue(Value):
             size += getsizeof(node) + node.size_bytes + len(node) * _ELEMENT_OVERHEAD_BYTES
         return size
 
-    def release(self) -> Waste:
+    def release(self) -> RemovedData:
         """What is to be freed now that the list is gone for good."""
         return self._discard(self._nodes, self._length)
 
     @staticmethod
-    def _discard(nodes: Iterable[ListNode], items: int) -> Waste:
+    def _discard(nodes: Iterable[ListNode], items: int) -> RemovedData:
         if items <= SMALL_ITEMS:
             return NO_WASTE
-        waste = Waste()
+        removed_data = RemovedData()
         gone = [node.items for node in nodes]
-        waste.add(gone, max(1, SMALL_ITEMS * len(gone) // items))
-        return waste
+        removed_data.add(gone, max(1, SMALL_ITEMS * len(gone) // items))
+        return removed_data
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class ListValue(Value):
         self._length -= len(taken)
         return taken
 
-    def trim(self, start: int, end: int) -> Waste:
+    def trim(self, start: int, end: int) -> RemovedData:
         """Keep the elements from `start` to before `end`, both within the list; `shrink` to
         follow. What is to be freed."""
         nodes, gone = self._nodes, list[ListNode]()

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from sys import getsizeof
 
-from storage.waste import SMALL_ITEMS, Waste
+from storage.deferred_free import SMALL_ITEMS, RemovedData
 
 # The places of removed members are closed once there are as many of them as there are members, and
 # at least so many.
@@ -70,10 +70,10 @@ class ScanOrder:
         """All of them."""
         return [member for member in self._members if member not in self._removed]
 
-    def release(self, waste: Waste) -> None:
+    def release(self, removed_data: RemovedData) -> None:
         """Give up the order of a collection that goes for good."""
-        waste.add(self._members, SMALL_ITEMS)
-        waste.add(self._removed, SMALL_ITEMS)
+        removed_data.add(self._members, SMALL_ITEMS)
+        removed_data.add(self._removed, SMALL_ITEMS)
 
     def memory_bytes(self) -> int:
         """What the order takes, without the members themselves."""

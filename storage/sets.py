@@ -4,10 +4,10 @@ intset      only integers, and not too many of them; read in ascending order
 listpack    few members, all of them short; read in the order in which they were added
 hashtable   anything; read in no promised order
 
-The members are in one table, whatever the form. The form is a name that OBJECT ENCODING answers
-and that decides the order, what a step of SSCAN returns, and how a snapshot has the set. It only
-ever changes from the smaller to the larger ones; the limits (storage/encoding_limits.py) are handed
-to the methods that may change it.
+The members are in one table, whatever the form. The form is a name that OBJECT ENCODING answers and
+that decides the order, what a step of SSCAN returns, and how a snapshot has the set. It only ever
+changes from the smaller to the larger ones; the limits (storage/redis_format/encoding_limits.py)
+are handed to the methods that may change it.
 
 Leaves out: sets without members, which no key ever holds.
 
@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from sys import getsizeof
 
-from storage.encoding_limits import EncodingLimits
+from storage.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.sampling import distinct_numbers
 from storage.scan_order import ScanOrder
 from storage.values import Value, as_int64
-from storage.waste import NO_WASTE, SMALL_ITEMS, Waste
 
 INTSET = b"intset"
 LISTPACK = b"listpack"
@@ -197,16 +197,16 @@ class SetValue(Value):
             total += self._order.memory_bytes()
         return total
 
-    def release(self) -> Waste:
+    def release(self) -> RemovedData:
         """Give up the members when the set goes for good."""
         if len(self._members) <= SMALL_ITEMS:
             return NO_WASTE
-        waste = Waste()
-        waste.add(self._members, SMALL_ITEMS)
+        removed_data = RemovedData()
+        removed_data.add(self._members, SMALL_ITEMS)
         if self._order is not None:
-            self._order.release(waste)
+            self._order.release(removed_data)
         self._members, self._order = {}, None
-        return waste
+        return removed_data
 
 
 def _smallest_encoding(members: dict[bytes, None], limits: EncodingLimits) -> bytes:

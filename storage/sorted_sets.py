@@ -27,10 +27,10 @@ from typing import Any, TypeAlias
 
 from sortedcontainers import SortedList
 
-from storage.encoding_limits import EncodingLimits
+from storage.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.scan_order import ScanOrder
 from storage.values import Value
-from storage.waste import NO_WASTE, SMALL_ITEMS, Waste
 
 LISTPACK = b"listpack"
 SKIPLIST = b"skiplist"
@@ -284,18 +284,18 @@ class SortedSetValue(Value):
             total += self._scan_order.memory_bytes()
         return total
 
-    def release(self) -> Waste:
+    def release(self) -> RemovedData:
         """Give up the members when the sorted set goes for good."""
         if len(self._scores) <= SMALL_ITEMS:
             return NO_WASTE
-        waste = Waste()
+        removed_data = RemovedData()
         # The parts of the list: it has no other way to give them up than all at once.
-        waste.add(self._order._lists, PARTS_PER_STEP)  # type: ignore[attr-defined]
-        waste.add(self._scores, SMALL_ITEMS)
+        removed_data.add(self._order._lists, PARTS_PER_STEP)  # type: ignore[attr-defined]
+        removed_data.add(self._scores, SMALL_ITEMS)
         if self._scan_order is not None:
-            self._scan_order.release(waste)
+            self._scan_order.release(removed_data)
         self._order, self._scores, self._scan_order = SortedList(), {}, None
-        return waste
+        return removed_data
 
 
 # A pair with its score and its place in the list; an empty sorted list.

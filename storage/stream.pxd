@@ -1,7 +1,7 @@
 # The C types of storage/stream.py.
 
-from storage.entry cimport encode_entry, encode_id_parts
-from storage.open_node cimport OpenNode
+from storage.entries.entry cimport encode_entry, encode_id_parts
+from storage.nodes.open_node cimport OpenNode
 from storage.values cimport Value
 
 

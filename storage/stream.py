@@ -1,13 +1,14 @@
 """A stream: entries in the order of their IDs, in nodes, with its consumer groups.
 
-Entries are kept in the form in which they are sent (storage/entry.py), so that answering a range
-is a join of bytes. They live in nodes (storage/node.py), whose boundaries are those of Redis.
+Entries are kept in the form in which they are sent (storage/entries/entry.py), so that answering a
+range is a join of bytes. They live in nodes (storage/nodes/node.py), whose boundaries are those of
+Redis.
 
 Guarantees: IDs only ever ascend; `length`, `first_id`, `max_deleted_id` and `entries_added` are
 what Redis 7.4 shows (reference 1.4, 1.5 and 1.12). Trimming never changes `max_deleted_id`.
 
 A stream that came from a snapshot keeps the nodes packed that nobody has looked at. If one turns
-out to be damaged, whatever needs what is in it raises DamagedNode (storage/packed_node.py).
+out to be damaged, whatever needs what is in it raises DamagedNode (storage/nodes/listpack_node.py).
 
 Leaves out: what clients may ask for and how they are answered (commands/streams), and which IDs
 may be appended: the caller has checked that an ID is above `last_id`.
@@ -25,29 +26,29 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.ack_journal import AckJournal
-from storage.allocation import allocated_bytes
-from storage.entry import (
+from storage.deferred_free import NODE_ITEMS, Discard, RemovedData
+from storage.entries.entry import (
     Shape,
     decode_fields,
     encode_entry,
     encode_fields,
     encode_id_parts,
 )
-from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.frozen_node import FrozenNode
-from storage.group import Group
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.groups.ack_journal import AckJournal
+from storage.groups.group import Group
+from storage.groups.references import References
 from storage.idempotence import Idempotence
-from storage.node import Node, freeze
-from storage.node_list import AnyNode, NodeList
-from storage.open_node import OpenNode
-from storage.packed_node import DamagedNode, PackedNode
-from storage.radix_tree import radix_node_count
-from storage.range_snapshot import RangeSnapshot
-from storage.references import References
-from storage.runs import Run, cut_runs
+from storage.nodes.frozen_node import FrozenNode
+from storage.nodes.listpack_node import DamagedNode, ListpackNode
+from storage.nodes.node import Node, freeze
+from storage.nodes.node_list import AnyNode, NodeList
+from storage.nodes.open_node import OpenNode
+from storage.nodes.partition import Run, partition
+from storage.nodes.range_snapshot import RangeSnapshot
+from storage.object_size import allocated_bytes
+from storage.redis_format.radix_tree import radix_node_count
 from storage.values import Value
-from storage.waste import NODE_ITEMS, Discard, Waste
 
 # Who asks for no more than so many entries probably gets them from one node.
 FEW_ENTRIES = 16
@@ -329,7 +330,7 @@ class Stream(Value):
 
     def split(self, start: EntryID, end: EntryID, every: int, count: int) -> list[Run]:
         """The first `count` entries of a range, cut into runs of `every`."""
-        return cut_runs(self._nodes.between(start, MAX_ID), start, end, every, count)
+        return partition(self._nodes.between(start, MAX_ID), start, end, every, count)
 
     def get(self, entry_id: EntryID) -> bytes | None:
         """The encoded entry with this ID, or None."""
@@ -501,7 +502,7 @@ class Stream(Value):
 
     def _ends_before(self, node: AnyNode, entry_id: EntryID) -> bool:
         """Whether all IDs that a node has or had are below `entry_id`."""
-        if isinstance(node, PackedNode) and node.end < entry_id:
+        if isinstance(node, ListpackNode) and node.end < entry_id:
             return True
         return self._nodes.open(node).highest_id < entry_id
 
@@ -537,11 +538,11 @@ class Stream(Value):
     def _drop_first_nodes(self, count: int, entries: int, discard: Discard | None) -> None:
         """Drop nodes that hold so many live entries."""
         if count:
-            waste = self._nodes.drop_first(count)
+            removed_data = self._nodes.drop_first(count)
             self._find_tail()
             self.length -= entries
             if discard is not None:
-                discard(waste)
+                discard(removed_data)
 
     def _drop_first_entries(self, count: int) -> int:
         """Drop entries of the first node."""
@@ -634,18 +635,18 @@ class Stream(Value):
             twin.ack_journal = self.ack_journal.copy()
         return twin
 
-    def release(self) -> Waste:
+    def release(self) -> RemovedData:
         """Break the circles among groups and their consumers, when the stream itself goes.
 
         The result is what the stream was made of.
         """
-        waste = Waste()
-        waste.add(self._nodes.take_all(), NODE_ITEMS)
+        removed_data = RemovedData()
+        removed_data.add(self._nodes.take_all(), NODE_ITEMS)
         self._tail = None
         for group in self.groups.values():
-            waste.merge(group.disband())
+            removed_data.merge(group.disband())
         self.groups = {}
-        return waste
+        return removed_data
 
     def memory_bytes(self, samples: int = 5) -> int:
         """An estimate of the memory the stream takes, from `samples` nodes (0: from all)."""

@@ -17,7 +17,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.waste import NO_WASTE, Waste
+from storage.deferred_free import NO_WASTE, RemovedData
 
 
 @cython.cclass
@@ -60,7 +60,7 @@ class Value:
         """An estimate of the memory the value takes, from `samples` of its parts (0: from all)."""
         raise NotImplementedError
 
-    def release(self) -> Waste:
+    def release(self) -> RemovedData:
         """Give up the content when the value goes for good; what it was made of.
 
         Only what is large, or goes in circles, has anything to give.

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commands import notifications
-from commands.arguments import Arguments, parse_int
 from commands.bitmaps.offsets import extract, parse_bit_offset
 from commands.bitmaps.single_bits import for_bits
-from commands.client import Client
-from commands.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.strings import StringValue

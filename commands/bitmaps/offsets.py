@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commands.arguments import INT64_MAX, parse_int
-from commands.client import Client
+from commands.core.arguments import INT64_MAX, parse_int
+from commands.core.client import Client
 from protocol import errors
 from protocol.errors import ReplyError
 

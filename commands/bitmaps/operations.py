@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import reduce
 from operator import and_, or_, xor
 
-from commands import notifications
-from commands.client import Client
-from commands.registry import DENYOOM, WRITE, Argv, KeySpec, command
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, WRITE, Argv, KeySpec, command
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.strings import StringValue

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from commands.arguments import parse_int
 from commands.bitmaps.offsets import extract, parse_bit_range
-from commands.client import Client
-from commands.registry import READONLY, Argv, command, one_key
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.registry import READONLY, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.arguments import parse_int
 from commands.bitmaps.offsets import extract, parse_bit_offset
-from commands.client import Client
-from commands.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
+from commands.state import notifications
 from protocol import errors, replies
 from storage.strings import StringValue
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from commands.arguments import Arguments, parse_int
-from commands.client import GATE_AUTH, Client
 from commands.connection.client_attributes import check_name
-from commands.pubsub.registry import update_gate
-from commands.registry import (
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import GATE_AUTH, Client
+from commands.core.registry import (
     ALLOW_BUSY,
     FAST,
     LOADING,
@@ -25,7 +24,8 @@ from commands.registry import (
     Argv,
     command,
 )
-from commands.version import REDIS_VERSION
+from commands.core.version import REDIS_VERSION
+from commands.pubsub.registry import update_gate
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

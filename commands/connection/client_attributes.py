@@ -7,9 +7,9 @@ Source: Redis 7.4.
 
 from __future__ import annotations
 
-from commands.client import GATE_SILENT, Client
-from commands.help import help_reply
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.core.client import GATE_SILENT, Client
+from commands.core.help import help_reply
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

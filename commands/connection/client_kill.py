@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.arguments import Arguments, parse_int
-from commands.client import Client
 from commands.connection.authentication import DEFAULT_USER
 from commands.connection.client_list import client_type, parse_client_type
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

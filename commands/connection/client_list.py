@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import sys
 
-from commands.arguments import parse_int
-from commands.client import GATE_PRIMARY, GATE_REPLICA, Client
+from commands.core.arguments import parse_int
+from commands.core.client import GATE_PRIMARY, GATE_REPLICA, Client
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from commands.pubsub.registry import is_subscribed
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

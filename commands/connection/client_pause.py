@@ -5,9 +5,9 @@ Source: Redis 7.2.
 
 from __future__ import annotations
 
-from commands.arguments import INT64_MAX, parse_int
-from commands.client import Client
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.arguments import INT64_MAX, parse_int
+from commands.core.client import Client
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

@@ -1,16 +1,16 @@
 """CLIENT TRACKING, TRACKINGINFO, CACHING and GETREDIR: client-side caching, switched on and off.
 
-What tracking does is in commands/tracking.py.
+What tracking does is in commands/state/tracking.py.
 
 Source: Redis 7.2.
 """
 
 from __future__ import annotations
 
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.registry import LOADING, NOSCRIPT, STALE, Argv, command
-from commands.tracking import TrackingState
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import LOADING, NOSCRIPT, STALE, Argv, command
+from commands.state.tracking import TrackingState
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

@@ -1,4 +1,4 @@
 # The C types of commands/connection/session.py.
 
-from commands.client cimport Client
+from commands.core.client cimport Client
 from protocol.cutter cimport Cutter

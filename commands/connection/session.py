@@ -5,11 +5,11 @@ Source: Redis 7.2.
 
 from __future__ import annotations
 
-from commands.arguments import parse_int
-from commands.carried import carried
-from commands.client import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED, Client
 from commands.connection.authentication import require_authentication
-from commands.registry import (
+from commands.core.arguments import parse_int
+from commands.core.carried import carried
+from commands.core.client import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED, Client
+from commands.core.registry import (
     ALLOW_BUSY,
     FAST,
     LOADING,

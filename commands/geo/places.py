@@ -5,11 +5,11 @@ A place is a member whose score is its geohash. GEOADD is propagated as the ZADD
 
 from __future__ import annotations
 
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.floats import parse_double
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.floats import parse_double
+from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
 from commands.geo.geohash import Place, decode, distance_m, encode, text_of
-from commands.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
 from commands.sorted_sets.adding import zadd
 from protocol import errors, replies
 from protocol.errors import ReplyError

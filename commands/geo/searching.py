@@ -10,13 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.floats import parse_double
-from commands.geo.geohash import Place, decode
-from commands.geo.places import distance_reply, parse_place, parse_unit, place_of, place_reply
-from commands.geo.shapes import Circle, Rectangle, Shape
-from commands.registry import (
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.floats import parse_double
+from commands.core.registry import (
     DENYOOM,
     MOVABLE_KEYS,
     READONLY,
@@ -27,6 +24,9 @@ from commands.registry import (
     one_key,
     two_keys,
 )
+from commands.geo.geohash import Place, decode
+from commands.geo.places import distance_reply, parse_place, parse_unit, place_of, place_reply
+from commands.geo.shapes import Circle, Rectangle, Shape
 from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError

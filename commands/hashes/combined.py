@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from commands.arguments import Arguments, parse_int
-from commands.client import Client
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.hashes.lookup import removed_fields, settle, write_fields
 from commands.hashes.reading import values_reply
 from commands.hashes.times import (
@@ -15,7 +16,6 @@ from commands.hashes.times import (
     parse_time,
     persist_fields,
 )
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.hashes import HashValue

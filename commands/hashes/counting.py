@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from commands.arguments import INT64_MAX, INT64_MIN, parse_int
-from commands.client import Client
+from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.hashes.lookup import write_fields
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError

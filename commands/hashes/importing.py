@@ -6,9 +6,9 @@ is propagated makes the same without the fieldset.
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.help import help_reply
-from commands.registry import (
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import (
     DENYOOM,
     FAST,
     LOADING,

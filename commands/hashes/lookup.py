@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from commands import notifications
-from commands.client import Client
-from commands.instance import GATE_READ_ONLY, Instance
+from commands.core.client import Client
+from commands.core.instance import GATE_READ_ONLY, Instance
+from commands.state import notifications
 from storage.hashes import HashValue
 from storage.keyspace import Database
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
-from commands.client import Client
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import FAST, READONLY, Argv, command, one_key
 from commands.hashes.lookup import read_all, read_fields
-from commands.long_reply import LongReply
-from commands.registry import FAST, READONLY, Argv, command, one_key
 from protocol import replies
 from storage.hashes import HashValue
 

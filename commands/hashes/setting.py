@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands.client import Client
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.hashes.lookup import remove_fields, write_fields
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from protocol import errors, replies
 from storage.hashes import HashValue
 

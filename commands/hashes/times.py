@@ -6,10 +6,10 @@ the field at once, and an HDEL is what is propagated.
 
 from __future__ import annotations
 
-from commands.arguments import INT64_MAX, parse_int
-from commands.client import Client
+from commands.core.arguments import INT64_MAX, parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
 from commands.hashes.lookup import read_fields, removed_fields, settle, write_fields
-from commands.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.hashes import HashValue

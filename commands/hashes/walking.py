@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from commands.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
-from commands.client import Client
+from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import READONLY, Argv, command, one_key
 from commands.hashes.lookup import time_for
 from commands.hashes.reading import MANY_FIELDS, encode_pairs
 from commands.keys.walking import matching, parse_cursor, parse_member_scan_options
-from commands.long_reply import LongReply
-from commands.registry import READONLY, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.hashes import HashValue

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from commands import notifications
-from commands.client import Client
-from commands.registry import (
+from commands.core.client import Client
+from commands.core.registry import (
     DENYOOM,
     FAST,
     MAY_REPLICATE,
@@ -19,6 +18,7 @@ from commands.registry import (
     keys_to_end,
     one_key,
 )
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage import hyperloglog

@@ -1,19 +1,19 @@
 """FLUSHDB, FLUSHALL and SWAPDB: whole databases.
 
 ASYNC and SYNC are accepted and mean the same: the keys are gone when the reply comes, and their
-memory is given back by and by (commands/chores.py).
+memory is given back by and by (commands/state/background_work.py).
 """
 
 from __future__ import annotations
 
-from commands.arguments import parse_int
-from commands.client import Client
-from commands.instance import Instance
-from commands.registry import FAST, WRITE, Argv, command
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.instance import Instance
+from commands.core.registry import FAST, WRITE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.keyspace import Database
-from storage.opened import OPENED
+from storage.nodes.entry_cache import OPENED
 
 _KEYSPACE_AND_DANGEROUS = ("keyspace", "dangerous")
 _EVERY_SHARD = (b"request_policy:all_shards", b"response_policy:all_succeeded")

@@ -6,10 +6,10 @@ takes a while.
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.client import Client
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end, one_key
 from commands.keys.lookup import find, peek
-from commands.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end, one_key
+from commands.state import notifications
 from protocol import replies
 from storage.values import type_name
 

@@ -6,12 +6,12 @@ already removes the key at once, and a DEL is what is propagated.
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.arguments import INT64_MAX, INT64_MIN, parse_int
-from commands.client import Client
+from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, WRITE, Argv, command, one_key
 from commands.keys.existence import delete
 from commands.keys.lookup import peek
-from commands.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from commands.arguments import parse_int
-from commands.client import Client
+from commands.core.arguments import parse_int
+from commands.core.client import Client
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.keyspace import Database

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.help import help_reply
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
 from commands.keys.lookup import peek
-from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.strings import StringValue

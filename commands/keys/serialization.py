@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from commands import notifications
-from commands.arguments import INT64_MAX, Arguments, parse_int
-from commands.client import Client
-from commands.configuration import Configuration
+from commands.config.configuration import Configuration
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
 from commands.keys.lookup import find
-from commands.long_reply import LongReply
-from commands.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import BadChecksum, dump, dump_pieces, restore
 from storage.values import Value

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from commands import notifications
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.floats import parse_double
-from commands.registry import (
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.floats import parse_double
+from commands.core.registry import (
     DENYOOM,
     MOVABLE_KEYS,
     READONLY,
@@ -25,6 +24,7 @@ from commands.registry import (
     KeySpec,
     command,
 )
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.hashes import HashValue

@@ -5,11 +5,11 @@ A value takes its time to live along. A stream that arrives at a key wakes who w
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.arguments import Arguments
-from commands.client import Client
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key, two_keys
 from commands.keys.lookup import find, parse_database
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key, two_keys
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.keyspace import Database

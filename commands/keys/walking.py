@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from commands.arguments import Arguments, parse_int
-from commands.client import Client
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import FAST, READONLY, Argv, command
 from commands.keys.lookup import find
 from commands.keys.pattern import matcher
-from commands.long_reply import LongReply
-from commands.registry import FAST, READONLY, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.key_walk import KeyWalk

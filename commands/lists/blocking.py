@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from commands.arguments import Arguments
-from commands.blocking import Block
-from commands.blocking_pops import first_of, parse_multi_pop, parse_timeout, pop_or_wait
-from commands.client import Client
-from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
-from commands.lists.moving import MOVED_KEYS, Move, move, parse_move, parse_moves
-from commands.lists.popping import pop_several
-from commands.registry import (
+from commands.core.arguments import Arguments
+from commands.core.blocking import Block
+from commands.core.blocking_pops import first_of, parse_multi_pop, parse_timeout, pop_or_wait
+from commands.core.client import Client
+from commands.core.registry import (
     BLOCKING,
     DENYOOM,
     MOVABLE_KEYS,
@@ -24,6 +21,9 @@ from commands.registry import (
     command,
     counted_keys,
 )
+from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
+from commands.lists.moving import MOVED_KEYS, Move, move, parse_move, parse_moves
+from commands.lists.popping import pop_several
 from protocol import replies
 from storage.lists import ListValue
 

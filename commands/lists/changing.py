@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.arguments import parse_int
-from commands.client import Client
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, WRITE, Argv, command, one_key
 from commands.lists.elements import clip, from_start
 from commands.lists.ends import after_removal
-from commands.registry import DENYOOM, WRITE, Argv, command, one_key
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.lists import ListValue
@@ -110,7 +110,7 @@ def ltrim(client: Client, argv: Argv) -> bytes:
     if value is None:
         return replies.OK
     removed = len(value)
-    client.instance.chores.discard(value.trim(*clip(value, start, stop)))
+    client.instance.background_work.discard(value.trim(*clip(value, start, stop)))
     removed -= len(value)
     client.notify(notifications.LIST, b"ltrim", key)
     after_removal(client, key, value, removed)

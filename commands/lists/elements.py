@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
-from commands.arguments import INT64_MIN, Arguments, parse_int
-from commands.client import Client
-from commands.long_reply import LongReply
-from commands.registry import FAST, READONLY, Argv, command, one_key
+from commands.core.arguments import INT64_MIN, Arguments, parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import FAST, READONLY, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.lists import ListValue

@@ -6,8 +6,8 @@ popped, then `del` if nothing is left.
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.client import Client
+from commands.core.client import Client
+from commands.state import notifications
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.lists import ListValue

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.arguments import Arguments, parse_int
-from commands.client import Client
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, WRITE, Argv, command, two_keys
 from commands.lists.ends import LEFT, RIGHT, parse_side, push, settle, take
-from commands.registry import DENYOOM, WRITE, Argv, command, two_keys
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.lists import ListValue

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from commands.arguments import Arguments, parse_int
-from commands.blocking_pops import MultiPop, first_of, parse_multi_pop
-from commands.client import Client
+from commands.core.arguments import Arguments, parse_int
+from commands.core.blocking_pops import MultiPop, first_of, parse_multi_pop
+from commands.core.client import Client
+from commands.core.registry import FAST, MOVABLE_KEYS, WRITE, Argv, command, counted_keys, one_key
 from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
-from commands.registry import FAST, MOVABLE_KEYS, WRITE, Argv, command, counted_keys, one_key
 from protocol import errors, replies
 from storage.lists import ListValue
 

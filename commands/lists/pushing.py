@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands.client import Client
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.lists.ends import LEFT, RIGHT, push
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from protocol import replies
 from storage.lists import ListValue
 

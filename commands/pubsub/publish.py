@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from commands.client import Client
-from commands.help import help_reply
-from commands.keys.pattern import matches
-from commands.pubsub.registry import Subscriptions
-from commands.registry import (
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import (
     FAST,
     LOADING,
     MAY_REPLICATE,
@@ -22,6 +20,8 @@ from commands.registry import (
     command,
     container,
 )
+from commands.keys.pattern import matches
+from commands.pubsub.registry import Subscriptions
 from protocol import errors, replies
 
 

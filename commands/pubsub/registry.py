@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from commands.client import GATE_SUBSCRIBED
+from commands.core.client import GATE_SUBSCRIBED
 from commands.keys.pattern import Matcher, matcher
 from protocol import replies
 
 if TYPE_CHECKING:
-    from commands.client import Client
+    from commands.core.client import Client
 
 Names: TypeAlias = "dict[bytes, None]"  # in the order of subscription
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from commands.client import GATE_SILENT, Client
+from commands.core.client import GATE_SILENT, Client
+from commands.core.registry import LOADING, NOSCRIPT, PUBSUB, STALE, Argv, KeySpec, command
 from commands.pubsub.registry import PubSub, Subscriptions
-from commands.registry import LOADING, NOSCRIPT, PUBSUB, STALE, Argv, KeySpec, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.arguments import INT64_MAX, Arguments, parse_int
-from commands.client import Client
-from commands.registry import ADMIN, NOSCRIPT, STALE, Argv, command
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import ADMIN, NOSCRIPT, STALE, Argv, command
 from commands.replication.state import ReplicationState
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from commands.instance import Instance
+from commands.core.instance import Instance
 from commands.replication.state import UNKNOWN, Replica
 
 Field: TypeAlias = "tuple[str, str | int]"

@@ -5,9 +5,9 @@ Source: redis-server 7.0.15.
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.instance import Instance
-from commands.registry import FAST, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.client import Client
+from commands.core.instance import Instance
+from commands.core.registry import FAST, LOADING, NOSCRIPT, STALE, Argv, command
 from commands.replication.state import UNKNOWN
 from protocol import replies
 

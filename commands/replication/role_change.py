@@ -5,9 +5,9 @@ Source: redis-server 7.0.15.
 
 from __future__ import annotations
 
-from commands.arguments import parse_int
-from commands.client import GATE_REPLICA, Client
-from commands.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.arguments import parse_int
+from commands.core.client import GATE_REPLICA, Client
+from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from commands.client import Client
+    from commands.core.client import Client
 
 UNKNOWN = -1
 NO_ID = "0" * 40

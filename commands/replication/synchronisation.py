@@ -8,9 +8,9 @@ Source: docs/architecture/replication.md; redis-server 7.0.15 for texts.
 
 from __future__ import annotations
 
-from commands.arguments import parse_int
-from commands.client import Client
-from commands.registry import (
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.registry import (
     ADMIN,
     ALLOW_BUSY,
     LOADING,

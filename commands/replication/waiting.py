@@ -6,11 +6,11 @@ said what is on its disk (any Redis before 7.2) never counts for WAITAOF.
 
 from __future__ import annotations
 
-from commands.arguments import INT64_MAX, parse_int
-from commands.blocking import Block
-from commands.client import Client
-from commands.registry import BLOCKING, Argv, command
-from commands.streams.read_request import parse_block
+from commands.core.arguments import INT64_MAX, parse_int
+from commands.core.blocking import Block
+from commands.core.client import Client
+from commands.core.registry import BLOCKING, Argv, command
+from commands.streams.reading.read_request import parse_block
 from protocol import replies
 from protocol.errors import ReplyError
 

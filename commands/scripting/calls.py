@@ -12,15 +12,29 @@ from typing import TYPE_CHECKING, cast
 
 import hiredis
 
-from commands.blocking import Block
-from commands.client import GATE_PRIMARY, GATE_TRACKING
-from commands.instance import GATE_FEW_REPLICAS, GATE_READ_ONLY, GATE_STALE, GATE_WRITES_REFUSED
-from commands.long_reply import LongReply
-from commands.registry import COMMANDS, MAY_REPLICATE, NOSCRIPT, STALE, WRITE, Argv, Command, Reply
+from commands.core.blocking import Block
+from commands.core.client import GATE_PRIMARY, GATE_TRACKING
+from commands.core.instance import (
+    GATE_FEW_REPLICAS,
+    GATE_READ_ONLY,
+    GATE_STALE,
+    GATE_WRITES_REFUSED,
+)
+from commands.core.long_reply import LongReply
+from commands.core.registry import (
+    COMMANDS,
+    MAY_REPLICATE,
+    NOSCRIPT,
+    STALE,
+    WRITE,
+    Argv,
+    Command,
+    Reply,
+)
+from commands.core.version import REDIS_VERSION
 from commands.scripting.interpreter import Interpreter
 from commands.scripting.numbers import as_argument
 from commands.scripting.running import REPLICATE_ALL, Running
-from commands.version import REDIS_VERSION
 from protocol import errors
 
 if TYPE_CHECKING:

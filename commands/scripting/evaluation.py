@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.instance import GATE_FEW_REPLICAS, GATE_READ_ONLY, GATE_STALE, GATE_WRITES_REFUSED
-from commands.registry import (
+from commands.core.client import Client
+from commands.core.instance import (
+    GATE_FEW_REPLICAS,
+    GATE_READ_ONLY,
+    GATE_STALE,
+    GATE_WRITES_REFUSED,
+)
+from commands.core.registry import (
     MAY_REPLICATE,
     MOVABLE_KEYS,
     NO_MANDATORY_KEYS,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from commands.arguments import Arguments
-from commands.client import GATE_PRIMARY, Client
-from commands.help import help_reply
-from commands.keys.pattern import matcher
-from commands.registry import (
+from commands.core.arguments import Arguments
+from commands.core.client import GATE_PRIMARY, Client
+from commands.core.help import help_reply
+from commands.core.registry import (
     ALLOW_BUSY,
     DENYOOM,
     LOADING,
@@ -17,6 +16,7 @@ from commands.registry import (
     command,
     container,
 )
+from commands.keys.pattern import matcher
 from commands.scripting.interpreter import Registered
 from commands.scripting.libraries import Library
 from commands.scripting.shebang import FLAGS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.registry import MAY_REPLICATE, READONLY, Argv, Reply, command
+from commands.core.client import Client
+from commands.core.registry import MAY_REPLICATE, READONLY, Argv, Reply, command
 from commands.scripting.evaluation import (
     COMMON_FLAGS,
     MAY_WRITE_KEYS,

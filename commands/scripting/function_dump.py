@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.registry import DENYOOM, NOSCRIPT, WRITE, Argv, command
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, NOSCRIPT, WRITE, Argv, command
 from commands.scripting.function import ALL_SHARDS, is_timed
 from commands.scripting.libraries import Libraries, Library
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.function_payload import NotAFunction, dump_libraries, restore_libraries
 from storage.snapshot.payload import BadChecksum
 

@@ -22,7 +22,7 @@ from commands.scripting.bytecode import keep_callers
 from commands.scripting.shebang import FLAGS
 
 if TYPE_CHECKING:
-    from commands.registry import Argv
+    from commands.core.registry import Argv
 
 # What a script may hold besides compiled code, and what is kept free for the interpreter's own use.
 MEMORY_BYTES = 256 * 1024 * 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from commands.client import Client
+from commands.core.client import Client
 
 if TYPE_CHECKING:
-    from commands.instance import Instance
-    from commands.registry import Argv
+    from commands.core.instance import Instance
+    from commands.core.registry import Argv
 
 # What redis.set_repl may say, and says at the start.
 REPLICATE_NOTHING, REPLICATE_ALL = 0, 3

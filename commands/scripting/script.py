@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.help import help_reply
-from commands.registry import ALLOW_BUSY, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import ALLOW_BUSY, LOADING, NOSCRIPT, STALE, Argv, command, container
 from protocol import replies
 from protocol.errors import ReplyError
 

@@ -21,13 +21,13 @@ from commands.scripting.interpreter import (
 from commands.scripting.libraries import Libraries
 from commands.scripting.running import Running, ScriptClient
 from commands.scripting.script_cache import ScriptCache
-from commands.stats import ScriptingFigures
+from commands.state.stats import ScriptingFigures
 from protocol import replies
 from protocol.errors import ReplyError
 
 if TYPE_CHECKING:
-    from commands.instance import Instance
-    from commands.registry import Argv, Reply
+    from commands.core.instance import Instance
+    from commands.core.registry import Argv, Reply
 
 _UNKILLABLE = (
     b"UNKILLABLE Sorry the script already executed write commands against the dataset. You can"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.client import Client
+from commands.core.client import Client
 
 
 def is_local(client: Client) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.registry import COMMANDS, LOADING, STALE, Argv, Command, command
+from commands.core.client import Client
+from commands.core.registry import COMMANDS, LOADING, STALE, Argv, Command, command
+from commands.core.syntax import Argument, parse_syntax
 from commands.server.command_table import find_command, status_set
-from commands.syntax import Argument, parse_syntax
 from protocol import replies
 
 

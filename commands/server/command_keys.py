@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.registry import (
+from commands.core.client import Client
+from commands.core.registry import (
     COMMANDS,
     LOADING,
     NO_MANDATORY_KEYS,

@@ -1,6 +1,6 @@
 """COMMAND, COMMAND COUNT, INFO, LIST, HELP: the table of commands as clients see it.
 
-Everything derives from the declarations (commands/registry.py). COMMAND DOCS is in
+Everything derives from the declarations (commands/core/registry.py). COMMAND DOCS is in
 command_docs.py, COMMAND GETKEYS in command_keys.py.
 """
 
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.help import help_reply
-from commands.keys.pattern import matcher
-from commands.registry import (
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import (
     COMMANDS,
     FLAG_NAMES,
     LOADING,
@@ -23,6 +22,7 @@ from commands.registry import (
     acl_categories,
     command,
 )
+from commands.keys.pattern import matcher
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

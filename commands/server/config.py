@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from commands.client import Client
-from commands.configuration import DIRECTIVES, NAMES, is_known
-from commands.help import help_reply
+from commands.config.configuration import DIRECTIVES, NAMES, is_known
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
 from commands.keys.pattern import matcher
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
 from commands.server.access import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError

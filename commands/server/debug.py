@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isfinite
 
-from commands.client import Client
-from commands.help import help_reply
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from commands.keys.pattern import matches
 from commands.keys.serialization import snapshot_options
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from commands.server.access import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.instance import Instance
-from commands.registry import LOADING, STALE, Argv, command
+from commands.core.client import Client
+from commands.core.instance import Instance
+from commands.core.registry import LOADING, STALE, Argv, command
 from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS, TITLES
 from protocol import replies
 

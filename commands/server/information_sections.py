@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from commands import version
-from commands.client import GATE_PRIMARY, GATE_REPLICA, Client
-from commands.instance import Instance
-from commands.persistence import NEVER
+from commands.core import version
+from commands.core.client import GATE_PRIMARY, GATE_REPLICA, Client
+from commands.core.instance import Instance
 from commands.replication.information import buffers, replication
 from commands.server.memory_figures import human, memory_figures
-from commands.stats import ScriptingFigures
+from commands.state.persistence import NEVER
+from commands.state.stats import ScriptingFigures
 from protocol.cutter import IS_COMPILED
 from storage.keyspace import Database
 
@@ -150,8 +150,8 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "mem_aof_buffer", instance.persistence.buffer_bytes
     yield "mem_allocator", "pymalloc"
     yield "active_defrag_running", 0
-    yield "lazyfree_pending_objects", instance.chores.unfreed_objects
-    yield "lazyfreed_objects", instance.chores.freed_objects
+    yield "lazyfree_pending_objects", instance.background_work.unfreed_objects
+    yield "lazyfreed_objects", instance.background_work.freed_objects
 
 
 def _scripting_figures(instance: Instance) -> ScriptingFigures:
@@ -364,9 +364,9 @@ def _processing(instance: Instance) -> Iterator[Field]:
     yield "eventloop_cycles", stats.cycles
     yield "eventloop_duration_sum", stats.cycles_us
     yield "eventloop_duration_cmd_sum", stats.commands_us
-    yield "chores_pending", len(instance.chores)
-    yield "chores_steps", instance.chores.steps
-    yield "chores_duration_sum", instance.chores.used_us
+    yield "chores_pending", len(instance.background_work)
+    yield "chores_steps", instance.background_work.steps
+    yield "chores_duration_sum", instance.background_work.used_us
     cycles = stats.cycle_rate.per_second()
     yield "instantaneous_eventloop_cycles_per_sec", round(cycles)
     mean_us = stats.cycle_us_rate.per_second() / cycles if cycles else 0

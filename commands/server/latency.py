@@ -1,18 +1,27 @@
 """LATENCY LATEST, HISTORY, RESET, GRAPH, DOCTOR, HISTOGRAM, HELP.
 
-The first five read the latency monitor (commands/latency.py), which samples slow events while
+The first five read the latency monitor (commands/state/latency.py), which samples slow events while
 latency-monitor-threshold is set. HISTOGRAM reads what is counted for every command
-(commands/histogram.py).
+(commands/state/histogram.py).
 """
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.help import help_reply
-from commands.instance import Instance
-from commands.latency import LatencyEvent
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, Command, command, container
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.instance import Instance
+from commands.core.registry import (
+    ADMIN,
+    LOADING,
+    NOSCRIPT,
+    STALE,
+    Argv,
+    Command,
+    command,
+    container,
+)
 from commands.server.command_table import find_command
+from commands.state.latency import LatencyEvent
 from protocol import replies
 from protocol.errors import ReplyError
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.registry import FAST, READONLY, Argv, command
-from commands.version import REDIS_VERSION, RILLWAY_VERSION
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, Argv, command
+from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from protocol import replies
 
 Chance = Callable[[int], int]  # a number in [0, n)

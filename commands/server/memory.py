@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from sys import getsizeof
 from typing import TypeAlias
 
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.help import help_reply
-from commands.instance import Instance
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.instance import Instance
+from commands.core.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
 from commands.keys.size import value_bytes
-from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
 from commands.server.memory_figures import MemoryFigures, human, memory_figures
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.opened import OPENED
+from storage.nodes.entry_cache import OPENED
 
 Figure: TypeAlias = "int | float | dict[bytes, int]"
 

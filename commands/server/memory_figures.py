@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.instance import Instance
+from commands.core.instance import Instance
 
 
 @dataclass(frozen=True, slots=True)

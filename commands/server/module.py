@@ -6,9 +6,9 @@ sub-command.
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.help import help_reply
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
 from protocol import replies
 
 container("MODULE", group="server", since="4.0.0", summary="Shows the loaded modules.")

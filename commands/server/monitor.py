@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commands.client import GATE_MONITOR
-from commands.redaction import redacted
-from commands.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.config.redaction import redacted
+from commands.core.client import GATE_MONITOR
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import replies
 from protocol.errors import ReplyError
 
 if TYPE_CHECKING:
-    from commands.client import Client
-    from commands.instance import Instance
+    from commands.core.client import Client
+    from commands.core.instance import Instance
 
 _ESCAPES = {b"\\": b"\\\\", b'"': b'\\"'} | {
     b"\n": b"\\n", b"\r": b"\\r", b"\t": b"\\t", b"\a": b"\\a", b"\b": b"\\b"

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from commands.blocking import Block
-from commands.client import Client
-from commands.registry import ADMIN, ALLOW_BUSY, LOADING, NO_MULTI, NOSCRIPT, STALE, Argv, command
+from commands.core.blocking import Block
+from commands.core.client import Client
+from commands.core.registry import (
+    ADMIN,
+    ALLOW_BUSY,
+    LOADING,
+    NO_MULTI,
+    NOSCRIPT,
+    STALE,
+    Argv,
+    command,
+)
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

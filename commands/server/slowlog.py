@@ -1,12 +1,12 @@
-"""SLOWLOG GET, LEN, RESET, HELP (the log itself: commands/slowlog.py)."""
+"""SLOWLOG GET, LEN, RESET, HELP (the log itself: commands/state/slowlog.py)."""
 
 from __future__ import annotations
 
-from commands.arguments import INT64_MAX, parse_int
-from commands.client import Client
-from commands.help import help_reply
-from commands.registry import ADMIN, LOADING, STALE, Argv, command, container
-from commands.slowlog import SlowRequest
+from commands.core.arguments import INT64_MAX, parse_int
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import ADMIN, LOADING, STALE, Argv, command, container
+from commands.state.slowlog import SlowRequest
 from protocol import errors, replies
 
 DEFAULT_COUNT = 10

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.registry import FAST, LOADING, STALE, Argv, command
+from commands.core.client import Client
+from commands.core.registry import FAST, LOADING, STALE, Argv, command
 from protocol import replies
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from commands import notifications
-from commands.arguments import Arguments, parse_int
-from commands.client import Client
-from commands.long_reply import LongReply
-from commands.registry import (
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import (
     DENYOOM,
     MOVABLE_KEYS,
     READONLY,
@@ -25,9 +24,10 @@ from commands.registry import (
     keys_to_end,
 )
 from commands.sets.members import members_reply
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.encoding_limits import EncodingLimits
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.sets import SetValue
 
 # The members that come out, in the order in which Redis has them.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from commands import notifications
-from commands.client import Client
-from commands.long_reply import LongReply
-from commands.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key, two_keys
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key, two_keys
+from commands.state import notifications
 from protocol import replies
 from storage.sets import SetValue
 

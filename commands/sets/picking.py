@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from commands import notifications
-from commands.arguments import INT64_MAX, parse_int
-from commands.client import Client
-from commands.long_reply import LongReply
-from commands.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.arguments import INT64_MAX, parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import FAST, READONLY, WRITE, Argv, command, one_key
 from commands.sets.members import (
     MANY_MEMBERS,
     MEMBERS_PER_PIECE,
     members_reply,
     remove_if_empty,
 )
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.sets import SetValue

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from commands.arguments import Arguments
-from commands.client import Client
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import READONLY, Argv, command, one_key
 from commands.keys.walking import matching, parse_cursor, parse_scan_options
-from commands.registry import READONLY, Argv, command, one_key
 from protocol import replies
 from storage.sets import SetValue
 

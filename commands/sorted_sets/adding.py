@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands import notifications
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.floats import parse_double
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.floats import parse_double
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.sorted_sets.pairs import score_or_nil
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.sorted_sets import SortedSetValue

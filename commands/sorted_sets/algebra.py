@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.floats import parse_double
-from commands.long_reply import LongReply
-from commands.registry import (
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.floats import parse_double
+from commands.core.long_reply import LongReply
+from commands.core.registry import (
     DENYOOM,
     MOVABLE_KEYS,
     READONLY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.floats import parse_loose_double
+from commands.core.floats import parse_loose_double
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.sorted_sets import LexBounds, ScoreBounds, Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from commands.long_reply import LongReply
+from commands.core.long_reply import LongReply
 from protocol import replies
 from storage.sorted_sets import Pair
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from commands.arguments import INT64_MAX
-from commands.client import Client
-from commands.long_reply import LongReply
-from commands.registry import READONLY, Argv, command, one_key
+from commands.core.arguments import INT64_MAX
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import READONLY, Argv, command, one_key
 from commands.sets.picking import parse_random_count
 from commands.sorted_sets.pairs import MANY_MEMBERS, MEMBERS_PER_PIECE, encoded, members_reply
 from protocol import errors, replies

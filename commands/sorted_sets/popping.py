@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from commands import notifications
-from commands.arguments import Arguments, parse_int
-from commands.blocking import Block
-from commands.blocking_pops import first_of, parse_multi_pop, parse_timeout, pop_or_wait
-from commands.client import Client
-from commands.long_reply import LongReply
-from commands.registry import (
+from commands.core.arguments import Arguments, parse_int
+from commands.core.blocking import Block
+from commands.core.blocking_pops import first_of, parse_multi_pop, parse_timeout, pop_or_wait
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import (
     BLOCKING,
     FAST,
     MOVABLE_KEYS,
@@ -28,6 +27,7 @@ from commands.registry import (
 )
 from commands.sorted_sets.pairs import flat_pair, members_reply, nested_pair
 from commands.sorted_sets.removing import remove_if_empty
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.sorted_sets import Pair, SortedSetValue

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from commands import notifications
-from commands.arguments import Arguments, parse_int
-from commands.client import Client
-from commands.long_reply import LongReply
-from commands.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key, two_keys
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key, two_keys
 from commands.sorted_sets.bounds import (
     limited,
     parse_lex_bounds,
@@ -21,6 +20,7 @@ from commands.sorted_sets.bounds import (
     rank_span,
 )
 from commands.sorted_sets.pairs import members_reply
+from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.sorted_sets import SortedSetValue, Span

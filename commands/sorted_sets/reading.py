@@ -3,8 +3,8 @@ ZCOUNT, ZLEXCOUNT."""
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.registry import FAST, READONLY, Argv, command, one_key
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, Argv, command, one_key
 from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds
 from commands.sorted_sets.pairs import score_or_nil
 from protocol import errors, replies

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands import notifications
-from commands.arguments import parse_int
-from commands.client import Client
-from commands.registry import FAST, WRITE, Argv, command, one_key
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.registry import FAST, WRITE, Argv, command, one_key
 from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds, rank_span
+from commands.state import notifications
 from protocol import replies
 from storage.sorted_sets import SortedSetValue, Span
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from commands.arguments import Arguments
-from commands.client import Client
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import READONLY, Argv, command, one_key
 from commands.keys.pattern import matcher
 from commands.keys.walking import parse_cursor, parse_scan_options
-from commands.registry import READONLY, Argv, command, one_key
 from protocol import replies
 from storage.sorted_sets import Pair, SortedSetValue
 

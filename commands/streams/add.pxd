@@ -1,9 +1,9 @@
 # The C types of commands/streams/add.py.
 
-from commands.client cimport Client
-from commands.instance cimport Instance
+from commands.core.client cimport Client
+from commands.core.instance cimport Instance
 from protocol.cutter cimport Cutter
-from storage.entry_id cimport parse_plain_id
+from storage.entries.entry_id cimport parse_plain_id
 from storage.keyspace cimport Database
 from storage.stream cimport Stream
 

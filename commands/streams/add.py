@@ -18,16 +18,16 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from commands import notifications
-from commands.client import Client
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.state import notifications
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, record
 from commands.streams.ids import id_bulk
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
-from storage.entry_id import (
+from storage.entries.entry_id import (
     MAX_ID,
     MAX_SEQ,
     MIN_ID,
@@ -41,7 +41,7 @@ from storage.entry_id import (
 from storage.stream import Stream
 
 if TYPE_CHECKING:
-    from commands.instance import Instance
+    from commands.core.instance import Instance
     from storage.keyspace import Database
 
 _MAXLEN = (b"MAXLEN", b"maxlen")
@@ -106,7 +106,7 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
         client.notify(notifications.STREAM, b"xadd", key)
     if instance.blocked.waiters:
         client.signal_key_as_ready(key)
-    if trim is not None and trim.apply(stream, instance.chores.discard):
+    if trim is not None and trim.apply(stream, instance.background_work.discard):
         client.notify(notifications.STREAM, b"xtrim", key)
     if instance.sinks:
         _propagate_raw(client, request, id_position, stream, trim, reply)
@@ -214,7 +214,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     assert isinstance(longer, Stream)
     if idempotency is not None:
         record(client, longer, idempotency.pid, idempotency.iid, entry_id)
-    if trim is not None and trim.apply(longer, client.instance.chores.discard):
+    if trim is not None and trim.apply(longer, client.instance.background_work.discard):
         client.notify(notifications.STREAM, b"xtrim", key)
     if client.instance.sinks:
         request = list(argv)

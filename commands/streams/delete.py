@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.client import Client
-from commands.registry import FAST, WRITE, Argv, command, one_key
+from commands.core.client import Client
+from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.state import notifications
 from commands.streams.deletion_options import (
     DELETED,
     NOT_FOUND,
@@ -12,11 +12,11 @@ from commands.streams.deletion_options import (
     parse_deletion,
     result_array,
 )
-from commands.streams.delivery import group_changed
+from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import ascending, parse_all
 from protocol import replies
-from storage.entry_id import EntryID
-from storage.references import References
+from storage.entries.entry_id import EntryID
+from storage.groups.references import References
 
 
 @command(

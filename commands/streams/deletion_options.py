@@ -9,13 +9,13 @@ entries that a group was not given yet or has not acknowledged.
 
 from __future__ import annotations
 
-from commands.arguments import parse_int
-from commands.registry import Argv
+from commands.core.arguments import parse_int
+from commands.core.registry import Argv
 from commands.streams.ids import parse_all
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import EntryID
-from storage.references import References
+from storage.entries.entry_id import EntryID
+from storage.groups.references import References
 
 POLICIES = {
     b"KEEPREF": References.KEEP,

@@ -1,8 +1,8 @@
 """What XINFO STREAM FULL lists: entries, and what is pending in groups and of consumers.
 
-Of very many, as COUNT 0 asks for, the reply is made and sent in pieces (commands/long_reply.py). It
-is that of one moment: entries come from a snapshot of the stream, pending ones from blocks that
-stay as they are.
+Of very many, as COUNT 0 asks for, the reply is made and sent in pieces
+(commands/core/long_reply.py). It is that of one moment: entries come from a snapshot of the stream,
+pending ones from blocks that stay as they are.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from commands.long_reply import LongReply
-from commands.streams.long_ranges import LongRange, Part, is_long, long_reply
+from commands.core.long_reply import LongReply
+from commands.streams.reading.long_ranges import LongRange, Part, is_long, long_reply
 from protocol import replies
-from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS
-from storage.group import Consumer, Group
-from storage.pending_block import Columns, Row
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS
+from storage.groups.consumer import Consumer
+from storage.groups.group import Group
+from storage.groups.pending_block import Columns, Row
 from storage.stream import Stream
 
 # To list so many pending entries takes some milliseconds; for more of them the reply comes in

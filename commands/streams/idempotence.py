@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.client import Client
-from commands.configuration import Configuration
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
-from commands.streams.delivery import group_changed
+from commands.config.configuration import Configuration
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import EntryID
+from storage.entries.entry_id import EntryID
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence, automatic_iid
 from storage.stream import Stream
 

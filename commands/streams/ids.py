@@ -13,7 +13,7 @@ from operator import lt
 
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import (
+from storage.entries.entry_id import (
     MAX_ID,
     MAX_SEQ,
     MIN_ID,

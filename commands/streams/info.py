@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from commands.arguments import parse_int
-from commands.client import Client
-from commands.help import help_reply
-from commands.long_reply import LongReply
-from commands.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.long_reply import LongReply
+from commands.core.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
 from commands.streams.full_info import (
     Listing,
     ListingInPieces,
@@ -22,13 +22,14 @@ from commands.streams.full_info import (
     reply_of,
 )
 from commands.streams.ids import id_bulk
-from commands.streams.long_ranges import Part
 from commands.streams.lookup import group_of
+from commands.streams.reading.long_ranges import Part
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.group import NEVER, UNKNOWN, Consumer, Group
+from storage.groups.consumer import NEVER, Consumer
+from storage.groups.group import UNKNOWN, Group
+from storage.groups.lag import lag as lag_of
 from storage.idempotence import Idempotence
-from storage.lag import lag as lag_of
 from storage.stream import Stream
 
 T = TypeVar("T")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands.client import Client
+from commands.core.client import Client
 from protocol import errors
-from storage.group import Group
+from storage.groups.group import Group
 from storage.stream import Stream
 
 

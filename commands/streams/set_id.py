@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
-from commands.streams.delivery import group_changed
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.state import notifications
+from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import MIN_ID
+from storage.entries.entry_id import MIN_ID
 
 
 @command(

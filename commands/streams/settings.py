@@ -2,26 +2,26 @@
 
     IDMP-DURATION, IDMP-MAXSIZE         how long, and how many, idempotent IDs it remembers
     ACK-JOURNAL, ACK-JOURNAL-MAXLEN     which stream its acknowledgements are written to (Rillway's
-                                        own; commands/streams/ack_journal.py)
+                                        own; commands/streams/groups/ack_journal.py)
 
 `ACK-JOURNAL ""` turns the journal off. Its limit has a default and stays when another key is named.
-What is set of the journal is propagated in a carrier (commands/carried.py): no Redis knows it.
+What is set of the journal is propagated in a carrier (commands/core/carried.py): no Redis knows it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.arguments import INT64_MAX, Arguments, parse_int
-from commands.carried import propagate_carried
-from commands.client import Client
-from commands.registry import FAST, WRITE, Argv, command, one_key
-from commands.streams.delivery import group_changed
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.carried import propagate_carried
+from commands.core.client import Client
+from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.streams.groups.delivery import group_changed
 from commands.streams.idempotence import idempotence_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal, journal_request
-from storage.entry import decode_fields
+from storage.entries.entry import decode_fields
+from storage.groups.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal, journal_request
 from storage.stream import Stream
 
 MAX_DURATION_S = 86_400

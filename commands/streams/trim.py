@@ -16,20 +16,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands import notifications
-from commands.arguments import parse_int
-from commands.client import Client
-from commands.configuration import Configuration
-from commands.registry import WRITE, Argv, command, one_key
+from commands.config.configuration import Configuration
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.registry import WRITE, Argv, command, one_key
+from commands.state import notifications
 from commands.streams.deletion_options import POLICIES
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.entry_id import MAX_ID, format_id
-from storage.packed_node import PackedNode
-from storage.references import References
+from storage.deferred_free import Discard
+from storage.entries.entry_id import MAX_ID, format_id
+from storage.groups.references import References
+from storage.nodes.listpack_node import ListpackNode
 from storage.stream import Stream
-from storage.waste import Discard
 
 # The limit of an approximate trim that names none, in nodes; and its bounds in entries.
 DEFAULT_LIMIT_NODES = 100
@@ -76,7 +76,7 @@ class Trim:
             return length - head.live >= self.threshold
         if self.by_length:
             return length > self.threshold
-        if whole_nodes and not isinstance(head, PackedNode):
+        if whole_nodes and not isinstance(head, ListpackNode):
             return head.highest_id < self.threshold
         return head.key < self.threshold
 
@@ -237,7 +237,7 @@ def xtrim(client: Client, argv: Argv) -> bytes:
     stream = client.lookup_stream_for_write(key)
     if stream is None:
         return replies.ZERO
-    removed = trim.apply(stream, client.instance.chores.discard)
+    removed = trim.apply(stream, client.instance.background_work.discard)
     if removed:
         client.notify(notifications.STREAM, b"xtrim", key)
         client.modified(key, removed)

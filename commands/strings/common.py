@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from commands.arguments import Arguments
-from commands.client import Client
-from commands.registry import READONLY, Argv, KeySpec, command
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import READONLY, Argv, KeySpec, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.strings import StringValue

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands import notifications
-from commands.client import Client
-from commands.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from commands.state import notifications
 from commands.strings.conditions import CONDITIONS, digest, parse_condition
 from protocol import errors, replies
 from protocol.errors import ReplyError

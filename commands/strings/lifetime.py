@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from protocol import errors
 from protocol.errors import ReplyError
 

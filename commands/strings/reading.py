@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from commands.arguments import Arguments
-from commands.client import Client
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end, one_key
 from commands.keys.existence import delete
 from commands.keys.expiry import persist_key, set_deadline
-from commands.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end, one_key
 from commands.strings.lifetime import Lifetime
 from protocol import errors, replies
 from protocol.cutter import Cutter
@@ -17,8 +17,8 @@ from protocol.errors import ReplyError
 from storage.strings import StringValue
 
 if TYPE_CHECKING:
-    from commands.instance import Instance
-    from commands.stats import Stats
+    from commands.core.instance import Instance
+    from commands.state.stats import Stats
     from storage.keyspace import Database
 
 

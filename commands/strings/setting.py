@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from commands import notifications
-from commands.arguments import Arguments, parse_int
-from commands.client import Client
-from commands.registry import (
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import (
     DENYOOM,
     FAST,
     MOVABLE_KEYS,
@@ -23,6 +22,7 @@ from commands.registry import (
     keys_to_end,
     one_key,
 )
+from commands.state import notifications
 from commands.strings.conditions import CONDITIONS, Condition, parse_condition
 from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol import errors, replies
@@ -31,7 +31,7 @@ from protocol.errors import ReplyError
 from storage.strings import StringValue
 
 if TYPE_CHECKING:
-    from commands.instance import Instance
+    from commands.core.instance import Instance
     from storage.keyspace import Database
 
 # So many are set one by one.

@@ -10,9 +10,9 @@ Source: Redis 7.2.
 
 from __future__ import annotations
 
-from commands.client import GATE_MULTI, Client
-from commands.output_limits import drop_for_output, output_room_bytes
-from commands.registry import (
+from commands.config.output_limits import drop_for_output, output_room_bytes
+from commands.core.client import GATE_MULTI, Client
+from commands.core.registry import (
     ALLOW_BUSY,
     FAST,
     LOADING,

@@ -10,8 +10,8 @@ Source: Redis 7.2.
 
 from __future__ import annotations
 
-from commands.client import Client
-from commands.registry import (
+from commands.core.client import Client
+from commands.core.registry import (
     ALLOW_BUSY,
     FAST,
     LOADING,

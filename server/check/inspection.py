@@ -15,17 +15,17 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from commands.instance import Instance
+from commands.core.instance import Instance
 from server.check.contents import Contents, count_contents
 from server.inprocess import InProcessServer
 from server.persistence.files import Buffer, Files
-from server.persistence.filling import Filling, UnfitContent
 from server.persistence.replay import Replay, UnreplayableRequest
+from server.persistence.snapshot_restore import Filling, UnfitContent
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import ManifestError
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
-from storage.snapshot.checksum import CHECKSUM_BYTES, NO_CHECKSUM
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.redis_format.checksum import CHECKSUM_BYTES, NO_CHECKSUM
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.opcodes import MAGIC
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue

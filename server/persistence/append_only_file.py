@@ -18,9 +18,9 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NoReturn
 
-from commands.configuration import Configuration
-from commands.instance import Instance
-from commands.sinks import Sink
+from commands.config.configuration import Configuration
+from commands.core.instance import Instance
+from commands.core.sinks import Sink
 from server.persistence.append_only_directory import AppendOnlyDirectory
 from server.persistence.append_only_writer import AppendOnlyWriter, reason
 from server.persistence.files import File, Files

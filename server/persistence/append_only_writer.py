@@ -28,9 +28,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from commands.instance import Instance
-from commands.registry import Argv
-from commands.sinks import Sink, hand_to
+from commands.core.instance import Instance
+from commands.core.registry import Argv
+from commands.core.sinks import Sink, hand_to
 from server.clock import has_passed
 from server.persistence.files import File
 from server.persistence.syncing import Job, Syncer

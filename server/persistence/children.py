@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from time import monotonic, perf_counter_ns
 from typing import NoReturn, Protocol
 
-from commands.instance import Instance
-from commands.persistence import PersistenceState
+from commands.core.instance import Instance
+from commands.state.persistence import PersistenceState
 from server.persistence.files import Files
-from storage.opened import OPENED
+from storage.nodes.entry_cache import OPENED
 
 CALLED_OFF = signal.SIGUSR1
 # The child computes for seconds. Where processors are scarce, the server's clients come first.

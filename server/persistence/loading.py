@@ -33,14 +33,14 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from commands.instance import Instance
+from commands.core.instance import Instance
 from server.persistence.files import Buffer, Files
-from server.persistence.filling import Filling, UnfitContent, squeeze_nodes
 from server.persistence.replay import Replay, UnreplayableRequest
+from server.persistence.snapshot_restore import Filling, UnfitContent, squeeze_nodes
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import Manifest, ManifestError, Part
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 from storage.stream import Stream
@@ -284,7 +284,7 @@ class Loader:
                 f"{source.path} cannot be loaded: {error}. {self._loaded_so_far()} `rillway check"
                 f" {source.path}` tells more; what is damaged must come from a copy."
             ) from None
-        self._instance.chores.tidy(squeeze_nodes(filling.nodes))
+        self._instance.background_work.tidy(squeeze_nodes(filling.nodes))
         state.loaded_keys += filling.loaded
         state.expired_keys_on_load += filling.expired
         state.skipped_keys_on_load += reader.skipped.total()

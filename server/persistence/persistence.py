@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
-from commands.blocking import Block
-from commands.client import Client
-from commands.instance import Instance
-from commands.persistence import NEVER
+from commands.core.blocking import Block
+from commands.core.client import Client
+from commands.core.instance import Instance
+from commands.state.persistence import NEVER
 from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.append_only_file import AppendOnlyFile, Phase
@@ -125,7 +125,7 @@ class Persistence:
             self.rewrites.switch_off()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         if not self._is_open:
             return True  # what is loaded in part must not replace the whole
         if save is None:
@@ -226,34 +226,34 @@ class Persistence:
     # -- what commands ask ---------------------------------------------------------------------
 
     def save(self) -> bool:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         saved = self._may_write() and self.snapshots.save()
         self._review_refusal()
         return saved
 
     def start_save(self) -> bool:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         return self._may_write() and self.snapshots.start()
 
     def start_rewrite(self) -> bool:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         return self._may_write() and self.rewrites.start()
 
     def all_data_flushed(self) -> None:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         self.snapshots.call_off()
         if self._config.save and self._is_open:
             self.save()
 
     def data_replaced(self) -> None:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         self._instance.dirty = 0
         if self._is_open and self._config.appendonly:
             self.rewrites.switch_off()
             self.rewrites.switch_on(may_start=not self._has_child)
 
     def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         if save:
             self.snapshots.call_off()  # it would put older data in the place of the new file
             if not self.save():
@@ -265,7 +265,7 @@ class Persistence:
             raise ReplyError(_RELOAD_FAILED) from None
 
     def reload_append_only_file(self) -> None:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         self.append_only_file.flush(self._instance.now_ms, force=True)
         try:
             reload_append_only_file(self._instance, self._files)
@@ -298,12 +298,12 @@ class Persistence:
 
     @property
     def synced_units(self) -> int:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         file = self.append_only_file
         return file.synced_units if file.phase is Phase.ON else NEVER
 
     def answer_when_synced(self, client: Client, block: Block, units: int) -> None:
-        """See `commands.host.Persistence`."""
+        """See `commands.core.host.Persistence`."""
         self._waiting[client] = block, units
 
     def _answer_waiting(self) -> None:

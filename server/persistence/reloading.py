@@ -7,7 +7,7 @@ Source: redis-server 7.0.15.
 
 from __future__ import annotations
 
-from commands.instance import Instance
+from commands.core.instance import Instance
 from server.persistence.files import Files
 from server.persistence.loading import Loader
 

@@ -12,7 +12,7 @@ where the first is, and whoever replays decides what that means. A request that 
 (unknown, wrong number of words) stops it: what would be lost with it is not known; and so does a
 database that there is not (UnfitContent), because what follows would be done to another one.
 Commands that change nothing are passed over: a file cannot stop the server. Of these, ECHO may
-carry a request of Rillway's own, which runs (commands/carried.py).
+carry a request of Rillway's own, which runs (commands/core/carried.py).
 
 Source: redis-server 7.0.15, tried out. It takes a wrong number of words, and crashes.
 """
@@ -27,15 +27,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from commands.carried import carried
-from commands.client import Client
-from commands.instance import Instance
-from commands.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Argv, Command, RawHandler
+from commands.core.carried import carried
+from commands.core.client import Client
+from commands.core.instance import Instance
+from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Argv, Command, RawHandler
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
-from server.persistence.filling import no_database
+from server.persistence.snapshot_restore import no_database
 from storage.append_only.reader import Batch
-from storage.packed_node import DamagedNode
+from storage.nodes.listpack_node import DamagedNode
 from storage.values import as_int64
 
 # What may be the name that begins a transaction.

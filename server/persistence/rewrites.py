@@ -15,7 +15,7 @@ Source: Redis 7.2 for conditions, log lines and the delays.
 
 from __future__ import annotations
 
-from commands.instance import Instance
+from commands.core.instance import Instance
 from server.clock import has_passed
 from server.persistence.append_only_file import AppendOnlyFile, Phase
 from server.persistence.children import Child, Children, Ending, start_child

@@ -10,10 +10,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from commands.instance import Instance
+from commands.core.instance import Instance
+from commands.core.version import REDIS_VERSION
 from commands.keys.serialization import snapshot_options
 from commands.replication.state import ReplicationState
-from commands.version import REDIS_VERSION
 from server.persistence.files import Files, write_all
 from storage.append_only.requests import encode_request, select_request
 from storage.append_only.rewriting import rebuild_requests

@@ -16,7 +16,7 @@ import contextlib
 import os
 import re
 
-from commands.instance import Instance
+from commands.core.instance import Instance
 from server.clock import has_passed
 from server.persistence.children import Child, Children, Ending, start_child
 from server.persistence.files import Files

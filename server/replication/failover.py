@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.instance import GATE_BUSY, GATE_WRITES_HELD, Instance
+from commands.core.instance import GATE_BUSY, GATE_WRITES_HELD, Instance
 from commands.replication.state import Replica
 from server.replication.link import Link
 

@@ -1,9 +1,9 @@
 """The replication stream: what replicas are sent, and how far it has come.
 
-What commands propagate comes encoded (commands/sinks.py), once for the append-only file and all
-replicas. The feed adds what only a stream has (SELECT where the database changes, PING, GETACK),
-counts bytes, and once per cycle hands what is new to the backlog and to every replica, as the
-same bytes objects.
+What commands propagate comes encoded (commands/core/sinks.py), once for the append-only file and
+all replicas. The feed adds what only a stream has (SELECT where the database changes, PING,
+GETACK), counts bytes, and once per cycle hands what is new to the backlog and to every replica, as
+the same bytes objects.
 
 On a replica there is nothing to encode: the bytes of its primary are passed on as they are, with
 their offsets (`pass_on`), and what commands propagate here goes to the file only.
@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.instance import Instance
+from commands.core.instance import Instance
+from commands.core.sinks import ANY_DATABASE, Sink
 from commands.replication.state import Replica
-from commands.sinks import ANY_DATABASE, Sink
 from server.replication.backlog import Backlog
 from storage.append_only.requests import encode_request, select_request
 

@@ -18,9 +18,9 @@ from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns
 
-from commands.client import GATE_PRIMARY, GATE_SILENT, Client
-from commands.instance import Instance
-from commands.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
+from commands.core.client import GATE_PRIMARY, GATE_SILENT, Client
+from commands.core.instance import Instance
+from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
 from protocol.cutter import Cutter
 from server.replication.feed import Feed
 from storage.append_only.carriers import is_carrier

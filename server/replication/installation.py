@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from commands.instance import Instance
+from commands.core.instance import Instance
 from commands.scripting.libraries import Libraries
 from protocol.errors import ReplyError
 from server.persistence.files import Files
-from server.persistence.filling import Filling, UnfitContent, squeeze_nodes
+from server.persistence.snapshot_restore import Filling, UnfitContent, squeeze_nodes
 from storage.keyspace import Database
-from storage.opened import OPENED
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.nodes.entry_cache import OPENED
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 from storage.values import as_int64
@@ -52,7 +52,7 @@ class Installation:
     def steps(self) -> Iterator[None]:
         """Load the file, in slices, and put it in place. Raises InstallationFailed."""
         instance = self._instance
-        databases = [Database(db.index, instance.chores.free) for db in instance.databases]
+        databases = [Database(db.index, instance.background_work.free) for db in instance.databases]
         try:
             yield from self._load(databases)
         except BaseException:
@@ -85,7 +85,7 @@ class Installation:
             raise InstallationFailed(f"the snapshot of the primary is refused: {error}") from None
         self._prepare_libraries(reader.libraries)
         self.outcome.stream_db = self._stream_db(reader)
-        instance.chores.tidy(squeeze_nodes(filling.nodes))
+        instance.background_work.tidy(squeeze_nodes(filling.nodes))
         instance.host.log("notice", f"Done loading RDB, keys loaded: {filling.loaded}.")
 
     def _prepare_libraries(self, codes: list[bytes]) -> None:

@@ -24,7 +24,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator
 
-from commands.instance import GATE_BUSY, Instance
+from commands.core.instance import GATE_BUSY, Instance
 from commands.replication.state import NO_ID, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed

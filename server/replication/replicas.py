@@ -9,8 +9,8 @@ Source: Redis 7.0; docs/architecture/replication.md.
 
 from __future__ import annotations
 
-from commands.client import GATE_REPLICA, Client
-from commands.instance import GATE_FEW_REPLICAS, Instance
+from commands.core.client import GATE_REPLICA, Client
+from commands.core.instance import GATE_FEW_REPLICAS, Instance
 from commands.replication.state import NO_ID, UNKNOWN, Replica, ReplicaPhase
 from protocol import errors, replies
 from protocol.errors import ReplyError

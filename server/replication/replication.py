@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from commands.blocking import Block
-from commands.client import Client
-from commands.instance import GATE_READ_ONLY, GATE_STALE, Instance
+from commands.core.blocking import Block
+from commands.core.client import Client
+from commands.core.instance import GATE_READ_ONLY, GATE_STALE, Instance
 from commands.replication.state import NO_ID, UNKNOWN, LinkPhase, Replica
 from protocol import errors
 from protocol.errors import ReplyError
@@ -66,7 +66,7 @@ class Replication:
         self._review_gates()
 
     def send(self, replica: Replica, data: bytes) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         if not replica.client.closed:
             self._send(replica.client, data)
 
@@ -147,7 +147,7 @@ class Replication:
     # -- the role ------------------------------------------------------------------------------
 
     def follow(self, host: str, port: int) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         instance, state = self._instance, self._state
         instance.dispatcher.settle_propagation()
         self.feed.stop()
@@ -163,7 +163,7 @@ class Replication:
         self.link.start()
 
     def promote(self) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         instance, state = self._instance, self._state
         instance.dispatcher.settle_propagation()
         self.link.stop()
@@ -200,7 +200,7 @@ class Replication:
         instance.set_gate(GATE_STALE, is_shut=is_stale and not config.replica_serve_stale_data)
 
     def take_over(self, replication_id: bytes) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         state = self._state
         if not state.is_replica:
             raise ReplyError(errors.PSYNC_FAILOVER_ON_PRIMARY)
@@ -212,40 +212,40 @@ class Replication:
     def start_failover(
         self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool
     ) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         self.failover.start(target, timeout_ms, force=force)
 
     def abort_failover(self) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         self.failover.abort()
 
     # -- commands ask: for the link ------------------------------------------------------------
 
     def drop_link(self) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         if self._state.link.phase is not LinkPhase.NONE:
             self.link.drop("killed by a client")
 
     def acknowledge_now(self) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         self.link.acknowledge()
 
     # -- commands ask: for replicas ------------------------------------------------------------
 
     def check_can_serve(self, client: Client) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         self.replicas.check_can_serve(client)
 
     def synchronise(self, client: Client, replication_id: bytes, offset: int) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         self.replicas.synchronise(client, replication_id, offset)
 
     def synchronise_blindly(self, client: Client) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         self.replicas.synchronise_blindly(client)
 
     def acknowledged(self, replica: Replica) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         self.replicas.acknowledged(replica)
         self.waiting.note_acknowledgement()
         self.failover.tick()
@@ -253,7 +253,7 @@ class Replication:
     def answer_when_acknowledged(
         self, client: Client, block: Block, counted: int, *, on_disk: bool
     ) -> None:
-        """See `commands.host.Replication`."""
+        """See `commands.core.host.Replication`."""
         self.waiting.add(client, block, counted, on_disk=on_disk)
 
 

@@ -20,8 +20,8 @@ import contextlib
 import os
 from dataclasses import dataclass, field
 
-from commands.instance import Instance
-from commands.output_limits import output_limit
+from commands.config.output_limits import output_limit
+from commands.core.instance import Instance
 from commands.replication.state import Replica, ReplicaPhase
 from protocol import errors, replies
 from server.clock import has_passed

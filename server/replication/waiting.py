@@ -11,9 +11,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from commands.blocking import Block
-from commands.client import Client
-from commands.instance import Instance
+from commands.core.blocking import Block
+from commands.core.client import Client
+from commands.core.instance import Instance
 from server.replication.feed import Feed
 
 

@@ -7,7 +7,8 @@ drops the whole transaction that has one. ECHO changes nothing anywhere. So what
 travels in a marked ECHO, the same bytes to the file and to replicas. A client's own ECHO never gets
 there, so that none can be forged; one without the mark is none of ours.
 
-What it leaves out: which requests travel like this, and what becomes of them (commands/carried.py).
+What it leaves out: which requests travel like this, and what becomes of them
+(commands/core/carried.py).
 """
 
 from __future__ import annotations

@@ -14,17 +14,18 @@ from itertools import groupby
 from typing import Any
 
 from protocol.replies import format_double
-from storage.ack_journal import journal_request
 from storage.append_only.carriers import wrap
 from storage.append_only.hash_requests import rebuild_hash
-from storage.entry import decode_payload
-from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
-from storage.group import Group, PendingEntry
+from storage.entries.entry import decode_payload
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, format_id
+from storage.groups.ack_journal import journal_request
+from storage.groups.group import Group
+from storage.groups.pending_block import PendingEntry
 from storage.hashes import HashValue
 from storage.idempotence import Idempotence
 from storage.keyspace import Database
 from storage.lists import ListValue
-from storage.packed_node import PackedNode
+from storage.nodes.listpack_node import ListpackNode
 from storage.sets import SetValue
 from storage.sorted_sets import SortedSetValue
 from storage.stream import Stream
@@ -96,7 +97,7 @@ def _rebuild_stream(key: bytes, stream: Stream, now_ms: int) -> Iterator[Argv]:
 def _entries(stream: Stream) -> Iterator[tuple[EntryID, list[bytes]]]:
     """(ID, fields) of each, a node at a time."""
     for kept in stream.iter_nodes():
-        node = kept.unpack() if isinstance(kept, PackedNode) else kept
+        node = kept.unpack() if isinstance(kept, ListpackNode) else kept
         ids = node.select_ids(MIN_ID, MAX_ID, node.live)
         payload = b"".join(node.select(MIN_ID, MAX_ID, node.live)[1])
         yield from zip(ids, decode_payload(payload, len(ids)), strict=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from storage.redis_format.checksum import CHECKSUM_BYTES, crc64, encode_checksum
+from storage.redis_format.primitives import Cursor
 from storage.snapshot import opcodes
-from storage.snapshot.checksum import CHECKSUM_BYTES, crc64, encode_checksum
-from storage.snapshot.encoding import Cursor
 from storage.snapshot.payload import BadChecksum
 from storage.snapshot.reader import NEWEST_VERSION
 from storage.snapshot.writer import LIBRARIES_VERSION, encode_library

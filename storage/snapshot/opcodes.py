@@ -50,8 +50,8 @@ EXPIRE_TIME = 253
 SELECT_DB = 254
 EOF = 255
 
-# The AUX field in front of a stream that has a journal (storage/ack_journal.py). Redis passes over
-# fields that it does not know, wherever they stand.
+# The AUX field in front of a stream that has a journal (storage/groups/ack_journal.py). Redis
+# passes over fields that it does not know, wherever they stand.
 ACK_JOURNAL = b"rillway-ack-journal"
 
 LOWEST_OPCODE = HASH_TEMPLATE

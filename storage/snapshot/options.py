@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from storage.encoding_limits import EncodingLimits
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.snapshot import opcodes
 
 

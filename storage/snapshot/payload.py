@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from storage.encoding_limits import EncodingLimits
-from storage.snapshot.checksum import CHECKSUM_BYTES, crc64, encode_checksum
-from storage.snapshot.encoding import Allowance, CorruptSnapshot, Cursor
+from storage.redis_format.checksum import CHECKSUM_BYTES, crc64, encode_checksum
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.reader import NEWEST_VERSION
 from storage.snapshot.values.codec import EmptyCollection

@@ -22,11 +22,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from storage.ack_journal import AckJournal
-from storage.encoding_limits import EncodingLimits
+from storage.groups.ack_journal import AckJournal
+from storage.redis_format.checksum import CHECKSUM_BYTES, NO_CHECKSUM, crc64, encode_checksum
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.redis_format.primitives import Buffer, CorruptSnapshot, Cursor, TruncatedSnapshot
 from storage.snapshot import opcodes
-from storage.snapshot.checksum import CHECKSUM_BYTES, NO_CHECKSUM, crc64, encode_checksum
-from storage.snapshot.encoding import Buffer, CorruptSnapshot, Cursor, TruncatedSnapshot
 from storage.snapshot.options import Reading
 from storage.snapshot.unsupported import (
     UnsupportedValue,

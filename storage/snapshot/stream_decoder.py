@@ -10,8 +10,8 @@ Nothing is allocated for a count that the input has no room for.
 
 Where the bytes are `trusted`, because a checksum over them was right, the nodes are not unpacked:
 only their keys and counts are looked at, and the rest when somebody wants to read it
-(storage/packed_node.py). Other nodes are unpacked to see that they are sound, and kept packed.
-The cursor's allowance limits what comes out of them.
+(storage/nodes/listpack_node.py). Other nodes are unpacked to see that they are sound, and kept
+packed. The cursor's allowance limits what comes out of them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import struct
 from itertools import islice
 from operator import lt
 
-from storage.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
-from storage.group import NEVER, UNKNOWN, Group
+from storage.entries.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
+from storage.groups.consumer import NEVER
+from storage.groups.group import UNKNOWN, Group
+from storage.groups.lag import estimate_entries_read
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
-from storage.lag import estimate_entries_read
-from storage.packed_node import DamagedNode, PackedNode
-from storage.snapshot.encoding import Allowance, CorruptSnapshot, Cursor
+from storage.nodes.listpack_node import DamagedNode, ListpackNode
+from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
 from storage.snapshot.stream_encoder import (
     STREAM_TYPES,
     TYPE_ACTIVE_TIME,
@@ -85,7 +86,7 @@ def decode_stream(cursor: Cursor, stream_type: int, *, trusted: bool, access_ms:
 def _read_entries(cursor: Cursor, stream: Stream, *, trusted: bool) -> None:
     """The nodes, the length and the last ID: fields 1 to 3."""
     start = cursor.position
-    nodes: list[PackedNode] = []
+    nodes: list[ListpackNode] = []
     positions: list[int] = []
     for _ in range(cursor.count(_NODE_BYTES)):
         positions.append(cursor.position)
@@ -100,19 +101,19 @@ def _read_entries(cursor: Cursor, stream: Stream, *, trusted: bool) -> None:
     stream.load_nodes(list(nodes))
 
 
-def _read_node(cursor: Cursor) -> PackedNode:
+def _read_node(cursor: Cursor) -> ListpackNode:
     start = cursor.position
     key = cursor.string()
     if len(key) != ID_BYTES:
         raise CorruptSnapshot(start, f"the key of a node has {len(key)} bytes")
     listpack = cursor.packed_string()
     try:
-        return PackedNode(int.from_bytes(key, "big"), MAX_ID, listpack)
+        return ListpackNode(int.from_bytes(key, "big"), MAX_ID, listpack)
     except CorruptSnapshot as error:
         raise CorruptSnapshot(start, error.reason) from None
 
 
-def _set_ends(nodes: list[PackedNode], positions: list[int], last_id: EntryID) -> None:
+def _set_ends(nodes: list[ListpackNode], positions: list[int], last_id: EntryID) -> None:
     """Let each node end before the next one begins, and the last one with the last ID."""
     end = last_id
     for node, position in zip(reversed(nodes), reversed(positions), strict=True):
@@ -122,7 +123,7 @@ def _set_ends(nodes: list[PackedNode], positions: list[int], last_id: EntryID) -
         end = node.key - 1
 
 
-def _examine(nodes: list[PackedNode], positions: list[int], allowance: Allowance | None) -> None:
+def _examine(nodes: list[ListpackNode], positions: list[int], allowance: Allowance | None) -> None:
     """See that all nodes can be unpacked; `positions` are where they begin.
 
     They stay packed all the same: what somebody sent takes no more memory than it has bytes.

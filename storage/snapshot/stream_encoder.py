@@ -29,12 +29,18 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.group import NEVER, UNKNOWN, Consumer, Group
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.groups.consumer import NEVER, Consumer
+from storage.groups.group import UNKNOWN, Group
 from storage.idempotence import Idempotence
-from storage.node_list import AnyNode
-from storage.packed_node import PackedNode, listpack_data
-from storage.snapshot.encoding import Compressed, encode_compressed, encode_length, encode_string
+from storage.nodes.listpack_node import ListpackNode, listpack_data
+from storage.nodes.node_list import AnyNode
+from storage.redis_format.primitives import (
+    Compressed,
+    encode_compressed,
+    encode_length,
+    encode_string,
+)
 from storage.snapshot.stream_node import encode_node
 from storage.stream import Stream
 
@@ -116,7 +122,7 @@ def _nodes(stream: Stream, compress: bool) -> Iterator[bytes]:
 
 
 def _encoded_node(node: AnyNode, compress: bool) -> bytes:
-    if not isinstance(node, PackedNode):
+    if not isinstance(node, ListpackNode):
         return encode_string(encode_node(node), compress=compress)
     listpack = node.listpack
     if not isinstance(listpack, Compressed):

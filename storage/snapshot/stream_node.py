@@ -26,14 +26,12 @@ from itertools import islice
 from operator import lt
 from typing import cast
 
-from storage.entry import Shape, decode_payload, encode_id
-from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.id_columns import MS_STEP
-from storage.listpack_size import header_bytes
-from storage.node import Node
-from storage.open_node import OpenNode
-from storage.snapshot.encoding import Allowance, CorruptSnapshot
-from storage.snapshot.listpack import (
+from storage.entries.entry import Shape, decode_payload, encode_id
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.entries.id_columns import MS_STEP
+from storage.nodes.node import Node
+from storage.nodes.open_node import OpenNode
+from storage.redis_format.listpack import (
     Element,
     decode_listpack,
     encode_column,
@@ -41,6 +39,8 @@ from storage.snapshot.listpack import (
     encode_integer,
     frame_listpack,
 )
+from storage.redis_format.listpack_size import header_bytes
+from storage.redis_format.primitives import Allowance, CorruptSnapshot
 
 DELETED = 1
 SAME_NAMES = 2

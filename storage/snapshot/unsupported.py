@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from storage.snapshot.encoding import Cursor
+from storage.redis_format.primitives import Cursor
 
 # How a module's values say what follows.
 _MODULE_EOF = 0

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from storage.keyspace import Database
+from storage.redis_format.checksum import NO_CHECKSUM, crc64, encode_checksum
+from storage.redis_format.primitives import encode_length, encode_string
 from storage.snapshot import opcodes
-from storage.snapshot.checksum import NO_CHECKSUM, crc64, encode_checksum
-from storage.snapshot.encoding import encode_length, encode_string
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values.table import plain_version, value_pieces, value_type, value_version
 from storage.stream import Stream

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.keys import walking
-from commands.streams import full_info, long_ranges, pending
+from commands.streams import full_info
+from commands.streams.groups import pending
+from commands.streams.reading import long_ranges
 from server.inprocess import InProcessClient, InProcessServer, Word
 from tests.support.examples import examples
 
@@ -140,7 +142,7 @@ def test_a_trim_of_many_nodes_is_answered_at_once_and_freed_later() -> None:
     assert client.execute("XTRIM", "s", "MAXLEN", "10") == b":1990\r\n"
     assert client.execute("XLEN", "s") == b":10\r\n"
     assert b"lazyfree_pending_objects:1\r\n" in client.execute("INFO", "memory")
-    server.instance.chores.finish()
+    server.instance.background_work.finish()
     assert b"lazyfreed_objects:1\r\n" in client.execute("INFO", "memory")
 
 
@@ -156,6 +158,6 @@ def test_a_stream_of_many_nodes_is_freed_later(words: tuple[str, ...]) -> None:
     if words[0] == "RENAME":
         client.execute("XADD", "t", "*", "f", "v")
     client.execute(*words)
-    assert server.instance.chores
-    server.instance.chores.finish()
-    assert server.instance.chores.freed_objects == 1
+    assert server.instance.background_work
+    server.instance.background_work.finish()
+    assert server.instance.background_work.freed_objects == 1

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from storage.digest import value_digest
-from storage.entry import decode_fields
-from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
+from storage.entries.entry import decode_fields
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.lists import ListValue
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.payload import BadChecksum, restore
 from storage.stream import Stream
 from storage.strings import StringValue

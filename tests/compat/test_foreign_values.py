@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.stream import Stream
 from storage.strings import StringValue

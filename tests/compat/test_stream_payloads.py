@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from storage.entry_id import MAX_ID, MIN_ID, make_id
-from storage.snapshot.encoding import Cursor
+from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
+from storage.redis_format.primitives import Cursor
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.snapshot.stream_decoder import decode_stream

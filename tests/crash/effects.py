@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from storage.group import MAX_DELIVERIES
-from storage.references import References
+from storage.groups.group import MAX_DELIVERIES
+from storage.groups.references import References
 from tests.crash.expectation import (
     NODE_ENTRIES,
     Expectation,

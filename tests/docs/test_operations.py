@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import commands.catalogue  # noqa: F401  (declares every command)
-from commands.configuration import is_known
-from commands.registry import COMMANDS
+import commands.core.catalogue  # noqa: F401  (declares every command)
+from commands.config.configuration import is_known
+from commands.core.registry import COMMANDS
 from server.config_file import ConfigurationError, load_configuration
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import commands.catalogue  # noqa: F401  (declares every command)
-from commands.configuration import DIRECTIVES, NAMES
-from commands.registry import COMMANDS, Argv, Command
-from commands.syntax import Argument, parse_syntax
+import commands.core.catalogue  # noqa: F401  (declares every command)
+from commands.config.configuration import DIRECTIVES, NAMES
+from commands.core.registry import COMMANDS, Argv, Command
+from commands.core.syntax import Argument, parse_syntax
 
 CLIENTS = 5
 FIRST_MS = 1_700_000_000_000

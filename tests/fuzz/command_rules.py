@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from commands.client import GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING, Client
-from commands.instance import Instance
+from commands.core.client import GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING, Client
+from commands.core.instance import Instance
 from commands.pubsub.registry import Subscriptions, is_subscribed
 from storage.digest import value_digest
-from storage.entry_id import MAX_ID, MIN_ID, format_id
-from storage.group import Group
+from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
+from storage.groups.group import Group
 from storage.keyspace import Database
 from storage.sets import SetValue
 from storage.sorted_sets import SortedSetValue

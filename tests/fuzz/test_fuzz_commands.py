@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import pytest
 
-from commands.client import Client
-from commands.registry import COMMANDS, Argv, Handler, Reply
+from commands.core.client import Client
+from commands.core.registry import COMMANDS, Argv, Handler, Reply
 from protocol import replies
-from storage.entry_id import make_id
+from storage.entries.entry_id import make_id
 from storage.stream import Stream
 from tests.fuzz.command_drawing import Clock, Drawing, Leave, Round, Send
 from tests.fuzz.command_rules import Broken, check_reply

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from commands.client import Client
-from commands.configuration import Configuration
+from commands.config.configuration import Configuration
+from commands.core.client import Client
 from server.connection import Connection
 from server.service import Service
 from server.session import Session

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.configuration import Configuration
+from commands.config.configuration import Configuration
 from server.service import Service
 from storage.append_only.requests import encode_requests
 from tests.support import processes

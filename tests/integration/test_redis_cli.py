@@ -16,9 +16,9 @@ from typing import TypeAlias
 
 import pytest
 
-import commands.catalogue  # noqa: F401  (declares every command)
-from commands.registry import COMMANDS
-from commands.version import REDIS_VERSION
+import commands.core.catalogue  # noqa: F401  (declares every command)
+from commands.core.registry import COMMANDS
+from commands.core.version import REDIS_VERSION
 from tests.support.redis_tools import find_tool, run_tool, tool_environment
 from tests.support.resp import encode_command
 from tests.support.servers import RunningServer

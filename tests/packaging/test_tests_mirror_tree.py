@@ -14,12 +14,12 @@ FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
 
 # Modules without a test file of their own, and where their behaviour is tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
-    "commands/persistence.py": "plain attributes; whoever sets them has tests",
-    "commands/output_limits.py": "transactions/test_transaction.py, and test_connections.py",
+    "commands/state/persistence.py": "plain attributes; whoever sets them has tests",
+    "commands/config/output_limits.py": "transactions/test_transaction.py, and test_connections.py",
     "commands/streams/full_info.py": "test_info.py beside it, and test_long_replies.py",
-    "commands/streams/long_ranges.py": "tests/commands/test_long_replies.py",
+    "commands/streams/reading/long_ranges.py": "tests/commands/test_long_replies.py",
     "commands/hashes/lookup.py": "test_times.py and test_reading.py beside it",
-    "commands/host.py": "an interface, without behaviour; its implementations are in server/",
+    "commands/core/host.py": "an interface, without behaviour; its implementations are in server/",
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
     "rillway/pipeline/archive/pins.py": "test_trim.py beside it, and test_history.py",
@@ -43,12 +43,13 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/replication/replication.py": "the tests of its parts, and test_replication.py",
     "server/replication/sockets.py": "tests/integration/test_replication.py, over real sockets",
     "server/replication/transfers.py": "test_replicas.py beside it, and test_replication.py",
-    "storage/encoding_limits.py": "plain attributes; the types that keep to them have tests",
+    "storage/redis_format/encoding_limits.py": "plain attributes; the types have tests",
     "storage/snapshot/options.py": "test_writer.py and test_payload.py beside it",
     "storage/snapshot/values/codec.py": "plain attributes; each format of the folder has tests",
     "storage/snapshot/values/stream_format.py": "test_stream_encoder.py, test_stream_decoder.py",
     "storage/snapshot/values/string_format.py": "test_writer.py, test_reader.py, test_payload.py",
-    "storage/pending_block.py": "test_pending_list.py and test_lent_blocks.py beside it",
+    "storage/groups/consumer.py": "test_group.py beside it",
+    "storage/groups/pending_block.py": "test_pending_list.py and test_lent_blocks.py beside it",
     "server/service.py": "tests/integration/test_connections.py, over real sockets",
 }
 

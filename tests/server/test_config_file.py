@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.configuration import NAMES, Configuration
+from commands.config.configuration import NAMES, Configuration
 from server.config_file import (
     OTHER_VARIABLES,
     REWRITE_MARK,

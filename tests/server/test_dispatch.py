@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commands.client import Client
-from commands.registry import COMMANDS, Argv
+from commands.core.client import Client
+from commands.core.registry import COMMANDS, Argv
 from server.inprocess import InProcessServer
 
 

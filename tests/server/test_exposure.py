@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.configuration import Configuration
+from commands.config.configuration import Configuration
 from server.exposure import exposure_warning
 
 EVERYWHERE = [("tcp", "*", 6379), ("tcp", "::*", 6379)]

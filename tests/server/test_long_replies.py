@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from commands.long_reply import LongReply
+from commands.core.long_reply import LongReply
 from server.inprocess import InProcessClient, InProcessServer
 from server.long_replies import MAX_UNSENT_BYTES, TURN_BYTES, LongReplies
 

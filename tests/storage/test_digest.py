@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from storage.ack_journal import AckJournal
 from storage.digest import EMPTY, dataset_digest, value_digest
-from storage.encoding_limits import EncodingLimits
-from storage.group import Group
+from storage.groups.ack_journal import AckJournal
+from storage.groups.group import Group
 from storage.idempotence import Idempotence
 from storage.keyspace import Database
 from storage.lists import ListValue
-from storage.packed_node import PackedNode
+from storage.nodes.listpack_node import ListpackNode
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.writer import write_snapshot
@@ -197,7 +197,7 @@ def test_nodes_that_are_packed_have_the_same_digest_and_stay_packed() -> None:
     loaded = item.value
     assert isinstance(loaded, Stream)
     assert digest(loaded) == digest(a_stream())
-    assert all(isinstance(node, PackedNode) for node in loaded.iter_nodes())
+    assert all(isinstance(node, ListpackNode) for node in loaded.iter_nodes())
 
 
 # -- data sets ---------------------------------------------------------------------------------

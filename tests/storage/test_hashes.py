@@ -7,9 +7,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.encoding_limits import EncodingLimits
+from storage.deferred_free import FEW_STEPS, NO_WASTE
 from storage.hashes import FIELDS_PER_STEP, HashValue
-from storage.waste import FEW_STEPS, NO_WASTE
+from storage.redis_format.encoding_limits import EncodingLimits
 
 LIMITS = EncodingLimits()
 TIGHT = EncodingLimits(hash_max_listpack_entries=3, hash_max_listpack_value=4)
@@ -204,10 +204,10 @@ def test_only_a_large_hash_is_freed_step_by_step() -> None:
     assert hash_of(b"a", b"1").release() is NO_WASTE
     value = HashValue()
     value.fields = {b"%d" % n: b"" for n in range(FEW_STEPS * FIELDS_PER_STEP + 1)}
-    waste = value.release()
-    assert waste.is_large
+    removed_data = value.release()
+    assert removed_data.is_large
     assert not value.fields
-    assert len(list(waste.free())) == FEW_STEPS + 1
+    assert len(list(removed_data.free())) == FEW_STEPS + 1
 
 
 def test_memory_is_estimated_from_some_fields() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from storage.group import Group
+from storage.groups.group import Group
 from storage.keyspace import Database
 from storage.stream import Stream
 from storage.strings import StringValue

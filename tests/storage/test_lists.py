@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from storage.encoding_limits import EncodingLimits
+from storage.deferred_free import NO_WASTE
 from storage.list_node import ListNode, listpack_bytes
 from storage.lists import ListValue
-from storage.waste import NO_WASTE
+from storage.redis_format.encoding_limits import EncodingLimits
 
 LIMITS = EncodingLimits()
 
@@ -201,9 +201,9 @@ def test_what_is_large_is_freed_in_steps() -> None:
     assert made(10).release() is NO_WASTE
     value = ListValue.of([b"element %d" % n for n in range(50_000)], LIMITS)
     assert value.copy().release().is_large
-    waste = value.trim(49_990, 50_000)
-    assert waste.is_large and len(value) == 10
-    steps = sum(1 for _ in waste.free())
+    removed_data = value.trim(49_990, 50_000)
+    assert removed_data.is_large and len(value) == 10
+    steps = sum(1 for _ in removed_data.free())
     assert 10 <= steps <= 40
     assert value.effort == 1
 

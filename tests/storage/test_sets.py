@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.encoding_limits import EncodingLimits
+from storage.deferred_free import NO_WASTE
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.sets import SetValue
-from storage.waste import NO_WASTE
 
 LIMITS = EncodingLimits()
 FEW = EncodingLimits(set_max_intset_entries=3, set_max_listpack_entries=5)
@@ -188,7 +188,7 @@ def test_a_large_set_is_freed_in_steps() -> None:
     assert filled(b"a").release() is NO_WASTE
     large = filled(*numbers(20_000))
     large.scan(0, 1)
-    waste = large.release()
-    assert waste.is_large
+    removed_data = large.release()
+    assert removed_data.is_large
     assert len(large) == 0
-    assert sum(1 for _ in waste.free()) == 10
+    assert sum(1 for _ in removed_data.free()) == 10

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.encoding_limits import EncodingLimits
+from storage.deferred_free import NO_WASTE
+from storage.redis_format.encoding_limits import EncodingLimits
 from storage.sorted_sets import LexBounds, Pair, ScoreBounds, SortedSetValue
-from storage.waste import NO_WASTE
 
 LIMITS = EncodingLimits()
 NONE_SMALL = EncodingLimits(zset_max_listpack_entries=0)
@@ -201,7 +201,7 @@ def test_memory_grows_with_the_members() -> None:
 def test_a_large_one_is_freed_in_steps() -> None:
     assert filled({b"a": 1.0}).release() is NO_WASTE
     large = SortedSetValue.of(many(50_000), LIMITS)
-    waste = large.release()
-    assert waste.is_large
+    removed_data = large.release()
+    assert removed_data.is_large
     assert len(large) == 0
-    assert sum(1 for _ in waste.free()) > 20
+    assert sum(1 for _ in removed_data.free()) > 20

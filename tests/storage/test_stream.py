@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_id
-from storage.group import Group
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_id
+from storage.groups.group import Group
 from storage.idempotence import Idempotence
 from storage.stream import Stream
 

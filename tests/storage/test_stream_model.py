@@ -13,11 +13,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.entry_id import MAX_ID, MIN_ID, format_id
-from storage.frozen_node import FrozenNode
-from storage.group import MAX_DELIVERIES, Consumer, Group
-from storage.lag import advance_group, lag
-from storage.references import References
+from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
+from storage.groups.consumer import Consumer
+from storage.groups.group import MAX_DELIVERIES, Group
+from storage.groups.lag import advance_group, lag
+from storage.groups.references import References
+from storage.nodes.frozen_node import FrozenNode
 from storage.stream import Stream
 from tests.storage.stream_model import ModelEntry, ModelGroup, StreamModel
 from tests.support.examples import examples

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.deferred_free import NO_WASTE
 from storage.stream import Stream
 from storage.strings import StringValue
 from storage.values import as_int64, type_name
-from storage.waste import NO_WASTE
 
 
 def test_type_names() -> None:

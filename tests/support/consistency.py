@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from itertools import pairwise, starmap
 from operator import attrgetter
 
-from storage.entry import decode_fields, encode_id
-from storage.entry_id import MAX_ID, MIN_ID, EntryID, format_id
-from storage.group import MAX_DELIVERIES, RELEASED_MS, UNKNOWN, Group, PendingEntry
+from storage.entries.entry import decode_fields, encode_id
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, format_id
+from storage.groups.consumer_pending import ConsumerPending
+from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, UNKNOWN, Group
+from storage.groups.pending_block import PendingEntry
+from storage.groups.pending_list import PendingList
 from storage.idempotence import Idempotence
-from storage.own_pending import OwnPending
-from storage.pending_list import PendingList
 from storage.stream import Stream
 
 FAR_FUTURE_MS = 2**64
@@ -129,7 +130,7 @@ def _of_group(group: Group) -> Iterator[str]:
         yield "the oldest delivery is not claimable first"
 
 
-def _of_list(index: PendingList | OwnPending, what: str) -> Iterator[str]:
+def _of_list(index: PendingList | ConsumerPending, what: str) -> Iterator[str]:
     keys = list(index)
     if len(keys) != len(index) or any(low >= high for low, high in pairwise(keys)):
         yield f"{what} counts {len(index)} entries and lists {len(keys)}, or not in order"

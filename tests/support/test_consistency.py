@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.entry_id import make_id
-from storage.group import Consumer, Group
+from storage.entries.entry_id import make_id
+from storage.groups.consumer import Consumer
+from storage.groups.group import Group
+from storage.groups.pending_block import Block
 from storage.idempotence import Idempotence
-from storage.pending_block import Block
 from storage.stream import Stream
 from tests.support.consistency import contradictions
 

@@ -7,7 +7,10 @@ from tests.support.servers import ROOT
 
 
 def test_a_test_goes_with_its_file() -> None:
-    assert unit_of("tests/storage/test_entry.py::test_one[a::b]") == "tests/storage/test_entry.py"
+    assert (
+        unit_of("tests/storage/entries/test_entry.py::test_one[a::b]")
+        == "tests/storage/entries/test_entry.py"
+    )
 
 
 def test_all_that_needs_spark_goes_together() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from storage.snapshot.encoding import Cursor
+from storage.redis_format.primitives import Cursor
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.values import Value
 

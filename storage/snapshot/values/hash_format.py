@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from storage.hashes import HASHTABLE, LISTPACK_EX, HashValue
+from storage.redis_format.listpack import Element, decode_listpack, encode_column, frame_listpack
+from storage.redis_format.primitives import Cursor, encode_length, encode_string
+from storage.redis_format.ziplist import decode_ziplist
+from storage.redis_format.zipmap import decode_zipmap
 from storage.snapshot import opcodes
-from storage.snapshot.encoding import Cursor, encode_length, encode_string
-from storage.snapshot.listpack import Element, decode_listpack, encode_column, frame_listpack
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
-from storage.snapshot.ziplist import decode_ziplist
-from storage.snapshot.zipmap import decode_zipmap
 
 # As many fields are written in one piece.
 _FIELDS_PER_PIECE = 500

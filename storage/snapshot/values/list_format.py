@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 
 from storage.list_node import ListNode
 from storage.lists import ListValue
-from storage.snapshot.encoding import Allowance, Cursor, encode_length, encode_string
-from storage.snapshot.listpack import Element, decode_listpack, encode_listpack
+from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
+from storage.redis_format.primitives import Allowance, Cursor, encode_length, encode_string
+from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
-from storage.snapshot.ziplist import decode_ziplist
 
 LIST = 1
 ZIPLIST = 10

@@ -17,11 +17,11 @@ from itertools import chain
 from math import inf
 
 from protocol.replies import format_double
-from storage.snapshot.encoding import CorruptSnapshot, Cursor, encode_length, encode_string
-from storage.snapshot.listpack import Element, decode_listpack, encode_listpack
+from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
+from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
+from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
-from storage.snapshot.ziplist import decode_ziplist
 from storage.sorted_sets import LISTPACK, SortedSetValue
 
 _ZSET = 3

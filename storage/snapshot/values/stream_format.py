@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from storage.redis_format.primitives import Cursor
 from storage.snapshot import opcodes
-from storage.snapshot.encoding import Cursor
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.stream_decoder import decode_stream
 from storage.snapshot.stream_encoder import stream_pieces, stream_type

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from storage.redis_format.primitives import Cursor, encode_string
 from storage.snapshot import opcodes
-from storage.snapshot.encoding import Cursor, encode_string
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder
 from storage.strings import StringValue

@@ -158,7 +158,7 @@ def test_an_unknown_subcommand_is_a_plain_error(client: InProcessClient) -> None
 
 
 def test_help_names_every_subcommand(client: InProcessClient) -> None:
-    from commands.registry import COMMANDS
+    from commands.core.registry import COMMANDS
 
     text = client.execute("CLIENT", "HELP")
     assert text.startswith(b"*")

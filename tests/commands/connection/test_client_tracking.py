@@ -1,6 +1,6 @@
 """CLIENT TRACKING, TRACKINGINFO, CACHING, GETREDIR: what they accept and tell.
 
-What tracking then does is tested in tests/commands/test_tracking.py.
+What tracking then does is tested in tests/commands/state/test_tracking.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import pytest
 
 from protocol import replies
 from server.inprocess import InProcessServer
-from storage.snapshot.checksum import crc64, encode_checksum
+from storage.redis_format.checksum import crc64, encode_checksum
 from tests.commands.keys.conversation import (
     NIL,
     NOT_AN_INTEGER,

@@ -116,7 +116,7 @@ def test_pubsub_is_its_subcommands(client: InProcessClient) -> None:
 
 
 def test_help_names_every_subcommand(client: InProcessClient) -> None:
-    from commands.registry import COMMANDS
+    from commands.core.registry import COMMANDS
 
     text = client.execute("PUBSUB", "HELP")
     assert b"\r\n+PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n" in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.client import GATE_SUBSCRIBED
+from commands.core.client import GATE_SUBSCRIBED
 from server.inprocess import InProcessClient, InProcessServer
 
 

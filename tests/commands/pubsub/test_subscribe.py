@@ -127,7 +127,7 @@ def test_ssubscribe_is_refused_inside_a_transaction(client: InProcessClient) -> 
 
 
 def test_shard_channels_are_declared_as_keys() -> None:
-    from commands.registry import COMMANDS
+    from commands.core.registry import COMMANDS
 
     request = [b"SSUBSCRIBE", b"a", b"b"]
     assert COMMANDS[b"ssubscribe"].key_positions(request) == [1, 2]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commands.registry import COMMANDS
+from commands.core.registry import COMMANDS
 from server.inprocess import InProcessClient, InProcessServer
 from tests.commands.server.decoding import decode, pairs
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commands.registry import COMMANDS, KeySpec
+from commands.core.registry import COMMANDS, KeySpec
 from commands.server.command_table import all_commands, describe_keys, find_command, legacy_range
 from server.inprocess import InProcessClient, InProcessServer
 from tests.commands.server.decoding import decode

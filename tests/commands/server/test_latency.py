@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from commands.latency import LatencyEvent
-from commands.registry import COMMANDS
+from commands.core.registry import COMMANDS
 from commands.server.latency import graph
+from commands.state.latency import LatencyEvent
 from server.inprocess import InProcessClient, InProcessServer
 from tests.commands.server.decoding import decode, pairs
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from commands.core.version import REDIS_VERSION
 from commands.server.lolwut import draw
-from commands.version import REDIS_VERSION
 from server.inprocess import InProcessServer
 from tests.commands.server.decoding import decode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.registry import COMMANDS
+from commands.core.registry import COMMANDS
 from commands.server.memory import report
 from commands.server.memory_figures import MemoryFigures
 from server.inprocess import InProcessClient, InProcessServer

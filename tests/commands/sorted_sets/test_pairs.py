@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.long_reply import LongReply
+from commands.core.long_reply import LongReply
 from commands.sorted_sets.pairs import MANY_MEMBERS, members_reply, score_or_nil
 
 PAIRS = [(1.0, b"a"), (2.5, b"b")]

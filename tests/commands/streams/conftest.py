@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.sinks import Sink
+from commands.core.sinks import Sink
 from server.inprocess import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
 

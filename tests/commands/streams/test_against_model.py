@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.inprocess import InProcessServer
-from storage.group import MAX_DELIVERIES
-from storage.references import References
+from storage.groups.group import MAX_DELIVERIES
+from storage.groups.references import References
 from tests.commands.streams.talk import Talk
 from tests.storage.stream_model import ModelGroup, StreamModel
 from tests.support.examples import examples

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessServer
-from storage.node import Node
-from storage.node_list import NodeList
+from storage.nodes.node import Node
+from storage.nodes.node_list import NodeList
 from tests.commands.streams.talk import Talk
 
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"

@@ -6,7 +6,7 @@ import pytest
 
 from commands.streams.deletion_options import parse_deletion
 from protocol.errors import ReplyError
-from storage.references import References
+from storage.groups.references import References
 
 SYNTAX = b"ERR syntax error"
 NOT_POSITIVE = b"ERR Number of IDs must be a positive integer"

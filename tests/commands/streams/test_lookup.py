@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.client import Client
+from commands.core.client import Client
 from commands.streams.lookup import find_group, group_of
 from protocol.errors import WRONG_TYPE, ReplyError
 from tests.commands.streams.talk import Talk

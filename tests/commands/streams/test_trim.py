@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from commands.configuration import Configuration
+from commands.config.configuration import Configuration
 from commands.streams.trim import default_limit
 from server.inprocess import InProcessServer
-from storage.packed_node import PackedNode
+from storage.nodes.listpack_node import ListpackNode
 from storage.stream import Stream
 from tests.commands.streams.talk import Talk
 from tests.storage.snapshot.bodies import decoded, encoded
@@ -358,7 +358,7 @@ def test_a_damaged_node_from_a_snapshot_is_trimmed_and_the_rest_is_served(
     server: InProcessServer, client: Talk
 ) -> None:
     node = next(pack(server).iter_nodes())
-    assert isinstance(node, PackedNode)
+    assert isinstance(node, ListpackNode)
     node.listpack = b""
     assert client.raw("XRANGE s - +").startswith(b"-ERR internal error")
     assert client.do("XLEN s") == 10

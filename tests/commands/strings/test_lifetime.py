@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.arguments import Arguments
+from commands.core.arguments import Arguments
 from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol.errors import ReplyError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessServer, Word, to_argv
-from server.persistence.filling import UnfitContent
 from server.persistence.replay import Replay, UnreplayableRequest
+from server.persistence.snapshot_restore import UnfitContent
 from storage.append_only.carriers import wrap
 from storage.append_only.reader import RequestFile, encoded_bytes
 from storage.append_only.requests import encode_requests

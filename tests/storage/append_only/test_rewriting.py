@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from server.inprocess import InProcessServer
 from storage.append_only.rewriting import rebuild_requests
-from storage.entry_id import make_id
+from storage.entries.entry_id import make_id
 from storage.stream import Stream
 
 NOW_MS = 1_700_000_000_000

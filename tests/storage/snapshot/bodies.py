@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from storage.entry_id import EntryID, make_id
-from storage.snapshot.encoding import Cursor, encode_length, encode_string
-from storage.snapshot.listpack import Element, encode_listpack
+from storage.entries.entry_id import EntryID, make_id
+from storage.redis_format.listpack import Element, encode_listpack
+from storage.redis_format.primitives import Cursor, encode_length, encode_string
 from storage.snapshot.stream_decoder import decode_stream
 from storage.snapshot.stream_encoder import encode_stream
 from storage.stream import Stream

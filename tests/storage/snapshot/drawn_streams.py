@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from storage.entry_id import MAX_ID, MIN_ID, EntryID
-from storage.group import UNKNOWN, Group
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.groups.group import UNKNOWN, Group
 from storage.idempotence import Idempotence
 from storage.stream import Stream
 

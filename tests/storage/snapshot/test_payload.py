@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.digest import value_digest
-from storage.group import Group
-from storage.snapshot.checksum import crc64, encode_checksum
-from storage.snapshot.encoding import CorruptSnapshot
+from storage.groups.group import Group
+from storage.redis_format.checksum import crc64, encode_checksum
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import BadChecksum, dump, restore, serialized_length
 from storage.stream import Stream

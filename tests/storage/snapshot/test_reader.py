@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.ack_journal import AckJournal
 from storage.digest import dataset_digest
+from storage.groups.ack_journal import AckJournal
 from storage.keyspace import Database
-from storage.packed_node import PackedNode
-from storage.snapshot.checksum import crc64, encode_checksum
-from storage.snapshot.encoding import (
+from storage.nodes.listpack_node import ListpackNode
+from storage.redis_format.checksum import crc64, encode_checksum
+from storage.redis_format.primitives import (
     Buffer,
     CorruptSnapshot,
     TruncatedSnapshot,
@@ -195,7 +195,7 @@ def stream_in(reader: SnapshotReader) -> Stream:
 
 
 def is_lazy(stream: Stream) -> bool:
-    return all(isinstance(node, PackedNode) for node in stream.iter_nodes())
+    return all(isinstance(node, ListpackNode) for node in stream.iter_nodes())
 
 
 def test_nodes_stay_packed_if_the_checksum_is_right() -> None:

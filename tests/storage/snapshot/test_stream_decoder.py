@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entry_id import MAX_ID, MIN_ID, make_id
-from storage.group import MAX_DELIVERIES, UNKNOWN
-from storage.packed_node import DamagedNode, PackedNode
-from storage.snapshot.encoding import CorruptSnapshot, encode_length
-from storage.snapshot.listpack import Element
+from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
+from storage.groups.group import MAX_DELIVERIES, UNKNOWN
+from storage.nodes.listpack_node import DamagedNode, ListpackNode
+from storage.redis_format.listpack import Element
+from storage.redis_format.primitives import CorruptSnapshot, encode_length
 from storage.stream import Stream
 from tests.storage.snapshot.bodies import (
     ONLY_KEY,
@@ -301,9 +301,9 @@ def usable(stream: Stream, *, trusted: bool) -> bool:
     return contradictions(stream) == []
 
 
-def first_damaged(stream: Stream) -> PackedNode | None:
+def first_damaged(stream: Stream) -> ListpackNode | None:
     for node in stream.iter_nodes():
-        if isinstance(node, PackedNode):
+        if isinstance(node, ListpackNode):
             try:
                 node.unpack()
             except DamagedNode:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from storage.entry_id import make_id
-from storage.group import Group
+from storage.entries.entry_id import make_id
+from storage.groups.group import Group
 from storage.idempotence import Idempotence
-from storage.packed_node import PackedNode
-from storage.snapshot.encoding import Compressed, encode_length
+from storage.nodes.listpack_node import ListpackNode
+from storage.redis_format.primitives import Compressed, encode_length
 from storage.snapshot.stream_encoder import STREAM_TYPES, encode_stream, stream_type
 from storage.stream import Stream
 from tests.storage.snapshot.bodies import (
@@ -195,8 +195,8 @@ def packed_stream(*, compressed: bool) -> Stream:
     return decoded(encoded(stream, 21, compress=compressed), 21, trusted=True)
 
 
-def nodes_of(stream: Stream) -> list[PackedNode]:
-    return [node for node in stream.iter_nodes() if isinstance(node, PackedNode)]
+def nodes_of(stream: Stream) -> list[ListpackNode]:
+    return [node for node in stream.iter_nodes() if isinstance(node, ListpackNode)]
 
 
 @pytest.mark.parametrize("compressed", [True, False])

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entry_id import MAX_ID, MAX_SEQ, MIN_ID, make_id
-from storage.node import freeze
-from storage.open_node import OpenNode
-from storage.snapshot.encoding import CorruptSnapshot
-from storage.snapshot.listpack import Element, encode_listpack
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, make_id
+from storage.nodes.node import freeze
+from storage.nodes.open_node import OpenNode
+from storage.redis_format.listpack import Element, encode_listpack
+from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.stream_node import decode_node, encode_node
 from storage.stream import Stream
-from tests.storage.nodes import HALVES, IDS, open_node, wire
+from tests.storage.nodes.sample_nodes import HALVES, IDS, open_node, wire
 
 TEXTS = st.one_of(st.binary(max_size=6), st.integers(-(2**63), 2**63).map(lambda n: b"%d" % n))
 FIELDS = st.lists(st.sampled_from([b"f", b"g", b"7"]), min_size=1, max_size=3).flatmap(

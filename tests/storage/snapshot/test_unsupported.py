@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.snapshot.encoding import CorruptSnapshot, Cursor, encode_length, encode_string
+from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
 from storage.snapshot.unsupported import (
     UnsupportedValue,
     can_skip,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from storage.ack_journal import AckJournal
-from storage.group import Group
+from storage.groups.ack_journal import AckJournal
+from storage.groups.group import Group
 from storage.idempotence import Idempotence
 from storage.keyspace import Database
-from storage.snapshot.checksum import crc64, encode_checksum
+from storage.redis_format.checksum import crc64, encode_checksum
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values.table import plain_version, value_type, value_version
 from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot

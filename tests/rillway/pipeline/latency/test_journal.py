@@ -7,7 +7,7 @@ import pytest
 from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.latency.journal import NAMES, NoJournal, count, find_journal
-from storage.ack_journal import FIELD_NAMES
+from storage.groups.ack_journal import FIELD_NAMES
 from tests.rillway.pipeline.latency.journals import (
     NOW_MS,
     UNREADABLE_OF_MIXED,

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.encoding_limits import EncodingLimits
 from storage.hashes import HASHTABLE, LISTPACK_EX, HashValue
 from storage.keyspace import Database
-from storage.snapshot.encoding import CorruptSnapshot, Cursor, encode_length, encode_string
-from storage.snapshot.listpack import encode_listpack
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.redis_format.listpack import encode_listpack
+from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.snapshot.reader import SnapshotReader
@@ -20,8 +20,8 @@ from storage.snapshot.values.codec import EmptyCollection
 from storage.snapshot.values.hash_format import DECODERS
 from storage.snapshot.values.table import value_pieces, value_type, value_version
 from storage.snapshot.writer import write_snapshot
-from tests.storage.snapshot import test_ziplist
-from tests.storage.snapshot.test_zipmap import zipmap
+from tests.storage.redis_format import test_ziplist
+from tests.storage.redis_format.test_zipmap import zipmap
 
 NOW_MS = 1_700_000_000_000
 LATER_MS = NOW_MS + 5_000

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from storage.encoding_limits import EncodingLimits
 from storage.lists import ListValue
-from storage.snapshot.encoding import CorruptSnapshot, Cursor, encode_length, encode_string
-from storage.snapshot.listpack import encode_listpack
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.redis_format.listpack import encode_listpack
+from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import EmptyCollection
 from storage.snapshot.values.list_format import CODEC, DECODERS
-from tests.storage.snapshot.test_ziplist import ziplist
+from tests.storage.redis_format.test_ziplist import ziplist
 
 LIMITS = EncodingLimits(list_max_listpack_size=4)
 READING = Reading(now_ms=5, access_ms=3, limits=LIMITS)

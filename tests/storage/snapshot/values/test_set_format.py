@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.encoding_limits import EncodingLimits
+from storage.redis_format.checksum import crc64, encode_checksum
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.redis_format.listpack import encode_listpack
+from storage.redis_format.primitives import CorruptSnapshot, encode_string
 from storage.sets import SetValue
-from storage.snapshot.checksum import crc64, encode_checksum
-from storage.snapshot.encoding import CorruptSnapshot, encode_string
-from storage.snapshot.listpack import encode_listpack
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump, restore
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.encoding_limits import EncodingLimits
-from storage.snapshot.checksum import crc64, encode_checksum
-from storage.snapshot.encoding import CorruptSnapshot, encode_string
-from storage.snapshot.listpack import encode_listpack
+from storage.redis_format.checksum import crc64, encode_checksum
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.redis_format.listpack import encode_listpack
+from storage.redis_format.primitives import CorruptSnapshot, encode_string
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.sorted_sets import Pair, SortedSetValue

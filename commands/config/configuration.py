@@ -1,0 +1,263 @@
+"""Configuration directives: names, types, defaults and bounds, as redis.conf and CONFIG know them.
+
+`Configuration` is a plain object with one attribute per directive (`stream-node-max-entries` is
+`config.stream_node_max_entries`), so that reading one costs an attribute access. To add a
+directive: one line in `Configuration`. What a value looks like is in
+commands/config/directive_kinds.py; directives that are known but whose feature is missing are in
+commands/config/absent_features.py. Reading files is the server's (server/config_file.py), and so is
+putting a change into force (`Host.apply_config`).
+
+Source: redis.conf of Redis 7.2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from commands.config import absent_features
+from commands.config.directive_kinds import (
+    INT32_MAX,
+    INT32_MIN,
+    INT64_MAX,
+    Boolean,
+    Choice,
+    ClampedInteger,
+    EventClasses,
+    FileName,
+    Integer,
+    Kind,
+    Memory,
+    Octal,
+    OutputLimits,
+    OutputLimitTable,
+    Percentiles,
+    PrimaryAddress,
+    SavePoint,
+    SavePoints,
+    ShutdownOptions,
+    Text,
+    Words,
+)
+from storage.redis_format.encoding_limits import EncodingLimits
+
+DANGEROUS_COMMANDS = Choice("no", "yes", "local")  # for whom a dangerous command is enabled
+
+
+def directive(
+    kind: Kind,
+    default: str,
+    *,
+    immutable: bool = False,
+    protected: bool = False,
+    sensitive: bool = False,
+    alias: str = "",
+) -> Any:
+    """A directive as a dataclass field; `default` as a file would give it.
+
+    `immutable`: only at start. `protected`: by CONFIG SET only for whom enable-protected-configs
+    lets. `sensitive`: the slow log does not show it. `alias`: another name, as Redis keeps them.
+    """
+    words = default.split() if kind.takes_several_words else [default]
+    metadata = {
+        "kind": kind,
+        "immutable": immutable,
+        "protected": protected,
+        "sensitive": sensitive,
+        "alias": alias,
+    }
+    return dataclasses.field(default_factory=lambda: kind.parse(words), metadata=metadata)
+
+
+@dataclass
+class Configuration(EncodingLimits):
+    """The values in force, one attribute per directive.
+
+    It is the encoding limits, too: whoever has hold of those sees what CONFIG SET changes.
+    """
+
+    # network
+    port: int = directive(Integer(0, 65535), "6379")
+    bind: list[str] = directive(Words(), "127.0.0.1 -::1")  # noqa: RUF009  (a field, not a list)
+    unixsocket: str = directive(Text(), "", immutable=True)
+    unixsocketperm: str = directive(Octal(), "0", immutable=True)
+    tcp_backlog: int = directive(Integer(0, INT32_MAX), "511", immutable=True)
+    tcp_keepalive: int = directive(Integer(0, INT32_MAX), "300")
+    timeout: int = directive(Integer(0, INT32_MAX), "0")
+    protected_mode: bool = directive(Boolean(), "yes")
+    maxclients: int = directive(Integer(1, 2**32 - 1), "10000")
+    requirepass: str = directive(Text(), "", sensitive=True)
+    # general
+    pidfile: str = directive(Text(), "", immutable=True)
+    databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
+    loglevel: str = directive(Choice("debug", "verbose", "notice", "warning", "nothing"), "notice")
+    logfile: str = directive(Text(), "", immutable=True)
+    dir: str = directive(Text(), ".", protected=True)
+    hz: int = directive(ClampedInteger(1, 500), "10")
+    enable_protected_configs: str = directive(DANGEROUS_COMMANDS, "no", immutable=True)
+    enable_debug_command: str = directive(DANGEROUS_COMMANDS, "no", immutable=True)
+    # limits
+    proto_max_bulk_len: int = directive(Memory(1024**2, INT64_MAX), "512mb")
+    client_query_buffer_limit: int = directive(Memory(1024**2, INT64_MAX), "1gb")
+    client_output_buffer_limit: OutputLimits = directive(  # noqa: RUF009
+        OutputLimitTable(), "normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60"
+    )
+    busy_reply_threshold: int = directive(Integer(0, INT64_MAX), "5000", alias="lua-time-limit")
+    # snapshots
+    save: tuple[SavePoint, ...] = directive(SavePoints(), "3600 1 300 100 60 10000")
+    dbfilename: str = directive(FileName("dbfilename", "filename"), "dump.rdb", protected=True)
+    rdbcompression: bool = directive(Boolean(), "yes")
+    rdbchecksum: bool = directive(Boolean(), "yes", immutable=True)
+    rdb_save_incremental_fsync: bool = directive(Boolean(), "yes")
+    stop_writes_on_bgsave_error: bool = directive(Boolean(), "yes")
+    sanitize_dump_payload: str = directive(Choice("no", "yes", "clients"), "no")
+    # Rillway's own: which form streams are written in, and whether a snapshot may be loaded in part
+    rdb_stream_type: str = directive(Choice("auto", "15", "19", "21"), "auto")
+    rdb_skip_unsupported: bool = directive(Boolean(), "no")
+    # the append-only file
+    appendonly: bool = directive(Boolean(), "no")
+    appendfilename: str = directive(
+        FileName("appendfilename", "filename"), "appendonly.aof", immutable=True
+    )
+    appenddirname: str = directive(
+        FileName("appenddirname", "dirname"), "appendonlydir", immutable=True
+    )
+    appendfsync: str = directive(Choice("everysec", "always", "no"), "everysec")
+    no_appendfsync_on_rewrite: bool = directive(Boolean(), "no")
+    auto_aof_rewrite_percentage: int = directive(Integer(0, INT32_MAX), "100")
+    auto_aof_rewrite_min_size: int = directive(Memory(0, INT64_MAX), "64mb")
+    aof_load_truncated: bool = directive(Boolean(), "yes")
+    # Rillway's own: whether a start goes on without the writes that had to be refused
+    aof_skip_refused_writes: bool = directive(Boolean(), "no")
+    aof_use_rdb_preamble: bool = directive(Boolean(), "yes")
+    aof_timestamp_enabled: bool = directive(Boolean(), "no")
+    aof_rewrite_incremental_fsync: bool = directive(Boolean(), "yes")
+    # ending
+    shutdown_on_sigint: frozenset[str] = directive(ShutdownOptions(), "default")
+    shutdown_on_sigterm: frozenset[str] = directive(ShutdownOptions(), "default")
+    shutdown_timeout: int = directive(Integer(0, INT32_MAX), "10")
+    # replication: a primary
+    repl_backlog_size: int = directive(Memory(1, INT64_MAX), "1mb")
+    repl_backlog_ttl: int = directive(Integer(0, INT64_MAX), "3600")
+    repl_diskless_sync: bool = directive(Boolean(), "yes")
+    repl_diskless_sync_delay: int = directive(Integer(0, INT32_MAX), "5")
+    repl_diskless_sync_max_replicas: int = directive(Integer(0, INT32_MAX), "0")
+    repl_disable_tcp_nodelay: bool = directive(Boolean(), "no")
+    repl_ping_replica_period: int = directive(
+        Integer(1, INT32_MAX), "10", alias="repl-ping-slave-period"
+    )
+    repl_timeout: int = directive(Integer(1, INT32_MAX), "60")
+    min_replicas_to_write: int = directive(Integer(0, INT32_MAX), "0", alias="min-slaves-to-write")
+    min_replicas_max_lag: int = directive(Integer(0, INT32_MAX), "10", alias="min-slaves-max-lag")
+    # Rillway's own: which Redis the snapshots for replicas that are no Rillway are written for
+    repl_snapshot_version: str = directive(Choice("7.0", "7.2", "auto"), "7.0")
+    # replication: a replica
+    replicaof: tuple[str, int] | None = directive(
+        PrimaryAddress(), "", immutable=True, alias="slaveof"
+    )
+    masterauth: str = directive(Text(), "", sensitive=True)
+    masteruser: str = directive(Text(), "", sensitive=True)
+    rdb_del_sync_files: bool = directive(Boolean(), "no")
+    repl_diskless_load: str = directive(Choice("disabled", "on-empty-db", "swapdb"), "disabled")
+    replica_announce_ip: str = directive(Text(), "", alias="slave-announce-ip")
+    replica_announce_port: int = directive(Integer(0, 65535), "0", alias="slave-announce-port")
+    replica_announced: bool = directive(Boolean(), "yes")
+    replica_priority: int = directive(Integer(0, INT32_MAX), "100", alias="slave-priority")
+    replica_read_only: bool = directive(Boolean(), "yes", alias="slave-read-only")
+    replica_serve_stale_data: bool = directive(Boolean(), "yes", alias="slave-serve-stale-data")
+    replica_ignore_maxmemory: bool = directive(Boolean(), "yes", alias="slave-ignore-maxmemory")
+    replica_lazy_flush: bool = directive(Boolean(), "no", alias="slave-lazy-flush")
+    # streams
+    stream_node_max_bytes: int = directive(Memory(0, INT64_MAX), "4096")
+    stream_node_max_entries: int = directive(Integer(0, INT64_MAX), "100")
+    stream_idmp_duration: int = directive(Integer(1, 86400), "100")
+    stream_idmp_maxsize: int = directive(Integer(1, 10000), "100")
+    # the other collections
+    hash_max_listpack_entries: int = directive(
+        Integer(0, INT64_MAX), "512", alias="hash-max-ziplist-entries"
+    )
+    hash_max_listpack_value: int = directive(
+        Memory(0, INT64_MAX), "64", alias="hash-max-ziplist-value"
+    )
+    list_max_listpack_size: int = directive(
+        Integer(INT32_MIN, INT32_MAX), "-2", alias="list-max-ziplist-size"
+    )
+    list_compress_depth: int = directive(Integer(0, INT32_MAX), "0")
+    set_max_intset_entries: int = directive(Integer(0, INT64_MAX), "512")
+    set_max_listpack_entries: int = directive(Integer(0, INT64_MAX), "128")
+    set_max_listpack_value: int = directive(Integer(0, INT64_MAX), "64")
+    zset_max_listpack_entries: int = directive(
+        Integer(0, INT64_MAX), "128", alias="zset-max-ziplist-entries"
+    )
+    zset_max_listpack_value: int = directive(
+        Memory(0, INT64_MAX), "64", alias="zset-max-ziplist-value"
+    )
+    hll_sparse_max_bytes: int = directive(Memory(0, INT64_MAX), "3000")
+    # observation
+    notify_keyspace_events: int = directive(EventClasses(), "")
+    slowlog_log_slower_than: int = directive(Integer(-1, INT64_MAX), "10000")
+    slowlog_max_len: int = directive(Integer(0, INT64_MAX), "128")
+    latency_monitor_threshold: int = directive(Integer(0, INT64_MAX), "0")
+    latency_tracking: bool = directive(Boolean(), "yes")
+    latency_tracking_info_percentiles: list[float] = directive(  # noqa: RUF009
+        Percentiles(), "50 99 99.9"
+    )
+    tracking_table_max_keys: int = directive(Integer(0, INT64_MAX), "1000000")
+
+    def set(self, name: str, words: list[str], *, further: bool = False) -> None:
+        """Set the directive `name` from the words of a line. Raises ValueError, KeyError.
+
+        `further`: the same file has set it before, and some directives add up.
+        """
+        if name in absent_features.FEATURES:
+            absent_features.check(name, words)
+            return
+        found = DIRECTIVES[name]
+        value, old = found.kind.parse(words), getattr(self, found.attribute)
+        combine = found.kind.extend if further else found.kind.combine
+        setattr(self, found.attribute, combine(old, value))
+
+    def get(self, name: str) -> str:
+        """The value of a directive as CONFIG GET prints it. Raises KeyError."""
+        if name in absent_features.VALUES:
+            return absent_features.VALUES[name]
+        found = DIRECTIVES[name]
+        return found.kind.format(getattr(self, found.attribute))
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """What is known of a directive apart from its value."""
+
+    name: str  # with hyphens, as in a file
+    attribute: str  # of Configuration
+    kind: Kind
+    default: Any
+    immutable: bool
+    protected: bool
+    sensitive: bool
+
+
+def _directives() -> dict[str, Directive]:
+    found: dict[str, Directive] = {}
+    for attribute in dataclasses.fields(Configuration):
+        metadata = dict(attribute.metadata)
+        alias = metadata.pop("alias")
+        assert attribute.default_factory is not dataclasses.MISSING
+        name = attribute.name.replace("_", "-")
+        found[name] = Directive(
+            name, attribute.name, default=attribute.default_factory(), **metadata
+        )
+        if alias:
+            found[alias] = found[name]
+    return found
+
+
+DIRECTIVES = _directives()  # by every name, aliases too
+NAMES = [*DIRECTIVES, *absent_features.VALUES]  # what CONFIG GET * answers
+
+
+def is_known(name: str) -> bool:
+    """Whether `name` (lower case) is a directive of ours or of a feature that is missing."""
+    return name in DIRECTIVES or name in absent_features.FEATURES

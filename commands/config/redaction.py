@@ -1,0 +1,49 @@
+"""Requests as the slow log and MONITOR may show them: without passwords."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commands.config.configuration import DIRECTIVES
+
+if TYPE_CHECKING:
+    from commands.core.registry import Argv
+
+REDACTED = b"(redacted)"
+
+
+def redacted(argv: Argv) -> Argv:
+    """`argv` itself, or a copy in which what nobody should read is replaced.
+
+    AUTH: all arguments. HELLO: name and password behind AUTH. CONFIG SET: values of directives
+    that hold a secret. Source: Redis 7.
+    """
+    name = argv[0].lower() if argv else b""
+    if name == b"auth":
+        return [argv[0]] + [REDACTED] * (len(argv) - 1)
+    if name == b"hello":
+        return _hello(argv)
+    if name == b"config" and len(argv) > 3 and argv[1].lower() == b"set":
+        return _config_set(argv)
+    return argv
+
+
+def _hello(argv: Argv) -> Argv:
+    shown = list(argv)
+    position = 2
+    while position < len(argv):
+        if argv[position].upper() == b"AUTH":
+            shown[position + 1 : position + 3] = [REDACTED] * len(argv[position + 1 : position + 3])
+            position += 3
+        else:
+            position += 2  # SETNAME and its name
+    return shown
+
+
+def _config_set(argv: Argv) -> Argv:
+    shown = list(argv)
+    for position in range(2, len(argv) - 1, 2):
+        directive = DIRECTIVES.get(argv[position].lower().decode("latin-1"))
+        if directive is not None and directive.sensitive:
+            shown[position + 1] = REDACTED
+    return shown

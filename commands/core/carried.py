@@ -1,0 +1,35 @@
+"""What a carrier brings along, to be run: see storage/append_only/carriers.py.
+
+Handlers propagate what only Rillway knows with `propagate_carried`. It comes back as an ECHO, from
+the append-only file or from a primary (`client.replays`), and `carried` finds the command in it.
+"""
+
+from __future__ import annotations
+
+from commands.core.client import Client
+from commands.core.registry import COMMANDS, WRITE, Argv, Command
+from protocol.errors import ReplyError
+from storage.append_only.carriers import UnknownCarrier, unwrap, wrap
+
+
+def propagate_carried(client: Client, *request: bytes) -> None:
+    """As `Client.propagate`, for a request that no Redis knows."""
+    if client.instance.sinks:
+        client.propagate(*wrap(request))
+
+
+def carried(argv: Argv) -> tuple[Command, Argv] | None:
+    """The command that an ECHO carries; None for an ordinary ECHO.
+
+    Raises ReplyError for one that this version does not understand.
+    """
+    try:
+        request = unwrap(argv)
+    except UnknownCarrier as error:
+        raise ReplyError(b"ERR " + str(error).encode()) from None
+    if request is None:
+        return None
+    command = COMMANDS.get(request[0].lower())
+    if command is None or not command.flags & WRITE or not command.accepts(len(request)):
+        raise ReplyError(b"ERR Rillway's own state is unknown here: '%b'" % request[0][:128])
+    return command, request

@@ -1,0 +1,27 @@
+# The C types of commands/core/client.py.
+
+from storage.keyspace cimport Database
+from storage.stream cimport Stream
+
+
+cdef class Client:
+    cdef dict __dict__
+    cdef object __weakref__
+    cdef public object instance
+    cdef public Database db
+    cdef public long resp
+    cdef public list output
+    cdef public long gates
+    cdef public object last_interaction_ms
+    cdef public bint closed
+    cdef public bint close_after_reply
+    cdef public bint authenticated
+    cdef public object last_command
+    cdef public bint no_touch
+    cdef public bint deny_blocking
+    cdef public bint replays
+    cdef public object waiting
+    cdef public object long_reply
+    cdef public object propagated
+    cdef public object write_offset
+    cdef public Py_ssize_t queued_bytes

@@ -1,0 +1,263 @@
+"""A client: what the server knows of one connection, and what a handler may do through it.
+
+A handler gets the client that called and its argv, nothing else. The client is free of I/O: bytes
+for it collect in `output` and the server writes them once per cycle; replay of the append-only
+file, scripts and tests use clients without any connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from protocol import errors
+from protocol.errors import ReplyError
+from storage.stream import Stream
+from storage.strings import StringValue
+from storage.values import Value
+
+if TYPE_CHECKING:
+    from commands.core.blocking import Waiting
+    from commands.core.instance import Instance
+    from commands.core.long_reply import LongReply
+    from commands.core.registry import Argv, Command
+    from commands.replication.state import Replica
+    from commands.state.tracking import TrackingState
+    from storage.keyspace import Database
+
+AnyValue = TypeVar("AnyValue", bound=Value)
+
+# Gates: reasons why a client's request needs a second look before it runs. A plain client has 0.
+GATE_AUTH = 1 << 0  # has not authenticated
+GATE_MULTI = 1 << 1  # is queueing a transaction
+GATE_SUBSCRIBED = 1 << 2  # RESP2 and subscribed: few commands are allowed
+GATE_SILENT = 1 << 3  # CLIENT REPLY OFF or SKIP
+GATE_TRACKING = 1 << 4  # keys it reads are remembered
+GATE_MONITOR = 1 << 5  # is in MONITOR mode: may not use the keyspace
+GATE_REPLICA = 1 << 6  # is a replica's link: a reply would be taken for part of the stream
+GATE_PRIMARY = 1 << 7  # is the link to the primary: what it sends was accepted there
+
+
+@cython.cclass
+class Client:
+    """One connection's state. Plain attributes; whoever owns a feature owns its attributes."""
+
+    __slots__ = (
+        "address", "authenticated", "channels", "close_after_reply",
+        "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd", "fieldsets",
+        "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
+        "library_version", "local_address", "long_reply", "monitoring", "name", "no_evict",
+        "no_touch",
+        "output", "patterns", "propagated", "queue", "query_buffer_bytes", "queued_bytes",
+        "replays", "replica", "replicated_offset", "reply_mode", "resp", "shard_channels",
+        "tracking", "transport",
+        "unix_socket", "user", "waiting", "watched", "write_offset",
+    )  # fmt: skip
+
+    def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
+        self.instance = instance
+        self.id = client_id
+        self.db = db
+        self.resp = 2
+        self.output: list[bytes] = []
+        self.gates = 0
+        # connection
+        self.address = b""  # "127.0.0.1:1234", "" for a client without a connection
+        self.local_address = b""
+        self.fd = -1
+        self.unix_socket = False
+        self.transport: Any = None  # the server's own; commands do not look at it
+        self.created_ms = instance.now_ms
+        self.last_interaction_ms = instance.now_ms
+        self.query_buffer_bytes = 0
+        self.closed = False
+        self.close_after_reply = False
+        # identity
+        self.user = b"default"
+        self.authenticated = True
+        self.name = b""
+        self.library_name = b""
+        self.library_version = b""
+        self.last_command: Command | None = None
+        # modes
+        self.reply_mode = b"ON"  # ON, OFF, SKIP, SKIP_NEXT
+        self.no_evict = False
+        self.no_touch = False
+        self.monitoring = False
+        self.deny_blocking = False  # inside EXEC: BLOCK does not block
+        self.replays = False  # what it sends was accepted before: by a primary, or from a file
+        # transactions
+        self.queue: list[tuple[Command, Argv]] | None = None
+        self.queued_bytes = 0  # of the arguments in it
+        self.dirty_exec = False  # a queued command was refused
+        self.dirty_cas = False  # a watched key changed
+        self.watched: dict[tuple[int, bytes], bool] = {}  # key -> was expired when watched
+        # messages
+        self.channels: dict[bytes, None] = {}
+        self.patterns: dict[bytes, None] = {}
+        self.shard_channels: dict[bytes, None] = {}
+        self.tracking: TrackingState | None = None
+        # hashes that are set by the fields of a set (HIMPORT)
+        self.fieldsets: dict[bytes, list[bytes]] | None = None
+        # blocking
+        self.waiting: Waiting | None = None
+        self.long_reply: LongReply | None = None  # is being sent in pieces
+        # propagation of the command that runs: None until the handler says something itself
+        self.propagated: list[Argv] | None = None
+        self.write_offset = 0  # Instance.propagated_units after its last write
+        self.replicated_offset = 0  # ReplicationState.offset then
+        self.replica: Replica | None = None  # what it said of itself as one (REPLCONF)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def lookup(self, key: bytes) -> Value | None:
+        """The value for a command that reads: counts a hit or miss, touches the access time."""
+        value = self.lookup_for_write(key)
+        stats = self.instance.stats
+        if value is None:
+            stats.keyspace_misses += 1
+            if self.instance.config.notify_keyspace_events:
+                self.instance.notify_miss(self.db, key)
+        else:
+            stats.keyspace_hits += 1
+        return value
+
+    def lookup_for_write(self, key: bytes) -> Value | None:
+        """The value for a command that changes it, None if there is none or it has expired."""
+        db = self.db
+        value = db.values.get(key)
+        if value is None:
+            return None
+        if db.expires and not self.replays and db.is_expired(key, self.instance.now_ms):
+            self.instance.expire(db, key)
+            return None
+        if not self.no_touch:
+            value.access_ms = self.instance.now_ms
+        return value
+
+    def lookup_stream(self, key: bytes) -> Stream | None:
+        """`lookup` for stream commands. Raises WRONGTYPE."""
+        value = self.lookup(key)
+        if value is not None and type(value) is not Stream:
+            raise ReplyError(errors.WRONG_TYPE)
+        return value
+
+    def lookup_stream_for_write(self, key: bytes) -> Stream | None:
+        """`lookup_for_write` for stream commands. Raises WRONGTYPE."""
+        value = self.lookup_for_write(key)
+        if value is not None and type(value) is not Stream:
+            raise ReplyError(errors.WRONG_TYPE)
+        return value
+
+    def lookup_string(self, key: bytes) -> StringValue | None:
+        """`lookup` for string commands. Raises WRONGTYPE."""
+        value = self.lookup(key)
+        if value is not None and type(value) is not StringValue:
+            raise ReplyError(errors.WRONG_TYPE)
+        return value
+
+    def lookup_string_for_write(self, key: bytes) -> StringValue | None:
+        """`lookup_for_write` for string commands. Raises WRONGTYPE."""
+        value = self.lookup_for_write(key)
+        if value is not None and type(value) is not StringValue:
+            raise ReplyError(errors.WRONG_TYPE)
+        return value
+
+    def lookup_typed(self, key: bytes, kind: type[AnyValue]) -> AnyValue | None:
+        """`lookup` for commands of one type. Raises WRONGTYPE."""
+        value = self.lookup(key)
+        if value is None or type(value) is kind:
+            return value
+        raise ReplyError(errors.WRONG_TYPE)
+
+    def lookup_typed_for_write(self, key: bytes, kind: type[AnyValue]) -> AnyValue | None:
+        """`lookup_for_write` for commands of one type. Raises WRONGTYPE."""
+        value = self.lookup_for_write(key)
+        if value is None or type(value) is kind:
+            return value
+        raise ReplyError(errors.WRONG_TYPE)
+
+    # -- changing ------------------------------------------------------------------------------
+
+    def store(self, key: bytes, value: Value) -> None:
+        """Put a value at `key` (new or in the place of another) and wake who waits for it.
+
+        A time to live stays; callers that mean to drop it call `db.persist`. Notifies `new` for a
+        key that was not there, `overwritten` and `type_changed` for one that was; the command's
+        own event, `modified` and propagation are up to it.
+        """
+        self.instance.store(self.db, key, value)
+
+    def remove(self, key: bytes) -> None:
+        """Take `key` away for good and wake who waits for its absence."""
+        self.instance.remove(self.db, key)
+
+    def modified(self, key: bytes, changes: int = 1) -> None:
+        """`key` was changed: transactions that watch it fail, caches are invalidated.
+
+        `changes` counts towards the `save` points; a command that changed something and said
+        nothing through `propagate` is propagated as it was sent.
+        """
+        instance = self.instance
+        instance.dirty += changes
+        if instance.watchers or instance.tracking.active:
+            instance.key_modified(self.db, key, self)
+
+    def changed(self, changes: int = 1) -> None:
+        """Something changed that neither transactions nor caches look at: a group's state.
+
+        As in Redis, XACK, XCLAIM, XREADGROUP and most of XGROUP do not fail a WATCH.
+        """
+        self.instance.dirty += changes
+
+    def notify(self, event_class: int, event: bytes, key: bytes) -> None:
+        """Publish a keyspace event, if its class is enabled (commands/state/notifications.py)."""
+        if self.instance.config.notify_keyspace_events & event_class:
+            self.instance.notify(event_class, event, key, self.db.index)
+
+    def notify_fields(self, event: bytes, key: bytes, fields: Sequence[bytes]) -> None:
+        """`notify` of a command on hashes; `fields` are those that the event is about."""
+        if self.instance.config.notify_keyspace_events:
+            self.instance.notify_fields(event, key, fields, self.db.index)
+
+    def signal_key_as_ready(self, key: bytes) -> None:
+        """`key` may serve blocked clients: it is processed before the loop polls again."""
+        blocked = self.instance.blocked
+        if blocked.waiters:
+            blocked.signal_key_as_ready(self.db.index, key)
+
+    def propagate(self, *argv: bytes) -> None:
+        """Add a request to what goes to the append-only file and the replicas, in deterministic
+        form, instead of the request as it was sent. Called several times: MULTI ... EXEC."""
+        if self.instance.sinks:
+            if self.propagated is None:
+                self.propagated = []
+            self.propagated.append(list(argv))
+
+    def propagate_nothing(self) -> None:
+        """Keep the request as it was sent from being propagated."""
+        if self.instance.sinks and self.propagated is None:
+            self.propagated = []
+
+    def note_write(self) -> None:
+        """What WAIT and WAITAOF wait for is now what was propagated up to here."""
+        instance = self.instance
+        self.write_offset = instance.propagated_units
+        self.replicated_offset = instance.replication.offset
+
+    # -- output --------------------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Bytes that answer no request of this client's own: messages, pushes, served waits."""
+        if self.closed:
+            return
+        if self.long_reply is not None:
+            self.long_reply.behind.append(data)
+            return
+        self.output.append(data)
+        self.instance.host.wake(self)

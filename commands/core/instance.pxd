@@ -1,0 +1,25 @@
+# The C types of commands/core/instance.py.
+
+from commands.core.blocking cimport BlockedClients
+from commands.state.stats cimport Stats
+
+
+cdef class Instance:
+    cdef dict __dict__
+    cdef public object config
+    cdef public long long now_ms
+    cdef public long gates
+    cdef public long long dirty
+    cdef public BlockedClients blocked
+    cdef public object tracking
+    cdef public dict watchers
+    cdef public Stats stats
+    cdef public dict monitors
+    cdef public list sinks
+    cdef public long long propagated_units
+    cdef public object background_work
+    cdef public long long node_max_entries
+    cdef public long long node_max_bytes
+    cdef public bint is_observed
+
+    cpdef look_up_settings(self)

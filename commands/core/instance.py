@@ -1,0 +1,298 @@
+"""The instance: everything that one running server knows, and no I/O.
+
+Databases, clients, configuration, blocked clients, subscriptions, statistics. The server makes one
+and gives it a `Host`; tests make as many as they like. Handlers reach it through their client.
+
+Rules kept here, once for all commands: a key that expires or is removed wakes who waits for its
+absence, fails transactions that watch it, and invalidates caches.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from commands.config.configuration import Configuration
+from commands.core.blocking import BlockedClients
+from commands.core.client import Client
+from commands.core.sinks import Sink, hand_to
+from commands.pubsub.registry import PubSub
+from commands.replication.state import ReplicationState
+from commands.state import notifications
+from commands.state.background_work import BackgroundWork
+from commands.state.latency import LatencyMonitor
+from commands.state.persistence import PersistenceState
+from commands.state.producer_ids import IdempotenceWatch
+from commands.state.slowlog import SlowLog
+from commands.state.stats import Stats
+from commands.state.tracking import TrackingTable
+from storage.keyspace import Database
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.stream import Stream
+from storage.values import Value
+
+if TYPE_CHECKING:
+    from commands.core.host import Dispatcher, Host
+    from commands.core.registry import Argv, Command, Reply
+    from commands.scripting.scripting import Scripting
+    from protocol.errors import ReplyError
+
+# The gates of Instance.gates.
+GATE_PAUSED = 1 << 0  # CLIENT PAUSE
+GATE_LOADING = 1 << 1  # the data is being read from disk
+GATE_WRITES_REFUSED = 1 << 2  # what cannot be made durable is not accepted
+GATE_FEW_REPLICAS = 1 << 3  # min-replicas-to-write
+GATE_READ_ONLY = 1 << 4  # a replica that takes writes from its primary only
+GATE_WRITES_HELD = 1 << 6  # until other servers have everything
+GATE_STALE = 1 << 5  # a replica without a link that must not serve what may be old
+GATE_BUSY = 1 << 7  # a script runs, and has for long
+
+
+@cython.cclass
+class Instance:
+    """One server's state."""
+
+    def __init__(self, config: Configuration, host: Host, now_ms: int) -> None:
+        self.config = config
+        self.encoding_limits: EncodingLimits = config
+        self.host = host
+        self.now_ms = now_ms  # set by the server once per batch of input
+        self.started_ms = now_ms
+        self.run_id = host.random_hex(40)
+        self.replication = ReplicationState(host.random_hex(40))
+        self.background_work = BackgroundWork(self._report_failed_task)
+        free = self.background_work.free
+        self.databases = [Database(index, free) for index in range(config.databases)]
+
+        # clients
+        self.clients: dict[int, Client] = {}
+        self.next_client_id = 1
+        self.monitors: dict[Client, None] = {}
+        # Reasons to look twice at every client's request; a plain time has 0.
+        self.gates = 0
+        self.paused_until_ms = 0  # CLIENT PAUSE
+        self.pause_writes_only = False
+        # features
+        self.blocked = BlockedClients()
+        self.idempotence = IdempotenceWatch()
+        self.pubsub = PubSub()
+        self.tracking = TrackingTable(self)
+        self.watchers: dict[tuple[int, bytes], dict[Client, None]] = {}
+        self.scripting_if_used: Scripting | None = None  # since the first script
+        # statistics
+        self.stats = Stats()
+        self.slowlog = SlowLog(config)
+        self.latency = LatencyMonitor(config)
+        self.dirty = 0  # changes since the last save
+        self.persistence = PersistenceState(last_save_ms=now_ms)
+        self.write_refusal: ReplyError | None = None
+        self.shutdown_at_ms = 0  # at the latest, while it waits for replicas
+        self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
+        # where propagated requests go: the append-only file, the replication backlog
+        self.sinks: list[Sink] = []
+        self.propagated_units = 0  # how many actions the sinks were given
+        self.look_up_settings()
+        # set by the dispatcher itself (server/dispatch.py)
+        self.dispatcher: Dispatcher
+
+    @property
+    def scripting(self) -> Scripting:
+        """Scripts and libraries of functions. What they need is imported for the first of them."""
+        if self.scripting_if_used is None:
+            from commands.scripting.scripting import Scripting
+
+            self.scripting_if_used = Scripting(self)
+        return self.scripting_if_used
+
+    def look_up_settings(self) -> None:
+        """What each XADD asks the configuration, at hand. To be called before each batch."""
+        config = self.config
+        self.node_max_entries = config.stream_node_max_entries
+        self.node_max_bytes = config.stream_node_max_bytes
+        self.is_observed = bool(config.notify_keyspace_events or self.tracking.active)
+
+    # -- the dispatcher's services to handlers ---------------------------------------------------
+
+    def run(self, client: Client, command: Command, argv: Argv) -> Reply:
+        """Run a command now and get its reply (EXEC)."""
+        return self.dispatcher.run(client, command, argv)
+
+    def serve_ready_keys(self) -> None:
+        """Serve blocked clients before the caller takes away what they wait for."""
+        self.dispatcher.serve_ready_keys()
+
+    def unblock(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client and let it go on."""
+        self.dispatcher.unblock(client, reply)
+
+    def _report_failed_task(self, error: Exception) -> None:
+        text = "".join(traceback.format_exception(error))
+        self.host.log("warning", f"Work in the background failed: {text}")
+
+    # -- gates ---------------------------------------------------------------------------------
+
+    def set_gate(self, gate: int, *, is_shut: bool) -> None:
+        """Let requests be looked at twice for this reason, or no more."""
+        self.gates = self.gates | gate if is_shut else self.gates & ~gate
+
+    def pause_until(self, until_ms: int) -> None:
+        """CLIENT PAUSE; 0 ends it."""
+        self.paused_until_ms = until_ms
+        self.set_gate(GATE_PAUSED, is_shut=bool(until_ms))
+
+    def set_loading(self, is_loading: bool) -> None:
+        """While data is read from disk, most commands are answered with -LOADING."""
+        self.persistence.loading = is_loading
+        self.set_gate(GATE_LOADING, is_shut=is_loading)
+
+    def refuse_writes(self, refusal: ReplyError | None) -> None:
+        """Answer `refusal` to what would change data; None lets it run again."""
+        self.write_refusal = refusal
+        self.set_gate(GATE_WRITES_REFUSED, is_shut=refusal is not None)
+
+    # -- clients -------------------------------------------------------------------------------
+
+    def new_client(self) -> Client:
+        """A client with the next ID, on database 0, in the table of clients."""
+        client = Client(self, self.next_client_id, self.databases[0])
+        self.next_client_id += 1
+        self.clients[client.id] = client
+        return client
+
+    def forget_client(self, client: Client) -> None:
+        """The connection is gone: no queue, subscription or table knows it any more."""
+        client.closed = True
+        client.output.clear()
+        if client.long_reply is not None:
+            client.long_reply.end()
+            client.long_reply = None
+        self.clients.pop(client.id, None)
+        self.monitors.pop(client, None)
+        self.replication.replicas.pop(client, None)
+        self.blocked.unblock(client)
+        self.pubsub.forget(client)
+        self.tracking.forget(client)
+        self.unwatch(client)
+
+    def unwatch(self, client: Client) -> None:
+        """UNWATCH, EXEC, DISCARD, RESET, disconnect."""
+        for watched in client.watched:
+            watchers = self.watchers.get(watched)
+            if watchers is not None:
+                watchers.pop(client, None)
+                if not watchers:
+                    del self.watchers[watched]
+        client.watched.clear()
+        client.dirty_cas = False
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def store(self, db: Database, key: bytes, value: Value) -> None:
+        """See `Client.store`."""
+        notifies = self.config.notify_keyspace_events
+        old = db.get(key) if notifies else None
+        value.access_ms = self.now_ms
+        db.set(key, value)
+        if type(value) is Stream and value.idempotence is not None:
+            self.idempotence.watch(value.idempotence)  # it may be a copy
+        if self.blocked.waiters:
+            self.blocked.signal_key_as_ready(db.index, key)
+        if notifies:
+            if old is None:
+                self.notify(notifications.NEW, b"new", key, db.index)
+            else:
+                self.notify_overwritten(db, key, old, value)
+
+    def remove(self, db: Database, key: bytes) -> None:
+        """See `Client.remove`."""
+        if db.remove(key) is not None and self.blocked.waiters:
+            self.blocked.signal_key_as_ready(db.index, key)
+
+    def take(self, db: Database, key: bytes) -> None:
+        """Take a key away whose value goes on under another name, or in another database."""
+        if db.take(key) is not None and self.blocked.waiters:
+            self.blocked.signal_key_as_ready(db.index, key)
+
+    def expire(self, db: Database, key: bytes) -> None:
+        """Remove a key whose time is past. Replicas and the file get a DEL.
+
+        On a replica it stays, hidden from clients, until the primary says so.
+        """
+        if self.gates & GATE_READ_ONLY:
+            return
+        self.remove(db, key)
+        self.stats.expired_keys += 1
+        self.dispatcher.propagate(db.index, [b"DEL", key])
+        self.key_modified(db, key, None)
+        self.notify(notifications.EXPIRED, b"expired", key, db.index)
+
+    def key_modified(self, db: Database, key: bytes, by: Client | None) -> None:
+        """Fail the transactions that watch `key`, invalidate caches of it."""
+        watched = (db.index, key)
+        watchers = self.watchers.get(watched)
+        if watchers:
+            for client in watchers:
+                if client.watched[watched] and key not in db:
+                    client.watched[watched] = False  # had expired before WATCH, is removed now
+                else:
+                    client.dirty_cas = True
+        if self.tracking.active:
+            self.tracking.invalidate(key, by)
+
+    # -- events and propagation ----------------------------------------------------------------
+
+    def notify(self, event_class: int, event: bytes, key: bytes, db_index: int) -> None:
+        """Publish a keyspace event to its channels, if the configuration asks for it."""
+        enabled = self.config.notify_keyspace_events
+        if not enabled & event_class:
+            return
+        if enabled & notifications.KEYSPACE:
+            self.pubsub.publish(b"__keyspace@%d__:%b" % (db_index, key), event)
+        if enabled & notifications.KEYEVENT:
+            self.pubsub.publish(b"__keyevent@%d__:%b" % (db_index, event), key)
+
+    def notify_fields(
+        self, event: bytes, key: bytes, fields: Sequence[bytes], db_index: int
+    ) -> None:
+        """Publish a keyspace event of a hash, and the subkey events with its fields."""
+        self.notify(notifications.HASH, event, key, db_index)
+        enabled = self.config.notify_keyspace_events
+        if enabled & notifications.HASH and enabled & notifications.SUBKEYS and fields:
+            messages = notifications.subkey_messages(enabled, event, key, fields, db_index)
+            for channel, message in messages:
+                self.pubsub.publish(channel, message)
+
+    def notify_miss(self, db: Database, key: bytes) -> None:
+        """A read found no key: event `keymiss`."""
+        self.notify(notifications.KEY_MISS, b"keymiss", key, db.index)
+
+    def notify_overwritten(self, db: Database, key: bytes, old: Value, new: Value) -> None:
+        """A command put a value in the place of another: events since Redis 8.2."""
+        self.notify(notifications.OVERWRITTEN, b"overwritten", key, db.index)
+        if type(old) is not type(new):
+            self.notify(notifications.TYPE_CHANGED, b"type_changed", key, db.index)
+
+    def emit(self, db_index: int, unit: list[Argv], *, messages: bool = False) -> None:
+        """Hand the propagated requests of one action to every sink.
+
+        `messages`: there are such among them, and it is for those who take messages.
+        """
+        self.propagated_units += 1
+        sinks = [sink for sink in self.sinks if sink.takes_messages] if messages else self.sinks
+        hand_to(sinks, db_index, unit)
+
+    def emit_encoded(self, db_index: int, wire: bytes, units: int) -> None:
+        """Hand on `units` actions of one request each, one behind the other in RESP."""
+        self.propagated_units += units
+        for sink in self.sinks:
+            take = sink.take_encoded
+            if take is not None:
+                take(db_index, wire, db_index)
+            else:
+                sink.take_units(db_index, wire)

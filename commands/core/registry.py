@@ -1,0 +1,319 @@
+"""The table of commands: each is declared once, where it is written, with `@command(...)`.
+
+COMMAND, COMMAND DOCS, COMMAND GETKEYS, the ACL categories, arity errors and the table in the
+documentation all derive from these declarations. A sub-command is declared under its two words
+("XGROUP CREATE"); its container ("XGROUP") with `container(...)`.
+
+To add a command: write its function in the module of its noun, decorate it, and name the module in
+commands/core/catalogue.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from storage.values import as_int64
+
+if TYPE_CHECKING:
+    from commands.core.blocking import Block
+    from commands.core.client import Client
+    from commands.core.long_reply import LongReply
+    from protocol.cutter import Cutter
+
+Argv: TypeAlias = list[bytes]
+# None: the handler sent what there was to send.
+Reply: TypeAlias = "bytes | Block | LongReply | None"
+Handler: TypeAlias = "Callable[[Client, Argv], Reply]"
+# Takes a request as it came, if it is of the form that most clients send; None, and nothing done,
+# if it is not: then the handler gets its words.
+RawHandler: TypeAlias = "Callable[[Client, Cutter], bytes | None]"
+
+# -- flags, in the order in which COMMAND INFO prints them; MAY_REPLICATE is not shown ------------
+
+WRITE = 1 << 0
+READONLY = 1 << 1
+DENYOOM = 1 << 2
+ADMIN = 1 << 4
+PUBSUB = 1 << 5
+NOSCRIPT = 1 << 6
+BLOCKING = 1 << 8
+LOADING = 1 << 9
+STALE = 1 << 10
+SKIP_MONITOR = 1 << 11
+SKIP_SLOWLOG = 1 << 12
+FAST = 1 << 14
+NO_AUTH = 1 << 15
+MAY_REPLICATE = 1 << 16
+NO_ASYNC_LOADING = 1 << 18
+NO_MULTI = 1 << 19
+ALLOW_BUSY = 1 << 20
+MOVABLE_KEYS = 1 << 21
+NO_MANDATORY_KEYS = 1 << 22
+
+FLAG_NAMES = {
+    WRITE: b"write",
+    READONLY: b"readonly",
+    DENYOOM: b"denyoom",
+    ADMIN: b"admin",
+    PUBSUB: b"pubsub",
+    NOSCRIPT: b"noscript",
+    BLOCKING: b"blocking",
+    LOADING: b"loading",
+    STALE: b"stale",
+    SKIP_MONITOR: b"skip_monitor",
+    SKIP_SLOWLOG: b"skip_slowlog",
+    FAST: b"fast",
+    NO_AUTH: b"no_auth",
+    NO_ASYNC_LOADING: b"no_async_loading",
+    NO_MULTI: b"no_multi",
+    ALLOW_BUSY: b"allow_busy",
+    NO_MANDATORY_KEYS: b"no_mandatory_keys",
+    MOVABLE_KEYS: b"movablekeys",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpec:
+    """Where a command's keys are: a key specification of Redis 7.
+
+    The first key is at argument `begin` or, when `keyword` is given, behind that word, searched
+    from `begin`. `last` is relative to the first key; below zero it counts from the end of the
+    arguments. With `limit` 2 only the first half of what remains are keys. `is_counted`: at `begin`
+    is the number of the keys, which follow. `is_unknown`: nothing of this says where they are.
+    Where that is not always true (flag INCOMPLETE), `find` gives the positions from the arguments;
+    for arguments that make no sense to it, a keyword still says where keys would be, as in Redis.
+    """
+
+    begin: int = 1
+    keyword: bytes = b""
+    last: int = 0
+    step: int = 1
+    limit: int = 0
+    flags: tuple[bytes, ...] = ()
+    find: Callable[[Sequence[bytes]], list[int]] | None = None
+    is_counted: bool = False
+    is_unknown: bool = False
+
+    def positions(self, argv: Sequence[bytes]) -> list[int]:
+        """Indexes into `argv`; empty if the arguments do not reach."""
+        found = [] if self.find is None else self.find(argv)
+        if found or (self.find is not None and not self.keyword):
+            return found
+        if self.is_unknown:
+            return []
+        if self.is_counted:
+            return _counted_positions(argv, self.begin, self.step)
+        first = self.begin
+        if self.keyword:
+            first = next(
+                (i + 1 for i in range(first, len(argv)) if argv[i].upper() == self.keyword),
+                len(argv),
+            )
+        last = first + self.last if self.last >= 0 else len(argv) + self.last
+        if self.limit > 1:
+            last = first + (len(argv) - first) // self.limit - 1
+        if last >= len(argv):
+            return []
+        return list(range(first, last + 1, self.step))
+
+
+def _counted_positions(argv: Sequence[bytes], at: int, step: int) -> list[int]:
+    """The positions of as many keys as the number at `at` says, every `step`th."""
+    number = as_int64(argv[at]) if at < len(argv) else None
+    if number is None or not 0 < number * step < len(argv) - at:
+        return []
+    return list(range(at + 1, at + 1 + number * step, step))
+
+
+NO_KEYS: tuple[KeySpec, ...] = ()
+
+
+def one_key(*flags: bytes, at: int = 1) -> tuple[KeySpec, ...]:
+    """A single key; `flags` as COMMAND INFO prints them, e.g. b"RW", b"UPDATE"."""
+    return (KeySpec(begin=at, flags=flags),)
+
+
+def keys_to_end(*flags: bytes, at: int = 1, step: int = 1) -> tuple[KeySpec, ...]:
+    """Keys from argument `at` to the last, every `step`th."""
+    return (KeySpec(begin=at, last=-1, step=step, flags=flags),)
+
+
+def counted_keys(*flags: bytes, at: int = 1, step: int = 1) -> tuple[KeySpec, ...]:
+    """The number of keys at argument `at`, then the keys: `numkeys key [key ...]`."""
+    return (KeySpec(begin=at, step=step, flags=flags, is_counted=True),)
+
+
+def two_keys(source: tuple[bytes, ...], target: tuple[bytes, ...]) -> tuple[KeySpec, ...]:
+    """A source at argument 1 and a target at argument 2, with flags of their own."""
+    return (KeySpec(begin=1, flags=source), KeySpec(begin=2, flags=target))
+
+
+@dataclass(eq=False, slots=True)
+class Command:
+    """One declared command, sub-command or container of sub-commands."""
+
+    name: bytes  # upper case, without the container: b"XADD", b"CREATE"
+    fullname: bytes  # lower case, with it: b"xadd", b"xgroup|create"
+    handler: Handler | None
+    arity: int
+    flags: int
+    keys: tuple[KeySpec, ...]
+    group: str
+    since: str
+    summary: str
+    syntax: str
+    complexity: str
+    categories: tuple[str, ...] = ()  # ACL categories that do not follow from flags and group
+    history: tuple[tuple[str, str], ...] = ()
+    tips: tuple[bytes, ...] = ()
+    deprecated: tuple[str, str] | None = None  # (since, what to use instead)
+    defers_ready_keys: bool = False
+    raw: RawHandler | None = None
+    parent: Command | None = None
+    subcommands: dict[bytes, Command] = field(default_factory=dict)  # by lower-case name
+
+    def accepts(self, argument_count: int) -> bool:
+        """Whether a request of that many words, names included, has the right length."""
+        if self.arity >= 0:
+            return argument_count == self.arity
+        return argument_count >= -self.arity
+
+    def key_positions(self, argv: Sequence[bytes]) -> list[int]:
+        """Indexes of the keys in a request of this command."""
+        return [i for spec in self.keys for i in spec.positions(argv)]
+
+
+COMMANDS: dict[bytes, Command] = {}  # by lower-case name; containers included
+
+
+def _register(name: str, declared: Command) -> None:
+    container, _, sub = name.lower().encode().partition(b" ")
+    if not sub:
+        assert container not in COMMANDS, f"{name} is declared twice"
+        COMMANDS[container] = declared
+        return
+    parent = COMMANDS[container]  # the container is declared before its sub-commands
+    assert sub not in parent.subcommands, f"{name} is declared twice"
+    declared.parent = parent
+    parent.subcommands[sub] = declared
+
+
+def command(
+    name: str,
+    *,
+    arity: int,
+    flags: int = 0,
+    keys: tuple[KeySpec, ...] = NO_KEYS,
+    group: str,
+    since: str,
+    summary: str,
+    syntax: str = "",
+    complexity: str = "O(1)",
+    categories: tuple[str, ...] = (),
+    history: tuple[tuple[str, str], ...] = (),
+    tips: tuple[bytes, ...] = (),
+    deprecated: tuple[str, str] | None = None,
+    defers_ready_keys: bool = False,
+    raw: RawHandler | None = None,
+) -> Callable[[Handler], Handler]:
+    """Declare the decorated function as the handler of `name`.
+
+    `arity` counts the name's words and is negative for a minimum. `syntax` is what follows the
+    name, in the notation of the Redis documentation; COMMAND DOCS derives its arguments from it.
+    `defers_ready_keys`: blocked clients need not be served before this command runs, because it
+    takes nothing away from them (design: several appends of one cycle make one reply).
+    """
+
+    def declare(handler: Handler) -> Handler:
+        upper = name.upper().encode()
+        declared = Command(
+            name=upper.rpartition(b" ")[2],
+            fullname=name.lower().replace(" ", "|").encode(),
+            handler=handler,
+            arity=arity,
+            flags=flags,
+            keys=keys,
+            group=group,
+            since=since,
+            summary=summary,
+            syntax=syntax,
+            complexity=complexity,
+            categories=categories,
+            history=history,
+            tips=tips,
+            deprecated=deprecated,
+            defers_ready_keys=defers_ready_keys,
+            raw=raw,
+        )
+        _register(name, declared)
+        return handler
+
+    return declare
+
+
+def container(
+    name: str, *, group: str, since: str, summary: str, flags: int = 0, arity: int = -2
+) -> None:
+    """Declare a command that is nothing but its sub-commands; before the first of them."""
+    _register(
+        name,
+        Command(
+            name=name.upper().encode(),
+            fullname=name.lower().encode(),
+            handler=None,
+            arity=arity,
+            flags=flags,
+            keys=NO_KEYS,
+            group=group,
+            since=since,
+            summary=summary,
+            syntax="",
+            complexity="Depends on subcommand.",
+        ),
+    )
+
+
+# The order in which ACL CAT and COMMAND INFO know the categories does not matter to clients.
+_GROUP_CATEGORIES = {
+    "generic": "keyspace",
+    "string": "string",
+    "list": "list",
+    "set": "set",
+    "sorted-set": "sortedset",
+    "hash": "hash",
+    "bitmap": "bitmap",
+    "hyperloglog": "hyperloglog",
+    "geo": "geo",
+    "stream": "stream",
+    "transactions": "transaction",
+    "connection": "connection",
+    "scripting": "scripting",
+}
+
+_NAMED_BY_GROUPS = frozenset(_GROUP_CATEGORIES.values())
+
+
+def acl_categories(declared: Command) -> list[bytes]:
+    """The ACL categories, with their @, as COMMAND INFO prints them."""
+    if declared.handler is None:
+        return [b"@slow"]  # what a container may do is told by its sub-commands
+    names: list[str] = []
+    if declared.flags & WRITE:
+        names.append("write")
+    if declared.flags & READONLY and declared.group != "scripting":
+        names.append("read")
+    # WAIT is in the group of those that work on keys of any type, and works on none; SORT on some.
+    has_own = not _NAMED_BY_GROUPS.isdisjoint(declared.categories)
+    if declared.group in _GROUP_CATEGORIES and not has_own:
+        names.append(_GROUP_CATEGORIES[declared.group])
+    if declared.flags & ADMIN:
+        names += ["admin", "dangerous"]
+    if declared.flags & PUBSUB:
+        names.append("pubsub")
+    names.append("fast" if declared.flags & FAST else "slow")
+    if declared.flags & BLOCKING:
+        names.append("blocking")
+    names += [name for name in declared.categories if name not in names]
+    return [b"@" + name.encode() for name in names]

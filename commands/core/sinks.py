@@ -1,0 +1,79 @@
+"""Sinks: the receivers of propagated requests, such as the append-only file and replicas.
+
+A unit is the requests of one action, which count together: a single request, or several between
+MULTI and EXEC. It is encoded once for all who take bytes. Runs of units of one request each may
+come encoded, as they stand in the file.
+
+Messages (PUBLISH) change no data: they are for replicas only, and are for no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import hiredis
+
+from storage.append_only.requests import encode_request, encode_requests
+
+if TYPE_CHECKING:
+    from commands.core.registry import Argv
+
+# The database of a unit that holds nothing but messages.
+ANY_DATABASE = -1
+
+
+class Message(list[bytes]):
+    """A request that replicas get, and that no file keeps."""
+
+
+class FileRequest(list[bytes]):
+    """A request that the file keeps, and that no replica gets."""
+
+
+@dataclass(frozen=True)
+class Sink:
+    """`append(db_index, unit)` takes a unit, or `take_encoded(db_index, wire, last_db)` its bytes.
+
+    `db_index` is for the first of its requests, `last_db` for the last.
+    """
+
+    append: Callable[[int, list[Argv]], None] | None = None
+    take_encoded: Callable[[int, bytes, int], None] | None = None
+    takes_messages: bool = False
+
+    def take_units(self, db_index: int, wire: bytes) -> None:
+        """Units of one request each, encoded as RESP."""
+        if self.take_encoded is not None:
+            self.take_encoded(db_index, wire, db_index)
+            return
+        assert self.append is not None
+        reader = hiredis.Reader()
+        reader.feed(wire)
+        while (request := reader.gets()) is not False:
+            self.append(db_index, [request])
+
+
+def hand_to(sinks: list[Sink], db_index: int, unit: list[Argv]) -> None:
+    """Give a unit to each of these."""
+    wire = b""
+    last_db = db_index
+    for sink in sinks:
+        if sink.take_encoded is None:
+            assert sink.append is not None
+            sink.append(db_index, unit)
+            continue
+        if not wire:
+            if len(unit) == 1:
+                wire = encode_request(unit[0])
+            else:
+                wire, last_db = encode_requests(unit), _last_database(db_index, unit)
+        sink.take_encoded(db_index, wire, last_db)
+
+
+def _last_database(db_index: int, unit: list[Argv]) -> int:
+    for request in reversed(unit):
+        if request[0] == b"SELECT":
+            return int(request[1])
+    return db_index

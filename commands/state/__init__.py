@@ -1,0 +1,12 @@
+"""What a server records about itself while it runs.
+
+stats:           counters for INFO
+histogram:       latency histograms
+latency:         the latency monitor
+slowlog:         the slow log
+tracking:        client-side caching
+notifications:   classes of keyspace events
+persistence:     the state of loading and saving
+background_work: work done in small steps between requests
+producer_ids:    streams whose producers' IDs expire
+"""

@@ -1,0 +1,16 @@
+# The C types of commands/state/stats.py.
+
+cdef class CommandStats:
+    cdef public long long calls
+    cdef public long long usec
+    cdef public long long rejected_calls
+    cdef public long long failed_calls
+    cdef public object histogram
+
+
+cdef class Stats:
+    cdef dict __dict__
+    cdef public dict commands
+    cdef public long long commands_processed
+    cdef public long long keyspace_hits
+    cdef public long long keyspace_misses

@@ -1,0 +1,149 @@
+"""Counters, as INFO, LATENCY HISTOGRAM and COMMAND STATS report them.
+
+Plain numbers that other code adds to. CONFIG RESETSTAT sets them to zero with `reset`; rates per
+second come from samples that the server's timer takes with `sample`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from commands.state.histogram import LatencyHistogram
+
+if TYPE_CHECKING:
+    from commands.core.registry import Command
+
+SAMPLE_INTERVAL_MS = 100
+SAMPLES = 16  # a rate is the mean over the last 1.6 s, as in Redis
+# Error codes that are counted one by one: a client must not fill memory with codes of its own.
+MAX_ERROR_CODES = 128
+
+
+@cython.cclass
+class CommandStats:
+    """What INFO commandstats and latencystats tell of one command."""
+
+    __slots__ = ("calls", "failed_calls", "histogram", "rejected_calls", "usec")
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.calls = 0
+        self.usec = 0
+        self.rejected_calls = 0  # refused before it ran: arity, authentication, ...
+        self.failed_calls = 0  # answered with an error
+        self.histogram = LatencyHistogram()
+
+
+class Rate:
+    """How fast a counter grows."""
+
+    def __init__(self) -> None:
+        self._rates: deque[float] = deque([0.0] * SAMPLES, maxlen=SAMPLES)
+        self._total = 0
+
+    def sample(self, total: int, elapsed_ms: int) -> None:
+        """The counter stands at `total`, so many milliseconds after the last sample."""
+        self._rates.append(max(0, total - self._total) * 1000 / elapsed_ms)
+        self._total = total
+
+    def per_second(self) -> float:
+        """The mean of the latest samples."""
+        return sum(self._rates) / SAMPLES
+
+
+@dataclass(frozen=True)
+class ScriptingFigures:
+    """What INFO shows of scripts and functions; as it is without any."""
+
+    eval_bytes: int = 0  # of the interpreter for scripts
+    function_bytes: int = 0  # of the one for functions
+    script_bytes: int = 0  # of texts
+    library_bytes: int = 0
+    scripts: int = 0
+    libraries: int = 0
+    functions: int = 0
+    evicted_scripts: int = 0
+
+
+@cython.cclass
+class Stats:
+    """The counters of INFO stats, errorstats and commandstats."""
+
+    def __init__(self) -> None:
+        self.commands: dict[Command, CommandStats] = {}
+        self._sampled_ms = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """CONFIG RESETSTAT."""
+        for command in self.commands.values():
+            command.reset()
+        self.errors: dict[bytes, int] = {}  # by error code
+        self.total_error_replies = 0
+        self.unexpected_error_replies = 0  # to a primary
+        self.connections_received = 0
+        self.rejected_connections = 0
+        self.net_input_bytes = 0
+        self.net_output_bytes = 0
+        self.reads_processed = 0
+        self.writes_processed = 0
+        self.commands_processed = 0
+        self.keyspace_hits = 0
+        self.keyspace_misses = 0
+        self.expired_keys = 0
+        self.expired_subkeys = 0  # fields of hashes
+        self.expire_cycle_us = 0  # spent in active expiry
+        self.expire_cycles_cut_short = 0  # passes of it that left expired keys behind
+        self.cycles = 0  # of the event loop, those that had something to do
+        self.cycles_us = 0  # spent in them
+        self.client_query_buffer_limit_disconnections = 0
+        self.client_output_buffer_limit_disconnections = 0
+        self.acl_access_denied_auth = 0
+        self.forks = 0
+        self.latest_fork_us = 0  # how long it held the server up
+        # growth per second
+        self.operations = Rate()
+        self.input_bytes = Rate()
+        self.output_bytes = Rate()
+        self.cycle_rate = Rate()
+        self.cycle_us_rate = Rate()
+
+    @property
+    def commands_us(self) -> int:
+        """Time spent in commands."""
+        return sum(stats.usec for stats in self.commands.values())
+
+    def of(self, command: Command) -> CommandStats:
+        """The statistics of `command`, made at first use."""
+        stats = self.commands.get(command)
+        if stats is None:
+            stats = self.commands[command] = CommandStats()
+        return stats
+
+    def count_error(self, code: bytes) -> None:
+        """One error reply that starts with `code`."""
+        self.total_error_replies += 1
+        if code in self.errors or len(self.errors) < MAX_ERROR_CODES:
+            self.errors[code] = self.errors.get(code, 0) + 1
+
+    def sample(self, now_ms: int) -> None:
+        """Take a sample of the growing counters if the last one is old enough."""
+        elapsed_ms = now_ms - self._sampled_ms
+        if elapsed_ms < SAMPLE_INTERVAL_MS:
+            return
+        self._sampled_ms = now_ms
+        self.operations.sample(self.commands_processed, elapsed_ms)
+        self.input_bytes.sample(self.net_input_bytes, elapsed_ms)
+        self.output_bytes.sample(self.net_output_bytes, elapsed_ms)
+        self.cycle_rate.sample(self.cycles, elapsed_ms)
+        self.cycle_us_rate.sample(self.cycles_us, elapsed_ms)

@@ -1,0 +1,215 @@
+"""Client-side caching: which client read which key, and whom to tell when it changes.
+
+Two modes. By default the table remembers the keys that a tracking client reads, and the first
+change of such a key tells everyone who read it, once: the key is then forgotten until it is read
+again. With BCAST nothing is remembered; a client names prefixes and hears of every changed key
+that has one of them, in one message per prefix and cycle.
+
+Guarantees: a client that was told nothing may keep what it read. The table holds at most
+`tracking-table-max-keys` keys; one that must go is invalidated first. Databases are not told
+apart, as in Redis: a change of a key invalidates its namesakes in the others.
+
+A client that closes leaves its ID in the table until its keys change, because looking for it
+everywhere would cost more than it frees.
+
+Leaves out: the commands (commands/connection/client_tracking.py).
+Source: Redis 7.2, "Client-side caching" in its documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from commands.core.client import GATE_TRACKING
+from commands.core.registry import PUBSUB, READONLY
+from commands.pubsub.registry import is_subscribed
+from protocol import replies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from commands.core.client import Client
+    from commands.core.instance import Instance
+    from commands.core.registry import Argv, Command
+
+# Where a RESP2 client that others redirect to hears of invalidations.
+INVALIDATION_CHANNEL = b"__redis__:invalidate"
+
+
+@dataclass(slots=True)
+class TrackingState:
+    """One client's tracking mode: what CLIENT TRACKING ON was given."""
+
+    bcast: bool = False
+    optin: bool = False  # remember only what follows CLIENT CACHING YES
+    optout: bool = False  # remember all but what follows CLIENT CACHING NO
+    noloop: bool = False  # say nothing of the client's own changes
+    redirect: int = 0  # the client ID that hears instead; 0: the client itself
+    prefixes: list[bytes] = field(default_factory=list)  # with BCAST; none covers another
+    caching: bool = False  # CLIENT CACHING was said for the request that comes now
+    broken: bool = False  # the client that messages are redirected to has left
+
+    @property
+    def remembers_now(self) -> bool:
+        """Whether the keys that the client reads now go into the table."""
+        if self.bcast:
+            return False
+        if self.optin:
+            return self.caching
+        return not (self.optout and self.caching)
+
+
+class TrackingTable:
+    """Keys that tracking clients have read, and prefixes that they listen to."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.active = False  # whether any client tracks
+        self.clients: dict[Client, None] = {}
+        self.readers: dict[bytes, dict[int, None]] = {}  # key -> IDs; the oldest key comes first
+        self.total_items = 0  # IDs in it, over all keys
+        self.listeners: dict[bytes, dict[Client, None]] = {}  # prefix -> clients with BCAST
+        # Keys changed in this cycle, by prefix, with who changed each: None for more than one.
+        self.changes: dict[bytes, dict[bytes, Client | None]] = {}
+
+    # -- who tracks ----------------------------------------------------------------------------
+
+    def start(self, client: Client, state: TrackingState) -> None:
+        """Put a client in tracking mode. If it is in it, `state` has the prefixes so far, too."""
+        client.tracking = state
+        client.gates |= GATE_TRACKING
+        self.clients[client] = None
+        for prefix in state.prefixes:
+            self.listeners.setdefault(prefix, {})[client] = None
+        self.active = True
+
+    def forget(self, client: Client) -> None:
+        """End tracking for a client: CLIENT TRACKING OFF, RESET, or its connection is gone."""
+        if client.tracking is None:
+            return
+        self._leave_prefixes(client, client.tracking)
+        client.tracking = None
+        client.gates &= ~GATE_TRACKING
+        del self.clients[client]
+        if not self.clients:
+            self.active = False
+            self._forget_keys()
+
+    def _leave_prefixes(self, client: Client, state: TrackingState) -> None:
+        for prefix in state.prefixes:
+            listeners = self.listeners[prefix]
+            del listeners[client]
+            if not listeners:
+                del self.listeners[prefix]
+                self.changes.pop(prefix, None)
+
+    def _forget_keys(self) -> None:
+        self.readers.clear()
+        self.total_items = 0
+
+    # -- what was read -------------------------------------------------------------------------
+
+    def command_ran(self, client: Client, command: Command, argv: Argv) -> None:
+        """Called after every command of a tracking client, those inside EXEC included."""
+        if client.tracking is None:
+            return
+        if command.flags & READONLY:
+            self.remember(client, command, argv)
+        # CLIENT CACHING is for one request, or for one transaction as a whole.
+        if client.queue is None and not command.fullname.startswith(b"client|"):
+            client.tracking.caching = False
+
+    def remember(self, client: Client, command: Command, argv: Argv) -> None:
+        """`client` read the keys of this request."""
+        if not command.flags & PUBSUB:  # whose keys are shard channels
+            self.remember_keys(client, [argv[i] for i in command.key_positions(argv)])
+
+    def remember_keys(self, client: Client, keys: Iterable[bytes]) -> None:
+        """`client` read these keys."""
+        if client.tracking is None or not client.tracking.remembers_now:
+            return
+        for key in keys:
+            readers = self.readers.setdefault(key, {})
+            if client.id not in readers:
+                readers[client.id] = None
+                self.total_items += 1
+        self._limit()
+
+    def _limit(self) -> None:
+        limit = self.instance.config.tracking_table_max_keys
+        while limit and len(self.readers) > limit:
+            self._invalidate_readers(next(iter(self.readers)), None)
+
+    # -- what changed --------------------------------------------------------------------------
+
+    def invalidate(self, key: bytes, by: Client | None) -> None:
+        """`key` changed; `by` is the client that changed it, None for the server itself."""
+        for prefix in self.listeners:
+            if key.startswith(prefix):
+                changed = self.changes.setdefault(prefix, {})
+                changed[key] = by if changed.get(key, by) is by else None
+        self._invalidate_readers(key, by)
+
+    def _invalidate_readers(self, key: bytes, by: Client | None) -> None:
+        readers = self.readers.pop(key, None)
+        if readers is None:
+            return
+        self.total_items -= len(readers)
+        keys = replies.bulk_array([key])
+        for client_id in readers:
+            client = self.instance.clients.get(client_id)
+            state = client.tracking if client is not None else None
+            if client is None or state is None or state.bcast or (state.noloop and client is by):
+                continue
+            self._send(client, state, keys)
+
+    def invalidate_all(self) -> None:
+        """Every key may have changed (FLUSHALL, FLUSHDB): a message with null for the keys."""
+        self._forget_keys()
+        for client in self.clients:
+            assert client.tracking is not None
+            self._send(client, client.tracking, None)
+
+    def broadcast(self) -> None:
+        """Send what the BCAST clients wait for; the end of each cycle, before output leaves."""
+        changes, self.changes = self.changes, {}
+        for prefix, changed in changes.items():
+            keys = sorted(changed)
+            for_all = replies.bulk_array(keys)
+            for client in self.listeners[prefix]:
+                state = client.tracking
+                assert state is not None
+                if not state.noloop:
+                    self._send(client, state, for_all)
+                    continue
+                of_others = [key for key in keys if changed[key] is not client]
+                if of_others:
+                    self._send(client, state, replies.bulk_array(of_others))
+
+    def _send(self, client: Client, state: TrackingState, keys: bytes | None) -> None:
+        """One invalidation; `keys` is an encoded array, None for null.
+
+        RESP2 has no pushes: its clients hear only as the target of a redirection, while
+        subscribed, and then as if a message were published.
+        """
+        target: Client | None = client
+        if state.redirect:
+            target = self.instance.clients.get(state.redirect)
+            if target is None:
+                state.broken = True
+                if client.resp == 3:
+                    client.send(_broken_redirection(state.redirect))
+                return
+        assert target is not None
+        body = replies.NIL[target.resp] if keys is None else keys
+        if target.resp == 3:
+            target.send(replies.push_header(2, 3) + replies.bulk(b"invalidate") + body)
+        elif state.redirect and is_subscribed(target):
+            head = replies.bulk(b"message") + replies.bulk(INVALIDATION_CHANNEL)
+            target.send(replies.push_header(3, 2) + head + body)
+
+
+def _broken_redirection(client_id: int) -> bytes:
+    words = replies.bulk(b"tracking-redir-broken") + replies.integer(client_id)
+    return replies.push_header(2, 3) + words

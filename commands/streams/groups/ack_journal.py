@@ -1,0 +1,86 @@
+"""Writing acknowledgements down in a stream's journal. Rillway's own: XCFGSET key ACK-JOURNAL name.
+
+XACK and XACKDEL append an entry to the journal for each entry that was pending, in the same action:
+who reads the append-only file gets both or neither. There the entries of the journal are requests
+of their own, with their IDs, behind the acknowledgement; so whoever runs these requests again
+(`client.replays`) does not write down anything by itself.
+
+The journal is a stream like any other: it wakes readers, fails transactions that watch it, is
+archived and trimmed. It is created when it is first needed, and kept at its maximal length. An
+acknowledgement never fails because of it: where it cannot be written, because the key holds
+something else by now or is the stream itself, that is counted.
+"""
+
+from __future__ import annotations
+
+from commands.core.client import Client
+from commands.core.registry import Argv
+from commands.state import notifications
+from commands.streams.add import append_entry, automatic_id, serve_waiters_first
+from commands.streams.trim import Trim, default_limit
+from storage.entries.entry_id import MAX_ID, EntryID, format_id
+from storage.groups.ack_journal import AckJournal, acknowledgement_fields
+from storage.groups.group import Group
+from storage.groups.pending_block import PendingEntry
+from storage.stream import Stream
+
+
+def pending_entries(client: Client, group: Group, ids: list[EntryID]) -> list[PendingEntry]:
+    """Those of the entries that are pending, each once, to be written down when they are not."""
+    if client.replays:
+        return []
+    found = (group.pending.get(entry_id) for entry_id in dict.fromkeys(ids))
+    return [entry for entry in found if entry is not None]
+
+
+def write_down(
+    client: Client, argv: Argv, group: Group, journal: AckJournal, entries: list[PendingEntry]
+) -> None:
+    """Append the acknowledgement of `entries`, which `argv` has brought about, to the journal."""
+    if not entries:
+        return
+    key, length = journal.key, len(entries)
+    target = client.lookup_for_write(key)
+    if key == argv[1] or (target is not None and not _can_take(target, length)):
+        journal.skipped += length
+        return
+    assert target is None or isinstance(target, Stream)
+    client.propagate(*argv)
+    trim = _trim(client, journal)
+    if target is not None and _may_trim(target, length, journal):
+        serve_waiters_first(client, key)
+    now_ms = client.instance.now_ms
+    for entry in entries:
+        entry_id = automatic_id(target, now_ms)
+        fields = acknowledgement_fields(argv[1], group, entry, now_ms)
+        append_entry(client, key, target, entry_id, fields)
+        client.propagate(b"XADD", key, format_id(entry_id), *fields)
+        if target is None:
+            target = client.lookup_stream_for_write(key)
+    assert target is not None
+    if trim.apply(target):
+        client.notify(notifications.STREAM, b"xtrim", key)
+        request = [b"XTRIM", key, b"MAXLEN", b"~", b"%d" % journal.max_length]
+        client.propagate(*trim.exact_form(request, target))
+
+
+def _can_take(value: object, length: int) -> bool:
+    """Whether a value is a stream that has IDs left for so many entries."""
+    return isinstance(value, Stream) and value.last_id <= MAX_ID - length
+
+
+def _trim(client: Client, journal: AckJournal) -> Trim:
+    return Trim(
+        by_length=True,
+        threshold=journal.max_length,
+        approximate=True,
+        limit=default_limit(client.instance.config),
+        threshold_position=4,
+        limit_positions=[],
+    )
+
+
+def _may_trim(target: Stream, length: int, journal: AckJournal) -> bool:
+    """Whether the first node has to go once so many entries were appended."""
+    head = next(target.iter_nodes(), None)
+    return head is not None and target.length + length - head.live >= journal.max_length

@@ -1,0 +1,203 @@
+"""XACK, XACKDEL and XNACK: a consumer is done with entries, or gives them back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.streams.delete import entries_deleted
+from commands.streams.deletion_options import (
+    DELETED,
+    NOT_FOUND,
+    STILL_REFERENCED,
+    parse_deletion,
+    result_array,
+)
+from commands.streams.groups.ack_journal import pending_entries, write_down
+from commands.streams.groups.delivery import group_changed
+from commands.streams.ids import ascending, parse_all, without_repeats
+from commands.streams.lookup import find_group
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entries.entry_id import EntryID
+from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group
+from storage.groups.pending_block import Row
+from storage.groups.references import References
+from storage.stream import Stream
+
+
+@command(
+    "XACK",
+    arity=-4,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="5.0.0",
+    summary="Acknowledges entries: they are no longer pending in the group.",
+    syntax="key group id [id ...]",
+    complexity="O(1) for each ID.",
+)
+def xack(client: Client, argv: Argv) -> bytes:
+    """Integer: the number of entries that were pending.
+
+    Without the key or the group that is 0, whatever the IDs are. Source: Redis 7.4.
+    """
+    key = argv[1]
+    stream = client.lookup_stream(key)
+    group = None if stream is None else stream.groups.get(argv[2])
+    if stream is None or group is None:
+        return replies.ZERO
+    ids = parse_all(argv[3:])
+    journal = stream.ack_journal
+    written_down = [] if journal is None else pending_entries(client, group, ids)
+    acknowledged = group.acknowledge_all(ids)
+    if acknowledged:
+        group_changed(client, key, acknowledged)
+    if journal is not None:
+        write_down(client, argv, group, journal, written_down)
+    return replies.integer(acknowledged)
+
+
+@command(
+    "XACKDEL",
+    arity=-6,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE"),
+    group="stream",
+    since="8.2.0",
+    summary="Acknowledges entries and removes them from the stream.",
+    syntax="key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]",
+    complexity="O(1) for each entry and each group.",
+)
+def xackdel(client: Client, argv: Argv) -> bytes:
+    """Array of integers, one for each ID: 1 acknowledged and gone, -1 not pending, 2 acknowledged
+    but kept because of another group.
+
+    All are -1 without the key or the group. Source: Redis 8.10.
+    """
+    key = argv[1]
+    references, ids = parse_deletion(argv, 3)
+    stream = client.lookup_stream_for_write(key)
+    group = None if stream is None else stream.groups.get(argv[2])
+    if stream is None or group is None:
+        return result_array([NOT_FOUND] * len(ids))
+    journal = stream.ack_journal
+    written_down = [] if journal is None else pending_entries(client, group, ids)
+    ordered = ascending(ids)
+    pending = group.pending.among(ordered)
+    acknowledged = [entry_id for entry_id in ordered if entry_id in pending]
+    changes = group.acknowledge_all(acknowledged)
+    chosen = acknowledged
+    if references is References.ACKED:
+        chosen = stream.unreferenced(acknowledged)
+    deleted = stream.delete_all(chosen)
+    if references is References.DELETE:
+        changes += stream.drop_references(acknowledged)
+    if changes:
+        group_changed(client, key, changes)
+    entries_deleted(client, key, len(deleted))
+    if journal is not None:
+        write_down(client, argv, group, journal, written_down)
+    return result_array(_results(ids, pending, set(chosen)))
+
+
+def _results(ids: list[EntryID], acknowledged: set[EntryID], gone: set[EntryID]) -> list[int]:
+    """What became of each ID. One that comes twice was acknowledged once."""
+    results: list[int] = []
+    for entry_id in ids:
+        if entry_id in acknowledged:
+            acknowledged.remove(entry_id)
+            results.append(DELETED if entry_id in gone else STILL_REFERENCED)
+        else:
+            results.append(NOT_FOUND)
+    return results
+
+
+# -- XNACK -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Release:
+    """The arguments of XNACK behind the group."""
+
+    mode: bytes
+    ids: list[EntryID]
+    retry_count: int | None = None
+    force: bool = False
+
+    def count(self, deliveries: int) -> int:
+        """The delivery count of an entry that is released, from the one that it had."""
+        if self.retry_count is not None:
+            return self.retry_count
+        if self.mode == b"FATAL":
+            return MAX_DELIVERIES
+        return deliveries if self.mode == b"FAIL" else max(deliveries - 1, 0)
+
+
+@command(
+    "XNACK",
+    arity=-7,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="8.8.0",
+    summary="Gives pending entries back to the group, for anyone to claim at once.",
+    syntax=(
+        "key group <SILENT | FAIL | FATAL> IDS numids id [id ...] [RETRYCOUNT retry-count] [FORCE]"
+    ),
+    complexity="O(1) for each ID.",
+)
+def xnack(client: Client, argv: Argv) -> bytes:
+    """Integer: the number of entries that nobody owns now. Source: Redis 8.8."""
+    key = argv[1]
+    stream, group = find_group(client, key, argv[2])
+    release = _parse_release(argv)
+    released = sum(_release(stream, group, release, ids) for ids in without_repeats(release.ids))
+    if released:
+        group_changed(client, key, released)
+        client.signal_key_as_ready(key)
+    return replies.integer(released)
+
+
+def _release(stream: Stream, group: Group, release: Release, ids: list[EntryID]) -> int:
+    """Release different entries; how many were pending, or are by force."""
+    rows: list[Row] = []
+    counts: list[int] = []
+    for entry_id, row in zip(ids, group.pending.rows_of(ids), strict=True):
+        if row is None:
+            if not release.force or entry_id not in stream:
+                continue
+            group.add(entry_id, None, RELEASED_MS, 0)
+            row = entry_id, None, RELEASED_MS, 0
+        rows.append(row)
+        counts.append(release.count(row[3]))
+    if rows:
+        group.release_all(rows, counts)
+    return len(rows)
+
+
+def _parse_release(argv: Argv) -> Release:
+    """Raises ReplyError. The options come behind the IDs, in any order."""
+    arguments = Arguments(argv, 3)
+    mode = arguments.next_keyword()
+    if mode not in (b"SILENT", b"FAIL", b"FATAL"):
+        raise ReplyError(errors.XNACK_MODE)
+    if not arguments.take(b"IDS"):
+        raise ReplyError(errors.XNACK_WITHOUT_IDS)
+    number = arguments.next_int(errors.XNACK_NUMBER, 1)
+    if number > arguments.remaining:
+        raise ReplyError(errors.XNACK_NUMBER_MISMATCH)
+    texts = [arguments.next() for _ in range(number)]
+    release = Release(mode, [])
+    while arguments:
+        word = arguments.next()
+        if word.upper() == b"FORCE":
+            release.force = True
+        elif word.upper() == b"RETRYCOUNT" and arguments:
+            release.retry_count = arguments.next_int(errors.XNACK_RETRYCOUNT, 0)
+        else:
+            raise errors.unrecognized_xnack_option(word)
+    release.ids = parse_all(texts)
+    return release

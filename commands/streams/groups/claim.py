@@ -1,0 +1,326 @@
+"""XCLAIM and XAUTOCLAIM (reference 1.10): pending entries change hands.
+
+An entry whose content was deleted can be claimed by nobody: it is taken out of the PEL instead.
+Neither command is propagated as it was sent, but as XCLAIMs of what it came to (reference 1.15);
+one that names an entry without content makes the other side drop it as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.streams.groups.delivery import (
+    group_changed,
+    propagate_acknowledgement,
+    propagate_claims,
+    propagate_consumer,
+    propagate_delivery,
+    propagate_position,
+    seen_consumer,
+)
+from commands.streams.groups.idle_entries import ENTRIES_AT_ONCE
+from commands.streams.ids import (
+    id_bulk,
+    parse_leading,
+    parse_range_start,
+    parse_strict,
+    without_repeats,
+)
+from commands.streams.lookup import find_group
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entries.entry_id import MIN_ID, EntryID
+from storage.groups.consumer import Consumer
+from storage.groups.group import Group
+from storage.groups.pending_block import PendingEntry, Row
+from storage.stream import Stream
+
+DEFAULT_COUNT = 100
+# XAUTOCLAIM looks at this many pending entries for each that it may claim.
+ATTEMPTS_FACTOR = 10
+MAX_COUNT = INT64_MAX // 16
+
+
+class Claim:
+    """One consumer's claim on entries of a group: what both commands do with each of them."""
+
+    def __init__(self, client: Client, key: bytes, group: Group, consumer_name: bytes) -> None:
+        self.client = client
+        self.key = key
+        self.group = group
+        # What no XCLAIM has told a copy yet: that there is the consumer, how far the group is.
+        self.is_created = consumer_name not in group.consumers
+        self.is_moved = False
+        self.consumer: Consumer = seen_consumer(client, key, group, consumer_name)
+        client.propagate_nothing()  # never the request itself
+
+    def drop(self, pending: PendingEntry) -> None:
+        """Take an entry whose content is gone out of the PEL."""
+        group_changed(self.client, self.key)
+        if self.client.instance.sinks:
+            self._propagate_loss(pending)
+        self.group.acknowledge(pending.entry_id)
+
+    def _propagate_loss(self, pending: PendingEntry) -> None:
+        """An XCLAIM of what it was; the other side has no content either, and drops it."""
+        run = self.client, self.key, self.group
+        if pending.consumer is None:
+            propagate_acknowledgement(*run, pending.entry_id)
+            return
+        state = [pending.entry_id], pending.delivery_ms, pending.delivery_count
+        propagate_delivery(*run, pending.consumer, *state)
+        self.is_moved = False
+        if pending.consumer is self.consumer:
+            self.is_created = False
+
+    def force(self, entry_id: EntryID, now_ms: int) -> Row:
+        """Make an entry pending that is not, as the consumer's own (FORCE)."""
+        pending = self.group.add(entry_id, self.consumer, now_ms, 1)
+        return entry_id, self.consumer, pending.delivery_ms, pending.delivery_count
+
+    def take_all(
+        self, rows: list[Row], delivery_ms: int, *, deliveries: int, count: int | None = None
+    ) -> None:
+        """Give pending entries to the consumer, each delivered so much more often.
+
+        `count`: or delivered so often, if it is given.
+        """
+        if rows:
+            claim = rows, self.consumer, delivery_ms
+            counts = self.group.claim_all(*claim, deliveries=deliveries, count=count)
+            self._given([row[0] for row in rows], delivery_ms, counts)
+
+    def deliver(self, ids: list[EntryID], delivery_ms: int) -> None:
+        """Give the consumer entries that are not pending, as XREADGROUP would have. IDs ascend."""
+        self.group.deliver(self.consumer, ids, delivery_ms)
+        self._given(ids, delivery_ms, [1] * len(ids))
+
+    def _given(self, ids: list[EntryID], delivery_ms: int, delivery_counts: list[int]) -> None:
+        """Account for entries (at least one) that the consumer has now."""
+        client = self.client
+        self.consumer.active_ms = client.instance.now_ms
+        group_changed(client, self.key, len(ids))
+        if client.instance.sinks:
+            run = ids, delivery_ms, delivery_counts
+            propagate_claims(client, self.key, self.group, self.consumer, *run)
+            self.is_created = self.is_moved = False
+
+    def move_group(self, last_id: EntryID) -> None:
+        """Set the group's last delivered ID (LASTID)."""
+        self.group.last_delivered_id = last_id
+        self.is_moved = True
+        group_changed(self.client, self.key)
+
+    def finish(self) -> None:
+        """After the last entry."""
+        if self.is_created:
+            propagate_consumer(self.client, self.key, self.group, self.consumer)
+        if self.is_moved:
+            propagate_position(self.client, self.key, self.group)
+
+
+# -- XCLAIM ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ClaimOptions:
+    """The arguments of XCLAIM behind the consumer."""
+
+    min_idle_ms: int
+    ids: list[EntryID]
+    delivery_ms: int
+    retry_count: int | None = None  # None: one more than before, but not with JUSTID
+    force: bool = False
+    just_id: bool = False
+    last_id: EntryID = MIN_ID
+
+
+@command(
+    "XCLAIM",
+    arity=-6,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="stream",
+    since="5.0.0",
+    summary="Makes a consumer the owner of pending entries.",
+    syntax=(
+        "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds]"
+        " [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]"
+    ),
+    complexity="O(log N) for each ID, with N the number of pending entries.",
+    tips=(b"nondeterministic_output",),
+)
+def xclaim(client: Client, argv: Argv) -> bytes:
+    """Array of the entries that were claimed; of their IDs with JUSTID. Source: Redis 7.4."""
+    key = argv[1]
+    stream, group = find_group(client, key, argv[2])
+    now_ms = client.instance.now_ms
+    options = _parse_claim(argv, now_ms)
+    is_future = options.delivery_ms > now_ms and not client.replays
+    if options.delivery_ms < 0 or is_future:
+        options.delivery_ms = now_ms  # Redis mends a time that makes no sense
+
+    claim = Claim(client, key, group, argv[3])
+    if options.last_id > group.last_delivered_id:
+        claim.move_group(options.last_id)
+    if _is_delivery(stream, group, options):
+        claim.deliver(options.ids, options.delivery_ms)
+        claim.finish()
+        return replies.array(list(map(id_bulk, options.ids)))
+    claimed: list[bytes] = []
+    for ids in without_repeats(options.ids):
+        claimed += _claim_each(claim, stream, options, ids)
+    claim.finish()
+    return replies.array(claimed)
+
+
+def _claim_each(
+    claim: Claim, stream: Stream, options: ClaimOptions, ids: list[EntryID]
+) -> list[bytes]:
+    """Claim different entries, as far as they may be; what is answered of each that was."""
+    now_ms, min_idle_ms = claim.client.instance.now_ms, options.min_idle_ms
+    taken: list[Row] = []
+    claimed: list[bytes] = []
+    rows, entries = claim.group.pending.rows_of(ids), stream.entries_of_any(ids)
+    for entry_id, row, entry in zip(ids, rows, entries, strict=True):
+        if row is None:
+            if entry is None or not options.force:
+                continue
+            row = claim.force(entry_id, now_ms)
+        elif entry is None:
+            claim.drop(PendingEntry(*row))
+            continue
+        # What was released (XNACK) is at anyone's disposal, and 0 is old enough for all, even if
+        # the clock stepped back.
+        elif min_idle_ms and row[1] is not None and now_ms - row[2] < min_idle_ms:
+            continue
+        taken.append(row)
+        claimed.append(id_bulk(entry_id) if options.just_id else entry)
+    deliveries = 0 if options.just_id else 1
+    claim.take_all(taken, options.delivery_ms, deliveries=deliveries, count=options.retry_count)
+    return claimed
+
+
+def _is_delivery(stream: Stream, group: Group, options: ClaimOptions) -> bool:
+    """Whether all entries are there, new, and delivered once: what XREADGROUP is propagated as."""
+    if not (options.force and options.just_id and options.retry_count == 1):
+        return False
+    ids, last_id = options.ids, group.pending.last_key()
+    if not ids or (last_id is not None and ids[0] <= last_id):
+        return False
+    return ids == stream.ids(ids[0], ids[-1], len(ids) + 1)
+
+
+def _parse_claim(argv: Argv, now_ms: int) -> ClaimOptions:
+    """IDs up to the first word that is none, then options in any order. Raises ReplyError."""
+    arguments = Arguments(argv, 4)
+    min_idle_ms = max(_number(arguments, b"min-idle-time"), 0)
+    options = ClaimOptions(min_idle_ms, [], now_ms)
+    options.ids = parse_leading(islice(argv, arguments.position, None))
+    arguments.position += len(options.ids)
+    while arguments:
+        word = arguments.next()
+        option = word.upper()
+        if option == b"FORCE":
+            options.force = True
+        elif option == b"JUSTID":
+            options.just_id = True
+        elif option == b"IDLE" and arguments:
+            options.delivery_ms = now_ms - _number(arguments, b"IDLE option")
+        elif option == b"TIME" and arguments:
+            options.delivery_ms = _number(arguments, b"TIME option")
+        elif option == b"RETRYCOUNT" and arguments:
+            count = _number(arguments, b"RETRYCOUNT option")
+            options.retry_count = count if count >= 0 else None
+        elif option == b"LASTID" and arguments:
+            options.last_id = parse_strict(arguments.next())
+        else:
+            raise errors.unrecognized_xclaim_option(word)
+    return options
+
+
+def _number(arguments: Arguments, what: bytes) -> int:
+    return arguments.next_int(errors.invalid_claim_argument(what, b"XCLAIM").text)
+
+
+# -- XAUTOCLAIM --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class AutoclaimOptions:
+    """The arguments of XAUTOCLAIM behind the consumer."""
+
+    min_idle_ms: int
+    start: EntryID
+    count: int = DEFAULT_COUNT
+    just_id: bool = False
+
+
+@command(
+    "XAUTOCLAIM",
+    arity=-6,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE"),
+    group="stream",
+    since="6.2.0",
+    summary="Makes a consumer the owner of entries that have been pending for long.",
+    syntax="key group consumer min-idle-time start [COUNT count] [JUSTID]",
+    complexity="O(1) if COUNT is small.",
+    history=(("7.0.0", "Added the list of entries that were found deleted to the reply."),),
+    tips=(b"nondeterministic_output",),
+)
+def xautoclaim(client: Client, argv: Argv) -> bytes:
+    """Array of: where to go on (0-0 at the end), entries or IDs claimed, IDs found deleted.
+
+    Deleted entries count against COUNT. Source: Redis 7.4.
+    """
+    options = _parse_autoclaim(argv)
+    key = argv[1]
+    stream, group = find_group(client, key, argv[2])
+    now_ms, min_idle_ms = client.instance.now_ms, options.min_idle_ms
+    claim = Claim(client, key, group, argv[3])
+    claimed: list[bytes] = []
+    deleted: list[bytes] = []
+    taken: list[Row] = []
+    dropped: list[PendingEntry] = []
+    walk = group.pending.rows_from(options.start)
+    attempts = options.count * ATTEMPTS_FACTOR
+    while (room := options.count - len(claimed) - len(deleted)) and attempts:
+        rows = list(islice(walk, min(room, attempts, ENTRIES_AT_ONCE)))
+        if not rows:
+            break
+        attempts -= len(rows)
+        for row, entry in zip(rows, stream.entries_of([row[0] for row in rows]), strict=True):
+            entry_id, owner, delivery_ms, _ = row
+            if entry is None:
+                dropped.append(PendingEntry(*row))
+                deleted.append(id_bulk(entry_id))
+            elif owner is None or not min_idle_ms or now_ms - delivery_ms >= min_idle_ms:
+                taken.append(row)
+                claimed.append(id_bulk(entry_id) if options.just_id else entry)
+    cursor = next(walk, (MIN_ID,))[0]
+    for pending in dropped:
+        claim.drop(pending)
+    claim.take_all(taken, now_ms, deliveries=not options.just_id)
+    claim.finish()
+    return replies.array([id_bulk(cursor), replies.array(claimed), replies.array(deleted)])
+
+
+def _parse_autoclaim(argv: Argv) -> AutoclaimOptions:
+    idle_error = errors.invalid_claim_argument(b"min-idle-time", b"XAUTOCLAIM").text
+    min_idle_ms = max(parse_int(argv[4], idle_error), 0)
+    options = AutoclaimOptions(min_idle_ms, parse_range_start(argv[5]))
+    arguments = Arguments(argv, 6)
+    while arguments:
+        option = arguments.next_keyword()
+        if option == b"COUNT" and arguments:
+            options.count = arguments.next_int(errors.COUNT_NOT_POSITIVE, 1, MAX_COUNT)
+        elif option == b"JUSTID":
+            options.just_id = True
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return options

@@ -1,0 +1,119 @@
+"""What commands share that hand entries to consumers: XREADGROUP, XCLAIM, XAUTOCLAIM, XGROUP.
+
+A change of a group is no change of the stream's entries: as in Redis, a transaction that watches
+the key does not fail. Caches of the key are invalidated nevertheless, because clients cache what
+XPENDING answered; Redis lets them go stale.
+
+Deliveries are propagated as what they came to (reference 1.15): XCLAIMs, and the position of the
+group. Redis writes an XCLAIM for each entry; here one names all entries, one behind the other, that
+come to the same. That is still costly, so it is built only where somebody listens.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from commands.core.client import Client
+from commands.state import notifications
+from commands.streams.ids import id_bulk
+from protocol import replies
+from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
+from storage.groups.consumer import Consumer
+from storage.groups.group import Group
+
+
+def group_changed(client: Client, key: bytes, changes: int = 1) -> None:
+    """Count changes of a group of the stream at `key`; see the module for what that means."""
+    client.changed(changes)
+    tracking = client.instance.tracking
+    if tracking.active:
+        tracking.invalidate(key, client)
+
+
+def new_consumer(client: Client, key: bytes, group: Group, name: bytes) -> Consumer:
+    """Create a consumer that is not there, with its event."""
+    consumer = group.create_consumer(name, client.instance.now_ms)
+    group_changed(client, key)
+    client.notify(notifications.STREAM, b"xgroup-createconsumer", key)
+    return consumer
+
+
+def seen_consumer(client: Client, key: bytes, group: Group, name: bytes) -> Consumer:
+    """The consumer that acts now, created at its first attempt; its idle time starts again."""
+    consumer = group.consumers.get(name)
+    if consumer is None:
+        return new_consumer(client, key, group, name)
+    consumer.seen_ms = client.instance.now_ms
+    return consumer
+
+
+def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
+    """A pending entry whose content is gone, in a consumer's history."""
+    return b"*2\r\n%b%b" % (id_bulk(entry_id), replies.NIL_ARRAY[resp])
+
+
+# -- propagation -------------------------------------------------------------------------------
+
+# An XCLAIM names so many entries at most: requests of reasonable size, whatever COUNT was.
+_IDS_PER_REQUEST = 1000
+
+
+def propagate_delivery(
+    client: Client,
+    key: bytes,
+    group: Group,
+    consumer: Consumer,
+    ids: list[EntryID],
+    delivery_ms: int,
+    delivery_count: int = 1,
+) -> None:
+    """Entries that a consumer was given at one time, as XCLAIMs that do the same.
+
+    All of them have the same count now; pending before or not, they are its own.
+    """
+    time_ms, count = b"%d" % delivery_ms, b"%d" % delivery_count
+    last_id = format_id(group.last_delivered_id)
+    for start in range(0, len(ids), _IDS_PER_REQUEST):
+        part = ids[start : start + _IDS_PER_REQUEST]
+        texts = [b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ) for entry_id in part]
+        client.propagate(
+            b"XCLAIM", key, group.name, consumer.name, b"0", *texts,
+            b"TIME", time_ms, b"RETRYCOUNT", count, b"FORCE", b"JUSTID", b"LASTID", last_id,
+        )  # fmt: skip
+
+
+def propagate_claims(
+    client: Client,
+    key: bytes,
+    group: Group,
+    consumer: Consumer,
+    ids: list[EntryID],
+    delivery_ms: int,
+    delivery_counts: list[int],
+) -> None:
+    """As `propagate_delivery`, of entries with different counts: those alike go together."""
+    start = 0
+    for delivery_count, alike in groupby(delivery_counts):
+        end = start + len(list(alike))
+        run = ids[start:end], delivery_ms, delivery_count
+        propagate_delivery(client, key, group, consumer, *run)
+        start = end
+
+
+def propagate_acknowledgement(client: Client, key: bytes, group: Group, entry_id: EntryID) -> None:
+    """An entry without owner is pending no more."""
+    client.propagate(b"XACK", key, group.name, format_id(entry_id))
+
+
+def propagate_position(client: Client, key: bytes, group: Group) -> None:
+    """How far a group has come."""
+    if client.instance.sinks:
+        client.propagate(
+            b"XGROUP", b"SETID", key, group.name, format_id(group.last_delivered_id),
+            b"ENTRIESREAD", b"%d" % group.entries_read,
+        )  # fmt: skip
+
+
+def propagate_consumer(client: Client, key: bytes, group: Group, consumer: Consumer) -> None:
+    """A consumer that no XCLAIM creates on the other side."""
+    client.propagate(b"XGROUP", b"CREATECONSUMER", key, group.name, consumer.name)

@@ -1,0 +1,237 @@
+"""XGROUP: the groups of a stream and their consumers (reference 1.11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import DENYOOM, LOADING, STALE, WRITE, Argv, command, container, one_key
+from commands.state import notifications
+from commands.streams.groups.delivery import group_changed, new_consumer
+from commands.streams.idempotence import new_stream
+from commands.streams.ids import parse_open, parse_strict
+from commands.streams.lookup import group_of
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entries.entry_id import MIN_ID
+from storage.groups.group import UNKNOWN, Group
+from storage.stream import Stream
+
+HELP = (
+    b"CREATE <key> <groupname> <id|$> [option]",
+    b"    Add a group that is given the entries behind <id>; $: those to come. Options:",
+    b"    * MKSTREAM",
+    b"      Make an empty stream first if the key does not exist.",
+    b"    * ENTRIESREAD entries_read",
+    b"      How many entries up to <id> were ever added (for replicas and files).",
+    b"CREATECONSUMER <key> <groupname> <consumer>",
+    b"    Add a consumer to a group.",
+    b"DELCONSUMER <key> <groupname> <consumer>",
+    b"    Take a consumer out of a group, with all that is pending for it.",
+    b"DESTROY <key> <groupname>",
+    b"    Remove a group.",
+    b"SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
+    b"    Let a group go on behind another <id>.",
+)
+
+container("XGROUP", group="stream", since="5.0.0", summary="Manages the groups of a stream.")
+
+
+@dataclass(slots=True)
+class GroupOptions:
+    """What may follow the ID in XGROUP CREATE and SETID."""
+
+    mkstream: bool = False
+    entries_read: int = UNKNOWN
+    entries_read_position: int = 0  # in argv
+
+
+def _set_entries_read(
+    client: Client, argv: Argv, stream: Stream, group: Group, options: GroupOptions
+) -> None:
+    """As given, but not more than the stream ever had (Redis 8.2.1).
+
+    A group may come to count more by reading on. So what is replayed is taken as it is, and what
+    is propagated is the number that came out.
+    """
+    group.entries_read = options.entries_read
+    if options.entries_read > stream.entries_added and not client.replays:
+        group.entries_read = stream.entries_added
+        request = list(argv)
+        request[options.entries_read_position] = b"%d" % group.entries_read
+        client.propagate(*request)
+
+
+def _parse_options(argv: Argv, *, can_create: bool) -> GroupOptions:
+    """Raises ReplyError."""
+    options = GroupOptions()
+    arguments = Arguments(argv, 5)
+    while arguments:
+        option = arguments.next_keyword()
+        if option == b"MKSTREAM" and can_create:
+            options.mkstream = True
+        elif option == b"ENTRIESREAD" and arguments:
+            options.entries_read_position = arguments.position
+            options.entries_read = arguments.next_int()
+            if options.entries_read < UNKNOWN:
+                raise ReplyError(errors.ENTRIESREAD_NEGATIVE)
+        else:
+            raise errors.subcommand_syntax(b"XGROUP", argv[1])
+    return options
+
+
+def _stream_at(client: Client, key: bytes) -> Stream:
+    """The stream of a sub-command that needs one. Raises WRONGTYPE, or that there is no key."""
+    stream = client.lookup_stream_for_write(key)
+    if stream is None:
+        raise ReplyError(errors.XGROUP_NO_KEY)
+    return stream
+
+
+def _changed(client: Client, key: bytes, event: bytes) -> None:
+    group_changed(client, key)
+    client.notify(notifications.STREAM, event, key)
+
+
+@command(
+    "XGROUP CREATE",
+    arity=-5,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"RW", b"INSERT", at=2),
+    group="stream",
+    since="5.0.0",
+    summary="Creates a group.",
+    syntax="key group <id | $> [MKSTREAM] [ENTRIESREAD entries-read]",
+    history=(("7.0.0", "Added the `entries_read` named argument."),),
+)
+def xgroup_create(client: Client, argv: Argv) -> bytes:
+    """OK. A request that fails creates no stream either. Source: Redis 7.4."""
+    options = _parse_options(argv, can_create=True)
+    key, name = argv[2], argv[3]
+    stream = client.lookup_stream_for_write(key)
+    if stream is None and not options.mkstream:
+        raise ReplyError(errors.XGROUP_NO_KEY)
+    if len(argv) > 8:  # options that are given twice, so often that Redis loses patience
+        raise errors.subcommand_syntax(b"XGROUP", argv[1])
+    if argv[4] == b"$":
+        last_id = MIN_ID if stream is None else stream.last_id
+    else:
+        last_id = parse_strict(argv[4])
+    if stream is None:
+        stream = new_stream(client.instance.config)
+        client.store(key, stream)
+        client.modified(key)
+    elif name in stream.groups:
+        raise ReplyError(errors.BUSYGROUP)
+    group = stream.groups[name] = Group(name, last_id)
+    _set_entries_read(client, argv, stream, group, options)
+    _changed(client, key, b"xgroup-create")
+    return replies.OK
+
+
+@command(
+    "XGROUP SETID",
+    arity=-5,
+    flags=WRITE,
+    keys=one_key(b"RW", b"UPDATE", at=2),
+    group="stream",
+    since="5.0.0",
+    summary="Sets the last delivered ID of a group.",
+    syntax="key group <id | $> [ENTRIESREAD entries-read]",
+    history=(("7.0.0", "Added the optional `entries_read` argument."),),
+)
+def xgroup_setid(client: Client, argv: Argv) -> bytes:
+    """OK. Takes `-` and `+` as well, as Redis does. Source: Redis 7.4."""
+    options = _parse_options(argv, can_create=False)
+    key = argv[2]
+    stream = _stream_at(client, key)
+    group = group_of(stream, key, argv[3])
+    if len(argv) > 7:
+        raise errors.subcommand_syntax(b"XGROUP", argv[1])
+    group.last_delivered_id = stream.last_id if argv[4] == b"$" else parse_open(argv[4])
+    _set_entries_read(client, argv, stream, group, options)
+    _changed(client, key, b"xgroup-setid")
+    return replies.OK
+
+
+@command(
+    "XGROUP DESTROY",
+    arity=4,
+    flags=WRITE,
+    keys=one_key(b"RW", b"DELETE", at=2),
+    group="stream",
+    since="5.0.0",
+    summary="Removes a group.",
+    syntax="key group",
+    complexity="O(N) with N the number of pending entries of the group.",
+)
+def xgroup_destroy(client: Client, argv: Argv) -> bytes:
+    """Integer: 1, or 0 if there was no such group. Its waiters get NOGROUP. Source: Redis 7.4."""
+    key = argv[2]
+    group = _stream_at(client, key).groups.pop(argv[3], None)
+    if group is None:
+        return replies.ZERO
+    client.instance.background_work.discard(group.disband())
+    _changed(client, key, b"xgroup-destroy")
+    client.signal_key_as_ready(key)
+    return replies.ONE
+
+
+@command(
+    "XGROUP CREATECONSUMER",
+    arity=5,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"RW", b"INSERT", at=2),
+    group="stream",
+    since="6.2.0",
+    summary="Creates a consumer in a group.",
+    syntax="key group consumer",
+)
+def xgroup_createconsumer(client: Client, argv: Argv) -> bytes:
+    """Integer: 1, or 0 if the consumer is there already. Source: Redis 7.4."""
+    key = argv[2]
+    group = group_of(_stream_at(client, key), key, argv[3])
+    if argv[4] in group.consumers:
+        return replies.ZERO
+    new_consumer(client, key, group, argv[4])
+    return replies.ONE
+
+
+@command(
+    "XGROUP DELCONSUMER",
+    arity=5,
+    flags=WRITE,
+    keys=one_key(b"RW", b"DELETE", at=2),
+    group="stream",
+    since="5.0.0",
+    summary="Removes a consumer from a group, and what is pending for it.",
+    syntax="key group consumer",
+    complexity="O(N) with N the number of pending entries of the consumer.",
+)
+def xgroup_delconsumer(client: Client, argv: Argv) -> bytes:
+    """Integer: the number of pending entries that went with it. Source: Redis 7.4."""
+    key = argv[2]
+    group = group_of(_stream_at(client, key), key, argv[3])
+    if argv[4] not in group.consumers:
+        return replies.ZERO
+    tasks = client.instance.background_work
+    dropped = group.delete_consumer(argv[4], tasks.discard)
+    if dropped:
+        tasks.tidy(group.tidy_up())
+    _changed(client, key, b"xgroup-delconsumer")
+    return replies.integer(dropped)
+
+
+@command(
+    "XGROUP HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="stream",
+    since="5.0.0",
+    summary="Explains the sub-commands.",
+)
+def xgroup_help(client: Client, argv: Argv) -> bytes:
+    """Array of simple strings."""
+    return help_reply(b"XGROUP", *HELP)

@@ -1,0 +1,189 @@
+"""XPENDING (reference 1.9): what a group was given and has not acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import READONLY, Argv, command, one_key
+from commands.streams.ids import id_bulk, parse_range_end, parse_range_start
+from commands.streams.lookup import find_group
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.groups.consumer import Consumer
+from storage.groups.consumer_pending import ConsumerPending
+from storage.groups.group import Group
+from storage.groups.pending_block import Columns, Row
+from storage.groups.pending_list import PendingList
+
+NOT_OWNED = -1  # the idle time of an entry that was released
+
+# What an entry begins with, by the length of its ID, which is two numbers of up to 20 digits.
+_HEADERS = [b"*4\r\n$%d\r\n" % length for length in range(42)]
+
+# So many pieces make a piece of a long reply, three of each entry.
+PIECES_AT_ONCE = 6000
+
+# To look at so many entries takes some milliseconds; for more of them the reply comes in pieces.
+MANY_ENTRIES = 4000
+
+
+@dataclass(slots=True)
+class PendingQuery:
+    """The extended form, parsed."""
+
+    min_idle_ms: int
+    start: EntryID
+    end: EntryID
+    count: int
+    consumer: bytes | None  # None: of all consumers
+
+
+@command(
+    "XPENDING",
+    arity=-3,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="stream",
+    since="5.0.0",
+    summary="Returns a summary or a list of the entries that are pending in a group.",
+    syntax="key group [[IDLE min-idle-time] start end count [consumer]]",
+    complexity="O(N) with N the entries looked at; the summary: the number of consumers.",
+    history=(("6.2.0", "Added the `IDLE` option and exclusive ranges."),),
+    tips=(b"nondeterministic_output",),
+)
+def xpending(client: Client, argv: Argv) -> bytes | LongReply:
+    """Short form: total, smallest ID, greatest ID, consumers with their counts (as text).
+
+    Extended form: array of ID, consumer, idle time in ms, number of deliveries. An entry without
+    owner has the consumer "" and the idle time -1. Source: Redis 8.8.
+    """
+    query = _parse_query(argv)
+    _, group = find_group(client, argv[1], argv[2])
+    if query is None:
+        return _summary(group, client.resp)
+    return _list(group, query, client.instance.now_ms)
+
+
+def _parse_query(argv: Argv) -> PendingQuery | None:
+    """The extended form's arguments, None for the short form. Raises ReplyError.
+
+    The order of checks is Redis's, and so is that a word behind the consumer is ignored where
+    IDLE would have had room.
+    """
+    if len(argv) == 3:
+        return None
+    if not 6 <= len(argv) <= 9:
+        raise ReplyError(errors.SYNTAX)
+    min_idle_ms, position = 0, 3
+    if argv[3].upper() == b"IDLE":
+        min_idle_ms = parse_int(argv[4])
+        if len(argv) < 8:
+            raise ReplyError(errors.SYNTAX)
+        position = 5
+    count = max(parse_int(argv[position + 2]), 0)
+    start = parse_range_start(argv[position])
+    end = parse_range_end(argv[position + 1])
+    consumer = argv[position + 3] if len(argv) > position + 3 else None
+    return PendingQuery(min_idle_ms, start, end, count, consumer)
+
+
+def _summary(group: Group, resp: int) -> bytes:
+    first, last = group.pending.first_key(), group.pending.last_key()
+    if first is None or last is None:
+        nil = replies.NIL[resp]
+        return replies.array([replies.ZERO, nil, nil, replies.NIL_ARRAY[resp]])
+    consumers = [
+        _name_and_count(consumer.name, b"%d" % consumer.pending_count)
+        for _, consumer in sorted(group.consumers.items())
+        if consumer.pending_count
+    ]
+    total = replies.integer(len(group.pending))
+    return replies.array([total, id_bulk(first), id_bulk(last), replies.array(consumers)])
+
+
+def _name_and_count(name: bytes, count: bytes) -> bytes:
+    return b"*2\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(name), name, len(count), count)
+
+
+def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
+    pending: PendingList | ConsumerPending = group.pending
+    owner = None
+    if query.consumer is not None:
+        owner = group.consumers.get(query.consumer)
+        if owner is None:
+            return replies.EMPTY_ARRAY
+        pending = owner.pending
+    if query.count == 0:
+        return replies.EMPTY_ARRAY
+    if len(pending) > MANY_ENTRIES and (query.count > MANY_ENTRIES or query.min_idle_ms > 0):
+        blocks = pending.lend(query.start, query.end)
+        return LongReply(_list_in_pieces(blocks, owner, query, now_ms))
+    rendered = Rendered(query, now_ms)
+    rendered.add(pending.rows_from(query.start))
+    return replies.array_header(rendered.count) + b"".join(rendered.pieces)
+
+
+def _list_in_pieces(
+    blocks: list[Columns], owner: Consumer | None, query: PendingQuery, now_ms: int
+) -> Iterator[bytes]:
+    """The list from blocks of entries as they were at one moment.
+
+    `owner`: of whose entries. Nothing is sent before all were looked at and counted.
+    """
+    rendered = Rendered(query, now_ms)
+    for columns in blocks:
+        rows: Iterator[Row] = zip(*columns, strict=True)
+        # Only the first block can begin before the range.
+        rows = (row for row in rows if row[0] >= query.start)
+        if owner is not None:
+            rows = (row for row in rows if row[1] is owner)
+        rendered.add(rows)
+        yield b""
+        if rendered.count == query.count:
+            break
+    yield replies.array_header(rendered.count)
+    pieces = rendered.pieces
+    for start in range(0, len(pieces), PIECES_AT_ONCE):
+        yield b"".join(pieces[start : start + PIECES_AT_ONCE])
+
+
+class Rendered:
+    """The entries that a query asks for, encoded."""
+
+    __slots__ = ("_now_ms", "_query", "count", "pieces")
+
+    def __init__(self, query: PendingQuery, now_ms: int) -> None:
+        self._query = query
+        self._now_ms = now_ms
+        self.count = 0
+        self.pieces: list[bytes] = []  # three of each entry: the length of its ID, that, the rest
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add those of the entries that are asked for. `rows` begin in the range of the query."""
+        query, now_ms, count, pieces = self._query, self._now_ms, self.count, self.pieces
+        name, idle_ms, last_time_ms, last_count = b"", 0, -1, -1
+        last_owner: Consumer | None = None
+        rest = b""
+        for entry_id, owner, time_ms, deliveries in rows:
+            if entry_id > query.end:
+                break
+            if time_ms != last_time_ms or owner is not last_owner or deliveries != last_count:
+                last_owner, last_time_ms, last_count = owner, time_ms, deliveries
+                # What was released (XNACK) has no owner and no age, and is old enough for all.
+                name, idle_ms = b"", NOT_OWNED
+                if owner is not None:
+                    name, idle_ms = owner.name, now_ms - time_ms if time_ms < now_ms else 0
+                rest = b"\r\n$%d\r\n%b\r\n:%d\r\n:%d\r\n" % (len(name), name, idle_ms, deliveries)
+            if owner is not None and idle_ms < query.min_idle_ms:
+                continue
+            text = b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
+            pieces += (_HEADERS[len(text)], text, rest)
+            count += 1
+            if count == query.count:
+                break
+        self.count = count

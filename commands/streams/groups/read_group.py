@@ -1,0 +1,354 @@
+"""XREADGROUP (reference 1.8): entries for one consumer of a group, new ones or its own history.
+
+`>` takes entries that no consumer of the group was given yet and makes them pending, unless NOACK
+is given. Very many are delivered at once, and then sent in pieces. Any other ID asks for the
+consumer's own pending entries behind it: that never waits, and each answer counts as one more
+delivery.
+
+CLAIM (reference 2.2) lets `>` begin with entries that are pending for long, whoever has them: the
+released ones (XNACK) first, then the oldest deliveries. Each entry of such a reply is followed by
+its idle time and the number of its earlier deliveries. A client that waits for new entries then
+also waits for the oldest pending one to become old enough.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TypeAlias, cast
+
+from commands.core.blocking import Block
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, Argv, KeySpec, command
+from commands.streams.groups.delivery import (
+    deleted_entry,
+    group_changed,
+    propagate_consumer,
+    propagate_delivery,
+    propagate_position,
+    seen_consumer,
+)
+from commands.streams.groups.idle_entries import ClaimTurn, next_claimable_ms, some_rows
+from commands.streams.ids import parse_strict
+from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
+from commands.streams.reading.read_request import (
+    ALL,
+    ReadRequest,
+    key_positions,
+    nothing_to_read,
+    parse_read_request,
+    read_header,
+    read_reply,
+    stream_header,
+)
+from commands.streams.reading.reply_caps import NO_CAPS, NoCaps, caps_of
+from commands.streams.reading.request_cache import RequestCache
+from protocol import errors
+from storage.entries.entry_id import MAX_ID, EntryID
+from storage.groups.consumer import Consumer
+from storage.groups.group import Group
+from storage.groups.lag import advance_group
+from storage.groups.pending_block import Row
+from storage.stream import Stream
+
+# `>`. Nothing lies behind the last possible ID, and Redis, too, takes that ID for `>`.
+NEW = MAX_ID
+
+# Whoever asks for no more than so many entries is answered at once.
+FEW_ENTRIES = 1000
+
+# A consumer sends the same request again and again.
+_RECENT_REQUESTS: RequestCache[GroupRead] = RequestCache()
+
+
+@command(
+    "XREADGROUP",
+    arity=-7,
+    flags=WRITE | BLOCKING | MOVABLE_KEYS,
+    keys=(
+        KeySpec(
+            begin=4,
+            keyword=b"STREAMS",
+            last=-1,
+            limit=2,
+            flags=(b"RO", b"ACCESS", b"INCOMPLETE"),
+            find=key_positions,
+        ),
+    ),
+    group="stream",
+    since="5.0.0",
+    summary="Returns new or pending entries for a consumer of a group; waits if asked to.",
+    syntax=(
+        "GROUP group consumer [COUNT count] [MAXCOUNT max-count] [MAXSIZE max-size]"
+        " [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK]"
+        " STREAMS key [key ...] id [id ...]"
+    ),
+    complexity="O(N) for each stream, with N the number of entries returned.",
+    history=(
+        ("8.4.0", "Added the `CLAIM` option."),
+        ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
+    ),
+)
+def xreadgroup(client: Client, argv: Argv) -> bytes | Block | LongReply:
+    """Map from key to entries, of the streams that have some; null if none has.
+
+    A key with an ID other than `>` is always there, with an empty array if nothing is pending,
+    except where MAXCOUNT or MAXSIZE was reached before it. Source: Redis 8.10.
+    """
+    read = _RECENT_REQUESTS.get(argv)
+    if read is None:
+        return _parse(client, argv).serve(client)
+    # Redis looks at each key twice as well: for its group, and to read.
+    found = read.find(client)
+    client.instance.stats.keyspace_hits += len(found)
+    return read.serve(client, found)
+
+
+def _parse(client: Client, argv: Argv) -> GroupRead:
+    """The request with its IDs resolved. Raises ReplyError."""
+    request = parse_read_request(argv, client.instance.now_ms, with_group=True)
+    after: list[EntryID] = []
+    for key, text in zip(request.keys, request.ids, strict=True):
+        find_group_to_read(client, key, request.group)
+        after.append(_resolve(text))
+    read = GroupRead(request, after)
+    if request.is_timeless:
+        _RECENT_REQUESTS.put(argv, read)
+    return read
+
+
+def _resolve(text: bytes) -> EntryID:
+    """The ID behind which to read, NEW for `>`. Raises ReplyError."""
+    if text == b">":
+        return NEW
+    if text == b"$" or text == b"+":
+        raise errors.xreadgroup_special_id(text)
+    return parse_strict(text)
+
+
+def find_group_to_read(client: Client, key: bytes, name: bytes) -> tuple[Stream, Group]:
+    """A stream and its group. Raises WRONGTYPE, and NOGROUP if there is no key or no group."""
+    stream = client.lookup_stream(key)  # a read, as far as hits and misses are concerned
+    group = None if stream is None else stream.groups.get(name)
+    if stream is None or group is None:
+        raise errors.no_group_for_read(key, name)
+    return stream, group
+
+
+# A part of the reply: bytes, or a range of very many entries, which are sent in pieces.
+Parts: TypeAlias = "list[bytes | LongRange]"
+
+
+def _reply(client: Client, streams: int, parts: Parts) -> bytes | LongReply:
+    """The whole reply."""
+    if LongRange in map(type, parts):
+        return long_reply([read_header(streams, client.resp), *parts])
+    return read_reply(streams, cast("list[bytes]", parts), client.resp)
+
+
+class GroupRead:
+    """A request of XREADGROUP whose IDs are resolved. Requests that are alike share one."""
+
+    __slots__ = ("_after", "_is_plain", "_request")
+
+    def __init__(self, request: ReadRequest, after: list[EntryID]) -> None:
+        """`after`: the ID behind which to read, for each key, or NEW."""
+        self._request = request
+        self._after = after
+        # New entries of one stream, which is what most consumers ask for.
+        self._is_plain = after == [NEW] and request.min_idle_ms is None and not request.is_capped
+
+    def find(self, client: Client) -> list[tuple[Stream, Group]]:
+        """The streams and their groups. Raises WRONGTYPE and NOGROUP."""
+        name = self._request.group
+        return [find_group_to_read(client, key, name) for key in self._request.keys]
+
+    def serve(
+        self, client: Client, found: list[tuple[Stream, Group]] | None = None
+    ) -> bytes | Block | LongReply:
+        """The reply, or the decision to wait for it. Raises WRONGTYPE and NOGROUP."""
+        request = self._request
+        # All of them are looked up before one is served: a delivery must not end in an error.
+        found = found or self.find(client)
+        if self._is_plain:
+            stream, group = found[0]
+            parts = self._new_entries(client, request.keys[0], stream, group, NO_CAPS)
+            if parts:
+                return _reply(client, 1, parts)
+            wake_ms = None
+        else:
+            parts, streams, claims = self._read_all(client, found)
+            if streams:
+                return _reply(client, streams, parts)
+            wake_ms = self._wake_ms(client.instance.now_ms, found) if claims else None
+        decision = nothing_to_read(
+            client, request, self.serve, on_missing_key=True, wake_ms=wake_ms
+        )
+        if type(decision) is Block and self._is_plain:
+            decision.finds_nothing = self.finds_nothing
+        return decision
+
+    def finds_nothing(self, client: Client) -> bool:
+        """Whether `serve` would find nothing new for a consumer that waits; then it is done.
+
+        An entry wakes all consumers of its group that wait, and one of them gets it.
+        """
+        request = self._request
+        stream = client.lookup_for_write(request.keys[0])
+        if type(stream) is not Stream or (group := stream.groups.get(request.group)) is None:
+            return False
+        consumer = group.consumers.get(request.consumer)
+        if consumer is None or group.last_delivered_id < stream.last_id:
+            return False
+        client.instance.stats.keyspace_hits += 1
+        consumer.seen_ms = client.instance.now_ms
+        return True
+
+    def _read_all(
+        self, client: Client, found: list[tuple[Stream, Group]]
+    ) -> tuple[Parts, int, bool]:
+        """Read each stream: the parts of the reply, of so many streams; whether CLAIM applied."""
+        request = self._request
+        caps = caps_of(request)
+        claims = request.min_idle_ms is not None
+        parts: Parts = []
+        streams = 0
+        for key, after, (stream, group) in zip(request.keys, self._after, found, strict=True):
+            caps.start_stream(key, client.resp)
+            if not caps.admits():
+                break
+            if after != NEW:
+                part = self._history(client, key, stream, group, after, caps)
+                claims = False  # as in Redis, for the streams that follow
+            elif claims:
+                part = self._claimed_and_new(client, key, stream, group, caps)
+            else:
+                part = self._new_entries(client, key, stream, group, caps)
+            if part:
+                streams += 1
+                parts += part
+        return parts, streams, claims
+
+    # -- new entries ---------------------------------------------------------------------------
+
+    def _new_entries(
+        self, client: Client, key: bytes, stream: Stream, group: Group, caps: NoCaps
+    ) -> Parts:
+        """Deliver what no consumer of the group was given yet; its part of the reply, if any."""
+        request = self._request
+        is_created = request.consumer not in group.consumers
+        consumer = seen_consumer(client, key, group, request.consumer)
+        ids: list[EntryID] = []
+        is_in_pieces = False
+        if group.last_delivered_id < stream.last_id:
+            start = group.last_delivered_id + 1
+            if not 0 < request.count <= FEW_ENTRIES and caps is NO_CAPS:
+                is_in_pieces = is_long(stream, start, MAX_ID, request.count)
+            if is_in_pieces:
+                ids = stream.ids(start, MAX_ID, request.count)
+            else:
+                ids, chunks, size_bytes = caps.read(stream, start, request.count)
+        if is_created and (request.noack or not ids):
+            propagate_consumer(client, key, group, consumer)
+        if not ids:
+            return []
+        self._deliver(client, key, stream, group, consumer, ids)
+        if is_in_pieces:
+            entries = stream.snapshot(start, MAX_ID, request.count)
+            return [LongRange(entries, partial(stream_header, key, resp=client.resp))]
+        caps.spend(len(ids), size_bytes)
+        return [stream_header(key, len(ids), client.resp), *chunks]
+
+    def _deliver(
+        self,
+        client: Client,
+        key: bytes,
+        stream: Stream,
+        group: Group,
+        consumer: Consumer,
+        ids: list[EntryID],
+    ) -> None:
+        """Note that the consumer is given the next entries of the stream, and propagate it."""
+        advance_group(stream, group, ids)
+        group_changed(client, key)
+        if not self._request.noack:
+            now_ms = client.instance.now_ms
+            group.deliver(consumer, ids, now_ms)
+            consumer.active_ms = now_ms
+            if client.instance.sinks:
+                propagate_delivery(client, key, group, consumer, ids, now_ms)
+        propagate_position(client, key, group)
+
+    # -- CLAIM ---------------------------------------------------------------------------------
+
+    def _claimed_and_new(
+        self, client: Client, key: bytes, stream: Stream, group: Group, caps: NoCaps
+    ) -> Parts:
+        """Claim what is pending for long, then deliver new entries; the part of the reply."""
+        request = self._request
+        is_created = request.consumer not in group.consumers
+        consumer = seen_consumer(client, key, group, request.consumer)
+        assert request.min_idle_ms is not None
+        turn = ClaimTurn(client, key, stream, group, consumer)
+        turn.take(request.min_idle_ms, request.count, caps)
+        claimed = turn.count
+        room = request.count if request.count == ALL else request.count - claimed
+        start = group.last_delivered_id + 1
+        ids = caps.read(stream, start, room)[0] if room else []
+        for given, entry in enumerate(stream.entries_of(ids)):
+            if not caps.admits():
+                del ids[given:]
+                break
+            assert entry is not None
+            turn.give(entry, 0, 0, caps)
+        if is_created and not claimed and (request.noack or not ids):
+            propagate_consumer(client, key, group, consumer)
+        if ids:
+            self._deliver(client, key, stream, group, consumer, ids)
+        if not turn.count:
+            return []
+        return [stream_header(key, turn.count, client.resp), *turn.pieces]
+
+    def _wake_ms(self, now_ms: int, found: list[tuple[Stream, Group]]) -> int:
+        """When something may be claimable, if nothing but time passes."""
+        min_idle_ms = self._request.min_idle_ms
+        assert min_idle_ms is not None
+        return min(next_claimable_ms(group, now_ms, min_idle_ms) for _, group in found)
+
+    # -- history -------------------------------------------------------------------------------
+
+    def _history(
+        self,
+        client: Client,
+        key: bytes,
+        stream: Stream,
+        group: Group,
+        after: EntryID,
+        caps: NoCaps,
+    ) -> Parts:
+        """The consumer's pending entries behind an ID: the part of the reply, never empty.
+
+        The new times and counts are not propagated, as in Redis. An entry whose content is gone
+        keeps its own.
+        """
+        request = self._request
+        is_created = request.consumer not in group.consumers
+        consumer = seen_consumer(client, key, group, request.consumer)
+        if is_created:
+            propagate_consumer(client, key, group, consumer)
+        entries: list[bytes] = []
+        delivered: list[Row] = []
+        walk = consumer.pending.rows_from(after + 1)
+        while len(entries) != request.count and caps.admits():
+            rows = some_rows(walk, request.count, len(entries), caps)
+            if not rows:
+                break
+            for row, entry in zip(rows, stream.entries_of([row[0] for row in rows]), strict=True):
+                if entry is not None:
+                    delivered.append(row)
+                entries.append(entry or deleted_entry(row[0], client.resp))
+                caps.spend(1, len(entries[-1]))
+        group.claim_all(delivered, consumer, client.instance.now_ms, deliveries=1)
+        if not entries:
+            caps.spend(0, 0)
+        return [stream_header(key, len(entries), client.resp), *entries]

@@ -1,0 +1,113 @@
+"""XRANGE, XREVRANGE and XLEN (reference 1.5)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from commands.core.arguments import parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import FAST, READONLY, Argv, command, one_key
+from commands.streams.ids import parse_range_end, parse_range_start
+from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.stream import Stream
+
+ALL = -1  # the count of a range that is not limited
+
+
+@command(
+    "XRANGE",
+    arity=-4,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="stream",
+    since="5.0.0",
+    summary="Returns the entries within a range of IDs.",
+    syntax="key start end [COUNT count]",
+    complexity="O(N) with N the number of entries returned.",
+    history=(("6.2.0", "Added exclusive ranges."),),
+)
+def xrange(client: Client, argv: Argv) -> bytes | LongReply:
+    """Array of entries; a null array for a COUNT that is not positive. Source: Redis 7.4."""
+    start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
+    count = _parse_count(argv)
+    stream = client.lookup_stream(argv[1])
+    if stream is None or count == 0:
+        return _nothing(client, stream)
+    if is_long(stream, start, end, count):
+        snapshot = stream.snapshot(start, end, count)
+        return long_reply([LongRange(snapshot, replies.array_header)])
+    length, chunks = stream.range(start, end, count)
+    return b"*%d\r\n" % length + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
+
+
+@command(
+    "XREVRANGE",
+    arity=-4,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="stream",
+    since="5.0.0",
+    summary="Returns the entries within a range of IDs, the last one first.",
+    syntax="key end start [COUNT count]",
+    complexity="O(N) with N the number of entries returned.",
+    history=(("6.2.0", "Added exclusive ranges."),),
+)
+def xrevrange(client: Client, argv: Argv) -> bytes | LongReply:
+    """As XRANGE, backwards. Source: Redis 7.4."""
+    start, end = parse_range_start(argv[3]), parse_range_end(argv[2])
+    count = _parse_count(argv)
+    stream = client.lookup_stream(argv[1])
+    if stream is None or count == 0:
+        return _nothing(client, stream)
+    if is_long(stream, start, end, count):
+        snapshot = stream.snapshot(start, end, count, reverse=True)
+        return long_reply([LongRange(snapshot, replies.array_header)])
+    length, chunks = stream.reverse_range(end, start, count)
+    return b"".join([replies.array_header(length), *chunks])
+
+
+@command(
+    "XLEN",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO"),
+    group="stream",
+    since="5.0.0",
+    summary="Returns the number of entries in a stream.",
+    syntax="key",
+)
+def xlen(client: Client, argv: Argv) -> bytes:
+    """Integer, 0 for a missing key. Source: Redis 7.4."""
+    stream = client.lookup_stream(argv[1])
+    return replies.ZERO if stream is None else replies.integer(stream.length)
+
+
+def _parse_count(argv: Argv) -> int:
+    """COUNT, given once or more: the last one counts, and one below 0 is 0."""
+    if len(argv) == 4:
+        return ALL
+    return _count_of(*argv[4:]) if len(argv) == 6 else _last_count_of(argv[4:])
+
+
+@lru_cache(maxsize=1024)
+def _count_of(option: bytes, text: bytes) -> int:
+    """One COUNT. Readers always send the same few."""
+    return _last_count_of([option, text])
+
+
+def _last_count_of(words: list[bytes]) -> int:
+    count = ALL
+    for position in range(0, len(words), 2):
+        if words[position].upper() != b"COUNT" or position + 1 == len(words):
+            raise ReplyError(errors.SYNTAX)
+        number = parse_int(words[position + 1])
+        count = number if number > 0 else 0
+    return count
+
+
+def _nothing(client: Client, stream: Stream | None) -> bytes:
+    """A missing key has an empty range; of a stream, no entries are asked for."""
+    return replies.EMPTY_ARRAY if stream is None else replies.NIL_ARRAY[client.resp]

@@ -1,0 +1,175 @@
+"""XREAD (reference 1.7): entries behind an ID, of several streams, at once or as they come.
+
+A reply is joined from stored bytes; no entry is looked at. A client that finds nothing may wait:
+`$` was resolved when it asked, `+` asks for the newest entry anew each time it is served.
+
+Readers that tail one stream ask the same, one after the other: who sends what another one waits for
+already waits with it, and nothing is parsed twice (`Block.is_common`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+from commands.core.blocking import Block
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, Argv, KeySpec, command
+from commands.streams.ids import parse_strict
+from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
+from commands.streams.reading.read_request import (
+    ALL,
+    ReadRequest,
+    key_positions,
+    nothing_to_read,
+    parse_read_request,
+    read_header,
+    read_reply,
+    stream_header,
+)
+from commands.streams.reading.reply_caps import caps_of
+from commands.streams.reading.request_cache import RequestCache
+from protocol import errors
+from protocol.errors import ReplyError
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+
+# Requests for one stream by all of their words but the ID, which is another one each time: the IDs
+# of what is remembered are of no meaning.
+_RECENT_REQUESTS: RequestCache[ReadRequest] = RequestCache()
+
+
+@command(
+    "XREAD",
+    arity=-4,
+    flags=READONLY | BLOCKING | MOVABLE_KEYS,
+    keys=(
+        KeySpec(
+            begin=1,
+            keyword=b"STREAMS",
+            last=-1,
+            limit=2,
+            flags=(b"RO", b"ACCESS", b"INCOMPLETE"),
+            find=key_positions,
+        ),
+    ),
+    group="stream",
+    since="5.0.0",
+    summary="Returns the entries of streams behind given IDs; waits for them if asked to.",
+    syntax=(
+        "[COUNT count] [MAXCOUNT max-count] [MAXSIZE max-size] [BLOCK milliseconds]"
+        " STREAMS key [key ...] id [id ...]"
+    ),
+    complexity="O(N) for each stream, with N the number of entries returned.",
+    history=(
+        ("7.4.0", "Added the ID `+`."),
+        ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
+    ),
+)
+def xread(client: Client, argv: Argv) -> bytes | LongReply | Block:
+    """Map from key to entries, of the streams that have some; null if none has.
+
+    Source: Redis 8.10.
+    """
+    common = client.instance.blocked.common_block(client, argv[-2], argv)
+    if common is not None and not client.deny_blocking:
+        return common.retry(client) or common
+    request = _RECENT_REQUESTS.get(argv[:-1])
+    if request is None:
+        request = parse_read_request(argv, client.instance.now_ms, with_group=False)
+        if len(request.keys) == 1 and request.is_timeless:
+            _RECENT_REQUESTS.put(argv[:-1], request)
+    texts = argv[-len(request.keys) :]
+    after = [_resolve(client, key, text) for key, text in zip(request.keys, texts, strict=True)]
+    read = StreamRead(request, after)
+    return read.serve(client) or _nothing(client, read, texts)
+
+
+def _nothing(client: Client, read: StreamRead, texts: list[bytes]) -> bytes | Block:
+    """Wait if the request says so and the client may; otherwise null, as after a timeout."""
+    decision = nothing_to_read(client, read.request, read.serve, on_missing_key=False)
+    if type(decision) is Block:
+        # What `$` and `+` mean depends on when they are looked at.
+        decision.is_common = len(texts) == 1 and texts[0] not in (b"$", b"+")
+    return decision
+
+
+def _resolve(client: Client, key: bytes, text: bytes) -> EntryID | None:
+    """The ID behind which to read; None for `+`. Raises ReplyError."""
+    stream = client.lookup_stream(key)
+    if text == b"$":
+        return MIN_ID if stream is None else stream.last_id
+    if text == b"+":
+        return None
+    if text == b">":
+        raise ReplyError(errors.XREAD_WITH_NEW)
+    return parse_strict(text)
+
+
+class StreamRead:
+    """A request of XREAD whose IDs are resolved."""
+
+    __slots__ = ("_after", "request")
+
+    def __init__(self, request: ReadRequest, after: list[EntryID | None]) -> None:
+        """`after`: the ID behind which to read, for each key; None for its newest entry only."""
+        self.request = request
+        self._after = after
+
+    def serve(self, client: Client) -> bytes | LongReply | None:
+        """The reply; None if there is nothing to read. Raises WRONGTYPE."""
+        request = self.request
+        if len(request.keys) == 1 and request.max_count == request.max_size == ALL:
+            return self._serve_one(client, request.keys[0], self._after[0])
+        caps = caps_of(request) if request.is_capped else None
+        parts: list[bytes | LongRange] = []
+        streams = 0
+        has_long_range = False
+        for key, after in zip(request.keys, self._after, strict=True):
+            stream = client.lookup_stream(key)
+            if stream is None or not stream.length:
+                continue
+            if after is None:
+                start = stream.last_live_id
+            elif after < stream.last_id:
+                start = after + 1
+            else:
+                continue
+            if caps is None and is_long(stream, start, MAX_ID, request.count):
+                has_long_range = True
+                streams += 1
+                snapshot = stream.snapshot(start, MAX_ID, request.count)
+                parts.append(LongRange(snapshot, partial(stream_header, key, resp=client.resp)))
+                continue
+            if caps is None:
+                length, chunks = stream.range(start, MAX_ID, request.count)
+            else:
+                caps.start_stream(key, client.resp)
+                if not caps.admits():
+                    break
+                ids, chunks, size_bytes = caps.read(stream, start, request.count)
+                length = len(ids)
+                if length:
+                    caps.spend(length, size_bytes)
+            if length:
+                streams += 1
+                parts.append(stream_header(key, length, client.resp))
+                parts += chunks
+        if has_long_range:
+            return long_reply([read_header(streams, client.resp), *parts])
+        return read_reply(streams, cast("list[bytes]", parts), client.resp) if streams else None
+
+    def _serve_one(
+        self, client: Client, key: bytes, after: EntryID | None
+    ) -> bytes | LongReply | None:
+        """The reply of a request without caps that is for one stream."""
+        stream, count, resp = client.lookup_stream(key), self.request.count, client.resp
+        if stream is None or not stream.length or (after is not None and after >= stream.last_id):
+            return None
+        start = stream.last_live_id if after is None else after + 1
+        if is_long(stream, start, MAX_ID, count):
+            snapshot = stream.snapshot(start, MAX_ID, count)
+            entries = LongRange(snapshot, partial(stream_header, key, resp=resp))
+            return long_reply([read_header(1, resp), entries])
+        length, chunks = stream.range(start, MAX_ID, count)
+        return read_reply(1, [stream_header(key, length, resp), *chunks], resp) if length else None

@@ -1,0 +1,86 @@
+"""MAXCOUNT and MAXSIZE: how much one reply of XREAD or XREADGROUP may hold (reference 2.5).
+
+Both count over all streams of a call, in the order in which the caller names them. MAXSIZE is
+soft: an entry is given as long as the bytes before it stay below the cap, and the first entry is
+given however small the cap is. The bytes are those that the client receives for this request: the
+headers of streams and their entries.
+
+What a cap leaves out is not read: it is neither delivered nor does it count as delivered.
+"""
+
+from __future__ import annotations
+
+from commands.streams.reading.read_request import ALL, ReadRequest, stream_header
+from storage.entries.entry_id import MAX_ID, EntryID
+from storage.stream import Stream
+
+UNLIMITED = 1 << 62
+
+
+class NoCaps:
+    """A reply of any size: what most readers ask for."""
+
+    __slots__ = ()
+
+    def start_stream(self, key: bytes, resp: int) -> None:
+        """Entries of another stream follow, if there are any."""
+
+    def admits(self) -> bool:
+        """Whether one more entry may be given."""
+        return True
+
+    def spend(self, entries: int, size_bytes: int) -> None:
+        """So much was given."""
+
+    def read(
+        self, stream: Stream, start: EntryID, wanted: int
+    ) -> tuple[list[EntryID], list[bytes], int]:
+        """Entries of a stream from `start` on that may be given: IDs, chunks, their bytes.
+
+        `wanted`: the COUNT, perhaps ALL. The bytes are 0 where nobody counts them.
+        """
+        ids, chunks = stream.range_with_ids(start, MAX_ID, wanted)
+        return ids, chunks, 0
+
+
+class ReplyCaps(NoCaps):
+    """What is left of the caps while a reply grows."""
+
+    __slots__ = ("_bytes", "_entries", "_header_bytes", "_is_empty")
+
+    def __init__(self, max_count: int, max_size: int) -> None:
+        """Entries and bytes; ALL: no cap."""
+        self._entries = UNLIMITED if max_count == ALL else max_count
+        self._bytes = UNLIMITED if max_size == ALL else max_size
+        self._header_bytes = 0  # of the stream that comes next; counts with its first entry
+        self._is_empty = True  # of entries; there may be streams whose history is empty
+
+    def start_stream(self, key: bytes, resp: int) -> None:
+        self._header_bytes = len(stream_header(key, 0, resp))
+
+    def admits(self) -> bool:
+        return self._entries > 0 and (self._is_empty or self._bytes > self._header_bytes)
+
+    def spend(self, entries: int, size_bytes: int) -> None:
+        self._entries -= entries
+        self._bytes -= self._header_bytes + size_bytes
+        self._header_bytes = 0
+        if entries:
+            self._is_empty = False
+
+    def read(
+        self, stream: Stream, start: EntryID, wanted: int
+    ) -> tuple[list[EntryID], list[bytes], int]:
+        count = self._entries if wanted == ALL else min(wanted, self._entries)
+        left_bytes = max(self._bytes - self._header_bytes, 1 if self._is_empty else 0)
+        return stream.range_within(start, MAX_ID, count, left_bytes)
+
+
+NO_CAPS = NoCaps()
+
+
+def caps_of(request: ReadRequest) -> NoCaps:
+    """The caps of one run of a request."""
+    if not request.is_capped:
+        return NO_CAPS
+    return ReplyCaps(request.max_count, request.max_size)

@@ -1,0 +1,125 @@
+"""Schedules an instance's background work (commands/state/background_work.py) between loop cycles.
+
+One turn takes steps until half a millisecond is used up. If no request came since the last turn,
+the next one follows as soon as the loop has polled again; else the clients have the loop to
+themselves for a while, so that tasks take a fifth of a busy server's time at most. While a child
+saves, they take a fortieth: what is written to is copied then.
+
+`tick` is for what needs no task. Entries that were opened for readers, and that nobody has read
+for half a minute to one and a half, are let go. And when the loop has had hardly anything to do
+for a while, memory that has become free is given back to the system: that cannot be done in steps,
+and takes some milliseconds. To ask how much is free takes up to three, so that is asked only when
+something was done that may have freed any. While a child saves, neither happens.
+
+The loop and the clock are handed in. Whoever knows that there may be something new calls `look`,
+the end of each cycle for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from commands.core.instance import Instance
+from server import clock
+from server.allocator import FreeMemory
+from storage.nodes.entry_cache import OPENED
+
+TURN_US = 500
+# How long the loop is left to the clients after a turn.
+BUSY_PAUSE_MS = 2
+SAVING_PAUSE_MS = 20
+# When the loop is quiet: no more than so many cycles in a second, for so long. (A tick is one.)
+QUIET_CYCLES_PER_SECOND = 100
+QUIET_MS = 300
+# How long it takes to look at all that was opened for readers.
+OPENED_ROUND_MS = 30_000
+
+Run = Callable[[], None]
+
+
+class BackgroundScheduler:
+    """Of one instance."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        call_soon: Callable[[Run], object],
+        call_later: Callable[[float, Run], object],
+        free_memory: FreeMemory,
+        clock_us: Callable[[], int] = clock.elapsed_us,
+    ) -> None:
+        """`call_soon` and `call_later` (seconds) are the loop's."""
+        self._instance = instance
+        self._call_soon = call_soon
+        self._call_later = call_later
+        self._free_memory = free_memory
+        self._clock_us = clock_us
+        self._is_scheduled = False
+        self._is_stopped = False
+        self._seen_cycles = 0  # of the loop, at the last turn
+        self._ticked_cycles = 0  # of the loop, at the last tick
+        self._ticked_us = self._quiet_since_us = clock_us()
+        self._doings_asked: tuple[int, ...] = ()  # when it was last asked what is free
+
+    def look(self) -> None:
+        """Have the tasks done, if there are any."""
+        if self._instance.background_work and not self._is_scheduled and not self._is_stopped:
+            self._schedule()
+
+    def tick(self) -> None:
+        """Some times a second: see the module."""
+        now_us, cycles = self._clock_us(), self._instance.stats.cycles
+        elapsed_us, self._ticked_us = now_us - self._ticked_us, now_us
+        new_cycles, self._ticked_cycles = cycles - self._ticked_cycles, cycles
+        is_busy = (new_cycles - 1) * 1_000_000 > QUIET_CYCLES_PER_SECOND * elapsed_us
+        if is_busy or self._child_lives:
+            self._quiet_since_us = now_us
+        if not self._child_lives:
+            OPENED.age(elapsed_us / 1000 / OPENED_ROUND_MS)
+        if now_us - self._quiet_since_us >= QUIET_MS * 1000:
+            self._quiet_since_us = now_us
+            self._give_back_if_notable()
+
+    def _give_back_if_notable(self) -> None:
+        instance = self._instance
+        stats, clients = instance.stats, len(instance.clients)
+        counts = stats.reads_processed, stats.expired_keys, instance.background_work.steps
+        doings = (*counts, clients, OPENED.used_bytes)
+        if doings != self._doings_asked:
+            self._doings_asked = doings
+            self._free_memory.give_back_if_notable()
+
+    def stop(self) -> None:
+        """The server has ended: no task runs any more."""
+        self._is_stopped = True
+        self._instance.background_work.clear()
+
+    def _schedule(self) -> None:
+        self._is_scheduled = True
+        pause_ms = self._pause_ms()
+        if pause_ms:
+            self._call_later(pause_ms / 1000, self._take_turn)
+        else:
+            self._call_soon(self._take_turn)
+
+    def _pause_ms(self) -> int:
+        if self._child_lives:
+            return SAVING_PAUSE_MS
+        return BUSY_PAUSE_MS if self._instance.stats.cycles != self._seen_cycles else 0
+
+    @property
+    def _child_lives(self) -> bool:
+        state = self._instance.persistence
+        return state.save_in_progress or state.rewrite_in_progress
+
+    def _take_turn(self) -> None:
+        """Take steps for a while, and see to it that others follow."""
+        self._is_scheduled = False
+        tasks, child_lives = self._instance.background_work, self._child_lives
+        start_us = now_us = self._clock_us()
+        while now_us - start_us < TURN_US and tasks.step(child_lives=child_lives):
+            now_us = self._clock_us()
+        tasks.used_us += now_us - start_us
+        if tasks.has_work(child_lives=child_lives) and not self._is_stopped:
+            self._schedule()
+        self._seen_cycles = self._instance.stats.cycles

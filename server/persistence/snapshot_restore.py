@@ -1,0 +1,135 @@
+"""Putting the content of a snapshot into an instance's databases.
+
+The values are stored as they are: nobody is told, and nothing is propagated. Keys that have expired
+are left out or kept, as the caller says: an append-only file's base keeps them, because the
+requests behind it may tell more about them (PERSIST).
+
+Streams are taken over with their nodes as they are in the file. To keep those in less memory that
+are not compressed there takes time that nobody should wait for: it is a task (`squeeze_nodes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commands.core.instance import Instance
+from protocol.errors import ReplyError
+from storage.keyspace import Database
+from storage.nodes.listpack_node import ListpackNode
+from storage.nodes.node_list import AnyNode
+from storage.snapshot.reader import SnapshotItem, SnapshotReader, StringBatch
+from storage.stream import Stream
+
+# About 0.3 ms.
+SQUEEZED_AT_ONCE = 20
+
+
+class UnfitContent(Exception):
+    """What is at `offset` has no place in this instance."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(f"{reason} (at offset {offset})")
+        self.offset = offset
+        self.reason = reason
+
+
+def no_database(instance: Instance, index: int, offset: int) -> UnfitContent:
+    """What stands at `offset` is for a database that there is not."""
+    count = len(instance.databases)
+    reason = f"database {index}, but the directive databases is {count}: start with --databases"
+    return UnfitContent(offset, f"{reason} {index + 1} or more")
+
+
+class Filling:
+    """One snapshot and where it goes. The counts are of keys."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        reader: SnapshotReader,
+        *,
+        now_ms: int,
+        keeps_expired: bool,
+        replaces: bool = False,
+        databases: list[Database] | None = None,
+    ) -> None:
+        """`replaces`: a key that is there already gives way; else it is an error.
+
+        `databases`: where it goes instead of the instance's own.
+        """
+        self.loaded = self.expired = 0
+        self.nodes: list[AnyNode] = []  # of streams
+        self._instance = instance
+        self._reader = reader
+        self._now_ms = now_ms
+        self._keeps_expired = keeps_expired
+        self._replaces = replaces
+        self._databases = instance.databases if databases is None else databases
+
+    def steps(self) -> Iterator[int]:
+        """Put everything in; yields, often, up to where the buffer is read.
+
+        Raises CorruptSnapshot, UnsupportedValue (see SnapshotReader) and UnfitContent.
+        """
+        for part in self._reader.batches():
+            if isinstance(part, StringBatch):
+                self._store_strings(part)
+            else:
+                self._store(part)
+            yield self._reader.end
+        if self._databases is self._instance.databases:
+            self._load_libraries()
+
+    def _load_libraries(self) -> None:
+        """Functions stand before the first database; those of the same names give way."""
+        for code in self._reader.libraries:
+            try:
+                self._instance.scripting.libraries.load(code, replaces=True, is_timed=False)
+            except ReplyError as error:
+                reason = error.text.decode("latin-1")
+                raise UnfitContent(self._reader.end, f"a library is refused: {reason}") from None
+
+    def _store(self, item: SnapshotItem) -> None:
+        expires_ms = item.expires_ms
+        if expires_ms is not None and expires_ms < self._now_ms and not self._keeps_expired:
+            self.expired += 1
+            return
+        db = self._database(item.db_index, item.offset)
+        if item.key in db:
+            if not self._replaces:
+                raise UnfitContent(
+                    item.offset, f"key {item.key!r} of database {item.db_index} comes twice"
+                )
+            db.persist(item.key)
+        db.set(item.key, item.value)
+        if expires_ms is not None:
+            db.expire_at(item.key, max(0, expires_ms))
+        value = item.value
+        if isinstance(value, Stream):
+            self.nodes += value.iter_nodes()
+            if value.idempotence is not None:
+                self._instance.idempotence.watch(value.idempotence)
+        self.loaded += 1
+
+    def _store_strings(self, batch: StringBatch) -> None:
+        db = self._database(batch.db_index, batch.offsets[0])
+        if db.add_all(batch.keys, batch.values):
+            self.loaded += len(batch.keys)
+            return
+        for key, value, offset in zip(batch.keys, batch.values, batch.offsets, strict=True):
+            self._store(SnapshotItem(batch.db_index, key, value, None, None, offset))
+
+    def _database(self, index: int, offset: int) -> Database:
+        if index >= len(self._databases):
+            raise no_database(self._instance, index, offset)
+        return self._databases[index]
+
+
+def squeeze_nodes(nodes: list[AnyNode]) -> Iterator[None]:
+    """A task: keep what nobody has looked at since it was loaded in less memory."""
+    while nodes:
+        for node in nodes[-SQUEEZED_AT_ONCE:]:
+            if isinstance(node, ListpackNode):
+                node.squeeze()
+        del nodes[-SQUEEZED_AT_ONCE:]
+        yield

@@ -1,0 +1,10 @@
+"""Entries: their IDs, the form in which they are kept and sent, and how many of them are packed.
+
+entry:         an entry as the bytes of its reply
+entry_id:      an ID as one integer, and its text
+id_columns:    the IDs of a frozen node
+packing:       chooses how the entries of a node are packed
+layout:        what entries that are alike have in common
+number_layout: entries that differ in one number only
+column_layout: entries that differ in some bytes, kept by column
+"""

@@ -1,0 +1,58 @@
+"""Entries that are alike, as columns: for each place in which they differ, that byte of all."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from storage.entries.entry_id import EntryID, format_id
+from storage.entries.layout import Layout
+
+
+class ColumnLayout(Layout):
+    """Entries that differ in these columns, which are offsets in an entry."""
+
+    __slots__ = ("_columns", "_rest", "_runs", "_template")
+
+    def __init__(self, entry: bytes, id_text: bytes, columns: list[int], step: int) -> None:
+        """From one of the entries. `columns`: where entries differ behind their IDs."""
+        super().__init__(entry, id_text, step)
+        self._rest = entry[self._id_end :]
+        self._columns = [slice(column, None, self.length) for column in columns]
+        self._template, self._runs = _template(entry, len(self._head), self._id_end, columns)
+
+    @property
+    def column_count(self) -> int:
+        """How many columns there are."""
+        return len(self._columns)
+
+    def squeeze(self, payload: bytes) -> bytes:
+        """The columns, one behind the other."""
+        return b"".join([payload[column] for column in self._columns])
+
+    def _alike(
+        self, first_id: EntryID, packed: bytes, count: int, low: int, high: int, start: int
+    ) -> bytes:
+        if high - low == 1:
+            differing = packed[low::count]
+            return self._template % (format_id(first_id), *[differing[run] for run in self._runs])
+        entries = bytearray(self._head + format_id(first_id) + self._rest) * (high - low)
+        self._count_up(entries, start, high - low)
+        values = bytearray(packed)
+        for column in self._columns:
+            entries[column] = values[low:high]
+            low, high = low + count, high + count
+        return bytes(entries)
+
+
+def _template(
+    entry: bytes, id_start: int, id_end: int, columns: list[int]
+) -> tuple[bytes, list[slice]]:
+    """An entry to fill in an ID and what differs, and the runs of columns that go into one gap."""
+    template, runs = entry[:id_start] + b"%b", []
+    end = id_end  # of what is done
+    for _, group in groupby(enumerate(columns), lambda item: item[1] - item[0]):
+        run = list(group)
+        runs.append(slice(run[0][0], run[-1][0] + 1))
+        template += entry[end : run[0][1]].replace(b"%", b"%%") + b"%b"
+        end = run[-1][1] + 1
+    return template + entry[end:].replace(b"%", b"%%"), runs

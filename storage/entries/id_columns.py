@@ -1,0 +1,146 @@
+"""The IDs of a frozen node, relative to its key, in as little memory as they allow.
+
+Most nodes have one ID in each millisecond, or IDs of one millisecond without a gap: an
+IDProgression, which all nodes of that kind share. Other nodes have IDColumns: for each entry the
+distance of its millisecond to that of the key, and its sequence number. Both answer the same.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from typing import TypeAlias
+
+from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.object_size import allocated_bytes
+
+Column: TypeAlias = "bytes | array[int]"
+
+# The distance of IDs in successive milliseconds with the same sequence number.
+MS_STEP = 1 << SEQ_BITS
+
+# How many different columns and progressions are kept to be shared.
+SHARED = 1024
+
+
+class IDProgression:
+    """So many IDs, each the same step above the one before."""
+
+    __slots__ = ("_count", "_offset", "_step")
+
+    def __init__(self, offset: int, step: int, count: int) -> None:
+        """`offset`: of the first ID, to the key."""
+        self._offset = offset
+        self._step = step
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def at(self, key: EntryID, place: int) -> EntryID:
+        """The ID at a place, which may be counted from the end."""
+        if place < 0:
+            place += self._count
+        return key + self._offset + place * self._step
+
+    def place(self, key: EntryID, entry_id: EntryID) -> int:
+        """The place of the first ID that is not below `entry_id`."""
+        distance = entry_id - key - self._offset
+        if distance <= 0:
+            return 0
+        place = -(-distance // self._step)
+        return place if place < self._count else self._count
+
+    def between(self, key: EntryID, low: int, high: int) -> list[EntryID]:
+        """The IDs at places [low, high)."""
+        first, step = key + self._offset, self._step
+        return list(range(first + low * step, first + high * step, step))
+
+    def memory_bytes(self) -> int:
+        """Nothing: nodes share it."""
+        return 0
+
+
+class IDColumns:
+    """IDs without such an order."""
+
+    __slots__ = ("_ms", "_seq")
+
+    def __init__(self, ms: Column, seq: Column) -> None:
+        self._ms = ms
+        self._seq = seq
+
+    def __len__(self) -> int:
+        return len(self._ms)
+
+    def at(self, key: EntryID, place: int) -> EntryID:
+        """The ID at a place, which may be counted from the end."""
+        return ((key >> SEQ_BITS) + self._ms[place]) << SEQ_BITS | self._seq[place]
+
+    def place(self, key: EntryID, entry_id: EntryID) -> int:
+        """The place of the first ID that is not below `entry_id`."""
+        ms = (entry_id >> SEQ_BITS) - (key >> SEQ_BITS)
+        low = bisect_left(self._ms, ms)
+        high = bisect_right(self._ms, ms, low)
+        return bisect_left(self._seq, entry_id & MAX_SEQ, low, high)
+
+    def between(self, key: EntryID, low: int, high: int) -> list[EntryID]:
+        """The IDs at places [low, high)."""
+        base_ms = key >> SEQ_BITS
+        pairs = zip(self._ms[low:high], self._seq[low:high], strict=True)
+        return [(base_ms + ms) << SEQ_BITS | seq for ms, seq in pairs]
+
+    def memory_bytes(self) -> int:
+        """What the columns take, except for those that nodes share."""
+        own = [column for column in (self._ms, self._seq) if len(set(column)) > 1]
+        return allocated_bytes(self) + sum(map(allocated_bytes, own))
+
+
+NodeIDs: TypeAlias = IDProgression | IDColumns
+
+
+def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
+    """IDs that ascend from the key on or behind it; there is at least one."""
+    first, last, count = ids[0], ids[-1], len(ids)
+    if last - first == count - 1:
+        return progression(first - key, 1, count)  # there are no others between them
+    seqs = [entry_id & MAX_SEQ for entry_id in ids]
+    seq = column(seqs)
+    if last - first == (count - 1) * MS_STEP and seq is _uniform_column(seqs[0], count):
+        return progression(first - key, MS_STEP, count)
+    base_ms = key >> SEQ_BITS
+    if first >> SEQ_BITS == last >> SEQ_BITS:
+        return IDColumns(_uniform_column((first >> SEQ_BITS) - base_ms, count), seq)
+    ms = [(entry_id >> SEQ_BITS) - base_ms for entry_id in ids]
+    return IDColumns(_packed_column(ms, ms[-1]), seq)
+
+
+def may_progress(ids: list[EntryID]) -> bool:
+    """Whether these IDs look like a progression at first sight: by their number and their ends."""
+    steps = len(ids) - 1
+    return ids[-1] - ids[0] in (steps, steps * MS_STEP)
+
+
+@lru_cache(SHARED)
+def progression(offset: int, step: int, count: int) -> IDProgression:
+    """So many IDs in equal steps, the first at a distance from the key: the same for all nodes."""
+    return IDProgression(offset, step, count)
+
+
+def column(numbers: list[int]) -> Column:
+    """The numbers in as little memory as will do; if all are the same, it is shared."""
+    if numbers.count(numbers[0]) == len(numbers):
+        return _uniform_column(numbers[0], len(numbers))
+    return _packed_column(numbers, max(numbers))
+
+
+@lru_cache(SHARED)
+def _uniform_column(number: int, count: int) -> Column:
+    return _packed_column([number] * count, number)
+
+
+def _packed_column(numbers: list[int], top: int) -> Column:
+    if top < 2**8:
+        return bytes(numbers)
+    return array("H" if top < 2**16 else "I" if top < 2**32 else "Q", numbers)

@@ -1,0 +1,153 @@
+"""How the entries of a frozen node are packed: as they are, compressed, or in columns.
+
+* By a layout (storage/entries/layout.py) where entries are short, of one length, and alike, and
+their IDs
+  proceed in equal steps. It is only used if the entries come back from it byte by byte.
+* Compressed by zstd where that saves an eighth or more. Level 1 takes about as long as LZ4 to
+  compress, and half the memory; it takes four times as long to open, which the cache of opened
+  nodes (storage/nodes/entry_cache.py) makes up for.
+* As they are otherwise.
+
+What did not work out for a node is not tried again at once: Packing remembers it for the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import TypeAlias
+
+import zstandard
+
+from storage.entries.column_layout import ColumnLayout
+from storage.entries.entry_id import EntryID, format_id
+from storage.entries.id_columns import MS_STEP, may_progress
+from storage.entries.layout import PERIOD, Layout, differing_columns
+from storage.entries.number_layout import NumberLayout, find_number
+
+# Compressed entries have to be smaller by an eighth at least, or it does not pay to open them.
+WORTHWHILE = 7 / 8
+
+# Longer entries are not looked at for what they have in common: compression does it as well.
+MAX_ALIKE_BYTES = 256
+
+# Opening a node costs a step for each column: it has to be worth it for so many entries, ...
+MIN_ENTRIES = 16
+# ... with so many columns at most, and no more than this share of an entry.
+MAX_COLUMNS = 32
+MAX_SHARE = 1 / 2
+
+# After an attempt in vain, so many nodes are packed without another one.
+PAUSE = 15
+
+
+class Plain(Enum):
+    """Forms without a layout."""
+
+    AS_IS = 0
+    COMPRESSED = 1
+
+
+AS_IS, COMPRESSED = Plain.AS_IS, Plain.COMPRESSED
+Form: TypeAlias = Layout | Plain
+
+_compressor = zstandard.ZstdCompressor(level=1, write_checksum=False, write_dict_id=False)
+_decompressor = zstandard.ZstdDecompressor()
+# What is compressed comes here first. Were it made in memory of its own each time, as much as it
+# takes in the worst case, then what is kept would leave gaps of a tenth between what is given up.
+_scratch = bytearray()
+
+
+def decompress(blob: bytes) -> bytes:
+    """What was packed in the form COMPRESSED."""
+    return _decompressor.decompress(blob)
+
+
+class Packing:
+    """What was learned from the nodes of a stream that were packed before."""
+
+    __slots__ = ("_compression_pause", "_layout", "_layout_pause")
+
+    def __init__(self) -> None:
+        self._layout: Layout | None = None
+        # For so many nodes more nothing is tried.
+        self._layout_pause = 0
+        self._compression_pause = 0
+
+    def pack(self, payload: bytes, ids: list[EntryID], *, is_even: bool) -> tuple[Form, bytes]:
+        """The form and the packed entries, which have these IDs.
+
+        `is_even`: all of them have the same length.
+        """
+        if is_even and len(payload) <= len(ids) * MAX_ALIKE_BYTES and may_progress(ids):
+            if self._layout_pause:
+                self._layout_pause -= 1
+            elif found := lay_out(payload, ids, self._layout):
+                self._layout = found[0]
+                return found
+            else:
+                self._layout_pause = PAUSE
+        return self._compress(payload)
+
+    def _compress(self, payload: bytes) -> tuple[Form, bytes]:
+        if self._compression_pause:
+            self._compression_pause -= 1
+            return AS_IS, payload
+        packed = _compressed(payload)
+        if packed is not None:
+            return COMPRESSED, packed
+        self._compression_pause = PAUSE
+        return AS_IS, payload
+
+
+def _compressed(payload: bytes) -> bytes | None:
+    """The payload in the form COMPRESSED; None if that is not worthwhile."""
+    limit = int(len(payload) * WORTHWHILE)
+    if len(_scratch) < limit:
+        _scratch.extend(bytes(limit - len(_scratch)))
+    with memoryview(_scratch)[:limit] as room:
+        with _compressor.stream_reader(payload, size=len(payload)) as reader:
+            length = reader.readinto(room)
+        return bytes(room[:length]) if length < limit else None
+
+
+def lay_out(
+    payload: bytes, ids: list[EntryID], known: Layout | None
+) -> tuple[Layout, bytes] | None:
+    """A layout for entries of one length, with these IDs, and what it makes of them.
+
+    None if it is no gain. `known`: the layout of entries before, which probably fits these as well.
+    """
+    count = len(ids)
+    length, id_text = len(payload) // count, format_id(ids[0])
+    if not MIN_ENTRIES <= count <= PERIOD or len(format_id(ids[-1])) != len(id_text):
+        return None
+    if known is not None and known.fits(length, id_text):
+        packed = _squeeze(known, payload, ids)
+        if packed is not None:
+            return known, packed
+    for layout in _layouts(payload, length, ids):
+        packed = _squeeze(layout, payload, ids)
+        if packed is not None:
+            return layout, packed
+    return None
+
+
+def _layouts(payload: bytes, length: int, ids: list[EntryID]) -> Iterator[Layout]:
+    """Layouts that these entries may have, the smallest one first."""
+    entry, id_text = payload[:length], format_id(ids[0])
+    step = 1 if ids[-1] - ids[0] == len(ids) - 1 else MS_STEP
+    columns = differing_columns(payload, length, entry.index(id_text) + len(id_text))
+    number = find_number(entry, columns)
+    if number is not None:
+        yield NumberLayout(entry, id_text, number, step)
+    if len(columns) <= min(MAX_COLUMNS, length * MAX_SHARE):
+        yield ColumnLayout(entry, id_text, columns, step)
+
+
+def _squeeze(layout: Layout, payload: bytes, ids: list[EntryID]) -> bytes | None:
+    """What the layout makes of the entries, if they come back from it byte by byte."""
+    packed = layout.squeeze(payload)
+    if packed is None or layout.part(ids[0], packed, len(ids), 0, len(ids)) != payload:
+        return None
+    return packed

@@ -1,0 +1,72 @@
+"""The journal of acknowledgements: where a stream writes down what became of its entries.
+
+An acknowledgement takes an entry out of a group's pending entries, and with it all that was known
+of its delivery. A stream that has a journal says where that goes instead: to another stream of the
+same database, an entry for each acknowledgement, in the form that stands here.
+
+Leaves out: who writes, and when (commands/streams/groups/ack_journal.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.entries.entry_id import format_id
+from storage.groups.group import Group
+from storage.groups.pending_block import PendingEntry
+
+DEFAULT_MAX_LENGTH = 1_000_000
+MAX_LENGTH_DIGITS = 19
+
+# The fields of an entry of a journal. Times are Unix ms; `delivered` is 0 for an entry that was
+# released, and `consumer` is empty then.
+FIELD_NAMES = [
+    b"stream", b"group", b"consumer", b"id", b"delivered", b"acked", b"deliveries",
+]  # fmt: skip
+
+
+@dataclass(slots=True)
+class AckJournal:
+    """What one stream knows of its journal."""
+
+    key: bytes
+    max_length: int = DEFAULT_MAX_LENGTH  # approximately: whole nodes are trimmed
+    skipped: int = 0  # acknowledgements that could not be written down
+
+    def to_text(self) -> bytes:
+        """For snapshots, whose types of streams have no room for it."""
+        return b"%d %b" % (self.max_length, self.key)
+
+    @classmethod
+    def from_text(cls, text: bytes) -> AckJournal:
+        """Raises ValueError if no journal has this text."""
+        number, _, key = text.partition(b" ")
+        if number.isdigit() and len(number) <= MAX_LENGTH_DIGITS and key:
+            journal = cls(key, int(number))
+            if journal.max_length and journal.to_text() == text:
+                return journal
+        raise ValueError(f"{text[:100]!r} is no journal")
+
+    def copy(self) -> AckJournal:
+        """The same journal for a copy of the stream, which has skipped nothing yet."""
+        return AckJournal(self.key, self.max_length)
+
+
+def journal_request(key: bytes, journal: AckJournal | None) -> list[bytes]:
+    """What gives the stream at `key` this journal. No Redis knows it: it travels in a carrier."""
+    if journal is None:
+        return [b"XCFGSET", key, b"ACK-JOURNAL", b""]
+    limit = b"%d" % journal.max_length
+    return [b"XCFGSET", key, b"ACK-JOURNAL", journal.key, b"ACK-JOURNAL-MAXLEN", limit]
+
+
+def acknowledgement_fields(
+    stream_key: bytes, group: Group, pending: PendingEntry, acked_ms: int
+) -> list[bytes]:
+    """The entry of a journal that tells of one acknowledgement; flat: field, value, field ..."""
+    owner = b"" if pending.consumer is None else pending.consumer.name
+    values = (
+        stream_key, group.name, owner, format_id(pending.entry_id), b"%d" % pending.delivery_ms,
+        b"%d" % acked_ms, b"%d" % pending.delivery_count,
+    )  # fmt: skip
+    return [word for pair in zip(FIELD_NAMES, values, strict=True) for word in pair]

@@ -1,0 +1,409 @@
+"""The pending entries of a group in the order in which they become claimable (Redis 8.4, 8.8).
+
+First come the entries that were released (XNACK), in the order of their releases; then those that
+a consumer owns, the oldest delivery first, and what was delivered at the same time in the order of
+the deliveries.
+
+Who is given entries as they come is given ascending IDs at ascending times. Such entries are in
+line: their order is that of their IDs, and nothing has to be kept for them. Only the others,
+strays, are listed: what was claimed, read again or delivered while the clock was set back.
+
+Strays are listed in parts, each of which covers a stretch of time: its items are IDs in the order
+of their deliveries, and between them, wherever the time changes, the time. Nothing is taken out
+when an entry is acknowledged or delivered again: a listed ID only counts as long as the pending
+entry still has the time that it is listed under. Whoever reads and writes in the ordinary way pays
+next to nothing for this order, and who claims finds the oldest at its head. Released entries are
+in an index of their own.
+
+Guarantees: IDs that count no more are swept out, some for each change, once there are more of them
+than of the others. A walk may be left at any time.
+
+Leaves out: whether an entry is pending, who owns it and since when
+(storage/groups/pending_list.py), and times outside of [0, 2**63).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from heapq import merge
+from itertools import accumulate, chain, compress, count, takewhile
+from operator import itemgetter, ne
+
+from storage.deferred_free import BLOCK_ITEMS, RemovedData
+from storage.entries.entry_id import EntryID
+from storage.groups.consumer_pending import ROWS_AT_ONCE
+from storage.groups.pending_block import Row
+from storage.groups.pending_list import PendingList
+from storage.ordered_index import OrderedIndex
+
+# A part's key is the time that its first IDs are listed under, and a number that makes it unique.
+NUMBER_BITS = 64
+
+# A part with so many IDs takes no more at its end; one that took twice as many in between is
+# divided. To look through a part takes less than a tenth of a millisecond.
+PART_IDS = 1024
+
+# So many IDs may be listed that do not count, whatever the number of pending entries.
+SPARE_IDS = 1024
+
+# How many parts are freed in a step, when the order goes.
+PARTS_PER_STEP = 4
+
+# For so many changes a step of `tidy_up` sweeps: about a part.
+TIDY_STEP = PART_IDS // 3
+
+# How many listed IDs are swept for one that is added or acknowledged: a round over all of them
+# has to end well before as many are added.
+SWEEP_FACTOR = 3
+
+
+class ClaimOrder:
+    """The order of a group's pending entries; see the module."""
+
+    __slots__ = (
+        "_credit",
+        "_last",
+        "_last_ms",
+        "_line_end",
+        "_line_ms",
+        "_line_start",
+        "_listed",
+        "_numbers",
+        "_parts",
+        "_pending",
+        "_released",
+        "_room",
+        "_sweep",
+        "releases",
+    )
+
+    def __init__(self, pending: PendingList) -> None:
+        """`pending`: the group's pending entries list."""
+        self._pending = pending
+        self._numbers = count()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        # In a part, the item ~t says that the IDs behind it are listed under the time t.
+        self._parts: OrderedIndex[list[int]] = OrderedIndex()
+        self._last: list[int] = []  # the part that takes what is delivered next
+        self._last_ms = 0  # the greatest time so far
+        self._room = 0  # how many IDs the last part still takes
+        self._listed = 0  # IDs in all parts
+        self._sweep: Iterator[tuple[int, list[int]]] = iter(())
+        self._credit = 0  # how many listed IDs the sweep may look at
+        self._released: OrderedIndex[EntryID] = OrderedIndex()
+        self.releases: dict[EntryID, int] = {}  # who is released, and where it is in _released
+        self._begin_line()
+
+    def take_apart(self) -> RemovedData:
+        """Forget everything; what it was in."""
+        removed_data = RemovedData()
+        removed_data.add(list(self._parts.values()), PARTS_PER_STEP)
+        removed_data.add(self._released.take_blocks(), BLOCK_ITEMS)
+        self.clear()
+        return removed_data
+
+    # -- entries that are in line --------------------------------------------------------------
+
+    def _begin_line(self) -> None:
+        """Begin a new line, when nothing is in line."""
+        self._line_start: EntryID = 0  # nothing below is in line
+        self._line_end: EntryID = -1  # nor is anything above
+        self._line_ms = 0  # when the last of the line was delivered
+
+    def join_line(self, delivery_ms: int, ids: list[EntryID]) -> bool:
+        """Put entries (at least one) that are to become pending at the end of the line.
+
+        False if they would not be where they belong; then they are to be strays.
+        """
+        if (
+            ids[0] <= self._line_end
+            or delivery_ms < self._line_ms
+            # Strays of the same time were delivered before these.
+            or (self._listed and delivery_ms <= self._last_ms)
+        ):
+            return False
+        self._line_end = ids[-1]
+        self._line_ms = delivery_ms
+        return True
+
+    def _in_line(self) -> Iterator[Row]:
+        """The entries that are in line."""
+        line = self._pending.rows_in_line(self._line_start)
+        first = next(line, None)
+        # The next walk need not look at what is in front.
+        self._line_start = self._line_end + 1 if first is None else first[0]
+        if first is not None:
+            yield first
+            yield from line
+
+    # -- strays --------------------------------------------------------------------------------
+
+    def add(self, delivery_ms: int, ids: list[EntryID]) -> None:
+        """Note that owned strays (at least one) have `delivery_ms` from now on."""
+        self._listed += len(ids)
+        if delivery_ms < self._last_ms:
+            for start in range(0, len(ids), PART_IDS):
+                self._insert(delivery_ms, ids[start : start + PART_IDS])
+        elif len(ids) <= self._room:
+            if delivery_ms > self._last_ms:
+                self._last.append(~delivery_ms)
+                self._last_ms = delivery_ms
+                self._room -= 1
+            self._last += ids
+            self._room -= len(ids)
+        else:
+            for start in range(0, len(ids), PART_IDS):
+                self._last = self._open_part(delivery_ms, ids[start : start + PART_IDS])
+            self._last_ms = delivery_ms
+            self._room = PART_IDS - len(self._last)
+        self.tidy(len(ids))
+
+    def load(self, deliveries_ms: list[int], ids: list[EntryID]) -> list[bool]:
+        """Order entries, each with its time, where there were none; which of them are strays.
+
+        `ids` ascend.
+        """
+        line_ms = list(accumulate(deliveries_ms, max))
+        strays = list(map(ne, deliveries_ms, line_ms))
+        if line_ms:
+            self._line_end, self._line_ms = ids[-1], line_ms[-1]
+        if any(strays):
+            self._list(list(compress(deliveries_ms, strays)), list(compress(ids, strays)))
+        return strays
+
+    def _list(self, deliveries_ms: list[int], ids: list[EntryID]) -> None:
+        """List strays where there were none, each under its time. `ids` ascend."""
+        deliveries = sorted(zip(deliveries_ms, ids, strict=True), key=itemgetter(0))
+        for start in range(0, len(deliveries), PART_IDS):
+            start_ms = self._last_ms = deliveries[start][0]
+            self._last = []
+            for delivery_ms, entry_id in deliveries[start : start + PART_IDS]:
+                if delivery_ms != self._last_ms:
+                    self._last.append(~delivery_ms)
+                    self._last_ms = delivery_ms
+                self._last.append(entry_id)
+            self._open_part(start_ms, self._last)
+            self._room = PART_IDS - len(self._last)
+        self._listed = len(ids)
+
+    def _open_part(self, start_ms: int, items: list[int]) -> list[int]:
+        """A new part that begins at this time."""
+        self._parts[start_ms << NUMBER_BITS | next(self._numbers)] = items
+        return items
+
+    def _insert(self, delivery_ms: int, ids: list[EntryID]) -> None:
+        """List IDs under a time that is not the last, behind those of the same time."""
+        before = (delivery_ms + 1 << NUMBER_BITS) - 1
+        key, part = next(self._parts.items_down_from(before), (0, None))
+        if part is None:
+            self._open_part(delivery_ms, ids.copy())
+            return
+        time_ms = key >> NUMBER_BITS
+        place = len(part)
+        for index, item in enumerate(part):
+            if item < 0:
+                if ~item > delivery_ms:
+                    place = index
+                    break
+                time_ms = ~item
+        part[place:place] = ids if time_ms == delivery_ms else [~delivery_ms, *ids]
+        if len(part) > 2 * PART_IDS:
+            self._divide(key, part)
+
+    def _divide(self, key: int, part: list[int]) -> None:
+        """Make two parts of one, or give half of it to the next."""
+        middle = len(part) // 2
+        upper = part[middle:]
+        lower_times = [~item for item in part[: middle + 1] if item < 0]
+        start_ms = lower_times[-1] if lower_times else key >> NUMBER_BITS
+        del part[middle:]
+        next_key, following = next(self._parts.items_from(key + 1), (0, None))
+        if following is not None and next_key >> NUMBER_BITS == start_ms:
+            # A part of its own would come behind that one, in which later times may follow.
+            following[:0] = [item for item in upper if item >= 0]
+            if len(following) > 2 * PART_IDS:
+                self._divide(next_key, following)
+            return
+        self._open_part(start_ms, upper)
+        if part is self._last:
+            self._last = upper
+
+    # -- what counts ---------------------------------------------------------------------------
+
+    def _counting(self, key: int, part: list[int]) -> Iterator[tuple[int, list[Row]]]:
+        """The entries whose IDs in a part count, some at a time: where the IDs begin, the entries.
+
+        The part must stay as it is.
+        """
+        for index, time_ms, ids in _runs(key, part):
+            rows = self._pending.strays_of(ids, time_ms)
+            if rows:
+                yield index + ids.index(rows[0][0]), rows
+
+    def _strays(self) -> Iterator[Row]:
+        """The strays, the oldest delivery first."""
+        key = -1
+        while (found := next(self._parts.items_from(key + 1), None)) is not None:
+            key, part = found
+            counting = self._counting(key, part.copy())
+            place, rows = next(counting, (0, []))
+            if not rows:
+                self._drop(key, part)
+                continue
+            if place > 1:  # the next walk need not look at what is in front
+                self._listed -= _ids_in(part[:place])
+                part[:place] = [~rows[0][2]]
+            yield from rows
+            for _, rows in counting:
+                yield from rows
+
+    def owned(self) -> Iterator[Row]:
+        """The owned entries, the oldest delivery first; one may come twice.
+
+        The entries are to stay as they are until the walk is over.
+        """
+        line = self._in_line()
+        strays = self._strays() if self._listed else iter(())
+        stray = next(strays, None)
+        if stray is None:
+            yield from line
+            return
+        # Most strays were claimed, after all that is in line was delivered.
+        for row in line:
+            if row[2] > stray[2]:
+                yield from merge(chain([row], line), chain([stray], strays), key=itemgetter(2))
+                return
+            yield row
+        yield stray
+        yield from strays
+
+    def _drop(self, key: int, part: list[int]) -> None:
+        """Drop a part in which no ID counts any more."""
+        self._listed -= _ids_in(part)
+        part.clear()  # a walk or a sweep may still come to it
+        self._parts.pop(key)
+        if part is self._last:
+            self._room = 0
+
+    # -- sweeping ------------------------------------------------------------------------------
+
+    def tidy(self, changes: int) -> None:
+        """Sweep a little, after so many entries were added or are no longer pending."""
+        if not self._pending.length:
+            if self._listed:
+                self.clear()
+            else:
+                self._begin_line()
+            return
+        if not self._listed or not self._lists_too_much:
+            return
+        self._credit += SWEEP_FACTOR * changes
+        while self._credit > 0:
+            key, part = next(self._sweep, (0, None))
+            if part is None:
+                self._sweep = self._parts.items()  # another round
+                return
+            self._credit -= len(part) + 1
+            self._sweep_part(key, part)
+
+    @property
+    def _lists_too_much(self) -> bool:
+        return self._listed > 2 * self._pending.length + SPARE_IDS
+
+    def tidy_up(self) -> Iterator[None]:
+        """Sweep as much as there is, a little with each step."""
+        while self._lists_too_much:
+            self.tidy(TIDY_STEP)
+            yield
+
+    def _sweep_part(self, key: int, part: list[int]) -> None:
+        ids = sorted(item for item in part if item >= 0)
+        if not self._pending.has_any(ids):  # so it is with most, and this is quick
+            self._drop(key, part)
+            return
+        kept: list[int] = []
+        listed_ms = key >> NUMBER_BITS
+        for _, rows in self._counting(key, part):
+            if rows[0][2] != listed_ms:
+                listed_ms = rows[0][2]
+                kept.append(~listed_ms)
+            kept += [row[0] for row in rows]
+        self._listed -= len(ids) - _ids_in(kept)
+        if part is self._last and listed_ms != self._last_ms:
+            kept.append(~self._last_ms)
+        part[:] = kept
+
+    # -- entries that are released -------------------------------------------------------------
+
+    @property
+    def released_count(self) -> int:
+        """How many entries are released."""
+        return len(self.releases)
+
+    def release(self, entry_id: EntryID) -> None:
+        """Put an entry behind all that are released, also if it was among them already."""
+        self.recall(entry_id)
+        number = self.releases[entry_id] = next(self._numbers)
+        self._released[number] = entry_id
+
+    def recall(self, entry_id: EntryID) -> None:
+        """Take an entry out of those that are released, if it is one of them."""
+        number = self.releases.pop(entry_id, None)
+        if number is not None:
+            self._released.pop(number)
+
+    def released(self) -> Iterator[EntryID]:
+        """The released entries, the first release first."""
+        for number, entry_id in self._released.items():
+            if self.releases.get(entry_id) == number:
+                yield entry_id
+
+    # -- the whole -----------------------------------------------------------------------------
+
+    def copy(self, pending: PendingList) -> ClaimOrder:
+        """The same order of `pending`, which is a copy of the pending entries list."""
+        twin = ClaimOrder(pending)
+        for key, part in self._parts.items():
+            twin._open_part(key >> NUMBER_BITS, part.copy())
+        twin._listed = self._listed
+        twin._last_ms = self._last_ms
+        twin._line_start = self._line_start
+        twin._line_end, twin._line_ms = self._line_end, self._line_ms
+        for entry_id in self.released():
+            twin.release(entry_id)
+        return twin
+
+    def memory_bytes(self) -> int:
+        """An estimate of the memory that the order takes, without the IDs and entries."""
+        parts = sum(map(sys.getsizeof, self._parts.values()))
+        indexes = self._parts.memory_bytes() + self._released.memory_bytes()
+        return sys.getsizeof(self) + parts + indexes + sys.getsizeof(self.releases)
+
+
+def _runs(key: int, part: list[int]) -> Iterator[tuple[int, int, list[EntryID]]]:
+    """(place, time, IDs) of IDs that are listed side by side in a part, some at a time."""
+    time_ms = key >> NUMBER_BITS
+    start, end = 0, len(part)
+    while start < end:
+        if part[start] < 0:
+            time_ms = ~part[start]
+            start += 1
+            continue
+        ids = part[start : start + ROWS_AT_ONCE]
+        if min(ids) < 0:
+            ids = list(takewhile(_is_id, ids))
+        yield start, time_ms, ids
+        start += len(ids)
+
+
+def _is_id(item: int) -> bool:
+    return item >= 0
+
+
+def _ids_in(items: list[int]) -> int:
+    """How many of a part's items are IDs."""
+    return sum(item >= 0 for item in items)

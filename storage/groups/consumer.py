@@ -1,0 +1,29 @@
+"""A consumer of a group: its name, when it was last seen and active, and its pending entries."""
+
+from __future__ import annotations
+
+from storage.groups.consumer_pending import ConsumerPending
+from storage.groups.pending_block import Block
+from storage.ordered_index import OrderedIndex
+
+# active_ms of a consumer that was never given an entry.
+NEVER = -1
+
+
+class Consumer:
+    """A consumer of a group; it exists from its first attempt to read."""
+
+    __slots__ = ("active_ms", "name", "pending_blocks", "pending_count", "seen_ms")
+
+    def __init__(self, name: bytes, now_ms: int) -> None:
+        self.name = name
+        self.seen_ms = now_ms  # the last attempt to read or claim
+        self.active_ms = NEVER  # the last time that it got something
+        # The group's PEL writes down here how many of its entries are this consumer's, and where.
+        self.pending_count = 0
+        self.pending_blocks: OrderedIndex[Block] = OrderedIndex()
+
+    @property
+    def pending(self) -> ConsumerPending:
+        """Its own pending entries."""
+        return ConsumerPending(self)

@@ -1,0 +1,66 @@
+"""The pending entries of one consumer: a part of its group's (storage/groups/pending_list.py).
+
+Nothing is kept here. A consumer knows the blocks in which it has entries, and within a block its
+own are found by their owner.
+
+During a walk, the entries are to stay as they are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from storage.entries.entry_id import EntryID
+from storage.groups.pending_block import Block, Columns, PendingEntries, Row
+
+if TYPE_CHECKING:
+    from storage.groups.consumer import Consumer
+
+# As many rows are copied at once: more than most ask for, and done in a few microseconds.
+ROWS_AT_ONCE = 100
+
+
+class ConsumerPending(PendingEntries):
+    """The pending entries of a consumer, ascending; see the module."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Consumer) -> None:
+        self._owner = owner
+
+    def __len__(self) -> int:
+        return self._owner.pending_count
+
+    def __contains__(self, entry_id: EntryID) -> bool:
+        return next(self.rows_from(entry_id), (None,))[0] == entry_id
+
+    def rows_from(self, start: EntryID) -> Iterator[Row]:
+        owner = self._owner
+        for block in self._blocks_from(start):
+            place = _next_own(block, owner, bisect_left(block.ids, start))
+            while place >= 0:
+                end = place + ROWS_AT_ONCE
+                yield from [row for row in block.rows(place, end) if row[1] is owner]
+                place = _next_own(block, owner, end)
+
+    def lend(self, start: EntryID, end: EntryID) -> list[Columns]:
+        """As of a PendingList; others' entries are in the blocks as well."""
+        blocks = self._owner.pending_blocks
+        first, _ = next(blocks.items_down_from(start), (0, None))
+        return [block.lend() for key, block in blocks.items_from(first) if key <= end]
+
+    def _blocks_from(self, start: EntryID) -> Iterator[Block]:
+        """The blocks in which there are entries of the consumer with IDs >= `start`, or may be."""
+        blocks = self._owner.pending_blocks
+        first = blocks.floor_key(start)
+        return (block for _, block in blocks.items_from(0 if first is None else first))
+
+
+def _next_own(block: Block, owner: Consumer, place: int) -> int:
+    """The first place from this one on at which an owner has an entry; -1 if there is none."""
+    try:
+        return block.owners.index(owner, place)
+    except ValueError:
+        return -1

@@ -1,0 +1,348 @@
+"""Consumer groups: who was given which entry, and has not acknowledged it yet.
+
+A group's pending entries list (PEL) is the union of its consumers' and of the entries that were
+released (XNACK, Redis 8.8) and have no consumer: storage/groups/pending_list.py.
+
+Times, owners and delivery counts of pending entries are read by all and changed by the group
+alone, which knows the order in which they become claimable (storage/groups/claim_order.py). Whoever
+asks for a pending entry is given what it is at that moment. What the group is told to do with one
+shows in it, and in no other that somebody asked for before.
+
+Times are Unix ms. The counters that a group keeps for XINFO (entries-read, lag) depend on the
+stream: storage/stream.py moves and reads them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import compress
+
+from storage.deferred_free import BLOCK_ITEMS, Discard, RemovedData
+from storage.entries.entry_id import EntryID
+from storage.groups.claim_order import ClaimOrder
+from storage.groups.consumer import Consumer
+from storage.groups.pending_block import PendingEntry, Row
+from storage.groups.pending_list import PendingList
+
+# entries_read of a group that does not know how many entries it was given.
+UNKNOWN = -1
+
+# Delivery counts stop here, as in Redis 8.8.
+MAX_DELIVERIES = 2**63 - 1
+
+# delivery_ms of an entry that was released.
+RELEASED_MS = 0
+
+# When a consumer is deleted, so many of its entries are cleared up after at once; the rest follows
+# with other changes, or with `tidy_up`.
+TIDIED_AT_ONCE = 1000
+
+
+class Group:
+    """A consumer group of one stream."""
+
+    __slots__ = ("_order", "consumers", "entries_read", "last_delivered_id", "name", "pending")
+
+    def __init__(
+        self, name: bytes, last_delivered_id: EntryID, entries_read: int = UNKNOWN
+    ) -> None:
+        self.name = name
+        self.last_delivered_id = last_delivered_id
+        self.entries_read = entries_read
+        self.pending = PendingList()
+        self.consumers: dict[bytes, Consumer] = {}
+        self._order = ClaimOrder(self.pending)
+
+    # -- consumers -----------------------------------------------------------------------------
+
+    def create_consumer(self, name: bytes, now_ms: int) -> Consumer:
+        """A new consumer; there must be none of that name."""
+        assert name not in self.consumers
+        consumer = self.consumers[name] = Consumer(name, now_ms)
+        return consumer
+
+    def delete_consumer(self, name: bytes, discard: Discard | None = None) -> int:
+        """Remove a consumer with its pending entries; how many these were. 0 if there is none.
+
+        What it had and was released (XNACK) is its no more, and stays pending. `discard` is given
+        what the entries were in; else that is freed at once.
+        """
+        consumer = self.consumers.pop(name, None)
+        if consumer is None:
+            return 0
+        dropped = consumer.pending_count
+        removed_data = RemovedData()
+        removed_data.add(self.pending.depart(consumer), BLOCK_ITEMS)
+        if not self.pending:
+            removed_data.merge(self._order.take_apart())
+        self._order.tidy(min(dropped, TIDIED_AT_ONCE))
+        if discard is not None:
+            discard(removed_data)
+        return dropped
+
+    def tidy_up(self) -> Iterator[None]:
+        """Free what deleted consumers have left behind, a little with each step."""
+        yield from self.pending.clear_up()
+        yield from self._order.tidy_up()
+
+    def disband(self) -> RemovedData:
+        """Let go of all consumers and pending entries, when the group itself goes.
+
+        Consumers and pending entries refer to each other. To break these circles here gives
+        their memory back without the garbage collector, as soon as the result is freed.
+        """
+        removed_data = self._order.take_apart()
+        for consumer in self.consumers.values():
+            consumer.pending_blocks.clear()
+            consumer.pending_count = 0
+        removed_data.add(self.pending.take_blocks(), BLOCK_ITEMS)
+        self.consumers.clear()
+        return removed_data
+
+    # -- pending entries -----------------------------------------------------------------------
+
+    def deliver(self, consumer: Consumer, ids: list[EntryID], now_ms: int) -> None:
+        """Note that `consumer` was given the entries `ids` (ascending).
+
+        An ID may be pending already, if the group was set back (XGROUP SETID). It then changes
+        hands and starts anew with one delivery, as in Redis (reference 1.8).
+        """
+        pending = self.pending
+        if ids and (last := pending.last_key()) is not None and ids[0] <= last:
+            ids = [entry_id for entry_id in ids if not self._redeliver(consumer, entry_id, now_ms)]
+        if ids:
+            are_strays = not self._order.join_line(now_ms, ids)
+            pending.extend(ids, consumer, now_ms, are_strays=are_strays)
+            if are_strays:
+                self._order.add(now_ms, ids)
+
+    def _redeliver(self, consumer: Consumer, entry_id: EntryID, now_ms: int) -> bool:
+        entry = self.pending.get(entry_id)
+        if entry is None:
+            return False
+        self.claim(entry, consumer, now_ms, 1)
+        return True
+
+    def acknowledge(self, entry_id: EntryID) -> bool:
+        """Remove a pending entry (XACK); False if it is not pending."""
+        if self._order.releases:
+            self._order.recall(entry_id)
+        return self.pending.remove(entry_id)
+
+    def acknowledge_all(self, ids: list[EntryID]) -> int:
+        """Remove pending entries; how many of the IDs were pending."""
+        order = self._order
+        if order.releases:
+            for entry_id in ids:
+                order.recall(entry_id)
+        if len(ids) == 1:
+            acknowledged = int(self.pending.remove(ids[0]))
+        else:
+            acknowledged = self.pending.remove_all(ids)
+        if acknowledged:
+            order.tidy(acknowledged)
+        return acknowledged
+
+    def add(
+        self,
+        entry_id: EntryID,
+        consumer: Consumer | None,
+        delivery_ms: int,
+        delivery_count: int,
+    ) -> PendingEntry:
+        """Make an entry pending that is not (XCLAIM and XNACK with FORCE).
+
+        Without a consumer it is released from the start, whatever `delivery_ms` is.
+        """
+        assert entry_id not in self.pending
+        delivery_count = min(delivery_count, MAX_DELIVERIES)
+        if consumer is None:
+            delivery_ms = RELEASED_MS
+        entry = PendingEntry(entry_id, consumer, delivery_ms, delivery_count)
+        is_stray = consumer is None or not self._order.join_line(delivery_ms, [entry_id])
+        self.pending.add(entry, is_stray=is_stray)
+        if consumer is None:
+            self._order.release(entry_id)
+        elif is_stray:
+            self._order.add(delivery_ms, [entry_id])
+        return entry
+
+    def claim(
+        self, entry: PendingEntry, consumer: Consumer, delivery_ms: int, delivery_count: int
+    ) -> None:
+        """Hand a pending entry over to `consumer`, as delivered at a time and so many times."""
+        is_released = entry.consumer is None
+        if is_released:
+            self._order.recall(entry.entry_id)
+        is_moved = is_released or delivery_ms != entry.delivery_ms
+        entry.consumer = consumer
+        entry.delivery_ms = delivery_ms
+        entry.delivery_count = min(delivery_count, MAX_DELIVERIES)
+        self.pending.update(entry, becomes_stray=is_moved)
+        if is_moved:
+            self._order.add(delivery_ms, [entry.entry_id])
+
+    def claim_all(
+        self,
+        rows: list[Row],
+        consumer: Consumer,
+        delivery_ms: int,
+        *,
+        deliveries: int,
+        count: int | None = None,
+    ) -> list[int]:
+        """Hand different pending entries over as `claim` does, each delivered so much more often.
+
+        `count`: or delivered so often, if it is given. Returns the delivery counts that they have
+        then. Quickest for entries that are pending one behind the other.
+        """
+        if count is None:
+            counts = [min(row[3] + deliveries, MAX_DELIVERIES) for row in rows]
+        else:
+            counts = [min(count, MAX_DELIVERIES)] * len(rows)
+        if len(rows) == 1:
+            self.claim(PendingEntry(*rows[0]), consumer, delivery_ms, counts[0])
+            return counts
+        ids = [row[0] for row in rows]
+        if self._order.releases:
+            for row in rows:
+                if row[1] is None:
+                    self._order.recall(row[0])
+        is_moved = [row[2] != delivery_ms or row[1] is None for row in rows]
+        for are_moved in set(is_moved):  # what keeps its time keeps its place
+            chosen = [moved is are_moved for moved in is_moved]
+            part, part_counts = list(compress(ids, chosen)), list(compress(counts, chosen))
+            hand_over = part, consumer, delivery_ms, part_counts
+            self.pending.hand_over(*hand_over, become_strays=are_moved)
+            if are_moved:
+                self._order.add(delivery_ms, part)
+        return counts
+
+    def assign(self, entry: PendingEntry, consumer: Consumer) -> None:
+        """Hand a pending entry over to `consumer`; its time and count stay."""
+        self.claim(entry, consumer, entry.delivery_ms, entry.delivery_count)
+
+    def set_delivery(self, entry: PendingEntry, delivery_ms: int, delivery_count: int) -> None:
+        """Change when and how often an owned entry was delivered; its consumer stays."""
+        assert entry.consumer is not None
+        self.claim(entry, entry.consumer, delivery_ms, delivery_count)
+
+    def release(self, entry: PendingEntry, delivery_count: int) -> None:
+        """Take a pending entry from its owner, for anyone to claim at once (XNACK).
+
+        It is the last of those that are released, also if it was released before.
+        """
+        entry.consumer = None
+        entry.delivery_ms = RELEASED_MS
+        entry.delivery_count = min(delivery_count, MAX_DELIVERIES)
+        self.pending.update(entry, becomes_stray=True)
+        self._order.release(entry.entry_id)
+
+    def release_all(self, rows: list[Row], delivery_counts: list[int]) -> None:
+        """As `release` for each of different pending entries, in their order."""
+        if len(rows) == 1:
+            self.release(PendingEntry(*rows[0]), delivery_counts[0])
+            return
+        ids = [row[0] for row in rows]
+        counts = [min(count, MAX_DELIVERIES) for count in delivery_counts]
+        self.pending.hand_over(ids, None, RELEASED_MS, counts)
+        for entry_id in ids:
+            self._order.release(entry_id)
+
+    # -- what can be claimed -------------------------------------------------------------------
+
+    @property
+    def nacked_count(self) -> int:
+        """How many pending entries nobody owns."""
+        return self._order.released_count
+
+    def nacked(self) -> Iterator[PendingEntry]:
+        """The pending entries that nobody owns, the first that was released first."""
+        return (self.pending[entry_id] for entry_id in self._order.released())
+
+    def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[Row]:
+        """What XREADGROUP with CLAIM may take: released entries, then the oldest deliveries.
+
+        Only entries that are idle for `min_idle_ms` or longer, and all with 0. They are to stay as
+        they are until the walk is over.
+        """
+        for entry in self.nacked():
+            yield entry.entry_id, None, entry.delivery_ms, entry.delivery_count
+        given: set[EntryID] = set()
+        for row in self._order.owned():
+            if min_idle_ms and now_ms - row[2] < min_idle_ms:
+                return
+            if row[0] not in given:
+                given.add(row[0])
+                yield row
+
+    def oldest_delivery_ms(self) -> int | None:
+        """When the entry that is claimable first was delivered: 0 if one is released.
+
+        None if nothing is pending.
+        """
+        if self.nacked_count:
+            return RELEASED_MS
+        oldest = next(self._order.owned(), None)
+        return None if oldest is None else oldest[2]
+
+    # -- from a snapshot -----------------------------------------------------------------------
+    # A million entries at a time: first all are pending, then each consumer is given its own, and
+    # whatever is left must have been released. In between, the group is not to be used.
+
+    def load_pending(
+        self, ids: list[EntryID], deliveries_ms: list[int], delivery_counts: list[int]
+    ) -> None:
+        """Make entries pending in a group without any. `ids` ascend."""
+        if ids and max(delivery_counts) > MAX_DELIVERIES:
+            delivery_counts = [min(count, MAX_DELIVERIES) for count in delivery_counts]
+        strays = self._order.load(deliveries_ms, ids)
+        self.pending.load(ids, deliveries_ms, delivery_counts, strays)
+
+    def load_owned(self, consumer: Consumer, ids: list[EntryID]) -> EntryID | None:
+        """Give `consumer` all of its entries. `ids` ascend.
+
+        Returns an ID that is not pending, or has an owner already; None if all is well.
+        """
+        return self.pending.give(consumer, ids)
+
+    def load_released(self, ids: list[EntryID]) -> EntryID | None:
+        """Say which entries nobody owns, the first that was released first.
+
+        Returns an ID that is not pending, or has an owner, or comes twice; or one that has no
+        owner and is not among them. None if all is well, and the group is complete.
+        """
+        released: set[EntryID] = set()
+        for entry_id in ids:
+            entry = self.pending.get(entry_id)
+            if entry is None or entry.consumer is not None or entry_id in released:
+                return entry_id
+            released.add(entry_id)
+            self.release(entry, entry.delivery_count)
+        owned_count = sum(consumer.pending_count for consumer in self.consumers.values())
+        if owned_count + len(released) == len(self.pending):
+            return None
+        return next(i for i, e in self.pending.items() if not e.consumer and i not in released)
+
+    # -- the whole -----------------------------------------------------------------------------
+
+    def copy(self) -> Group:
+        """An independent group with the same consumers and pending entries."""
+        twin = Group(self.name, self.last_delivered_id, self.entries_read)
+        twins: dict[Consumer | None, Consumer | None] = {None: None}
+        for name, consumer in self.consumers.items():
+            other = twins[consumer] = twin.consumers[name] = Consumer(name, consumer.seen_ms)
+            other.active_ms = consumer.active_ms
+        twin.pending = self.pending.copy(twins)
+        twin._order = self._order.copy(twin.pending)
+        return twin
+
+    def memory_bytes(self) -> int:
+        """An estimate of the memory that the group takes, consumers and PELs included."""
+        size = sys.getsizeof(self) + sys.getsizeof(self.consumers)
+        size += self.pending.memory_bytes() + self._order.memory_bytes()
+        for consumer in self.consumers.values():
+            size += sys.getsizeof(consumer) + sys.getsizeof(consumer.name)
+            size += consumer.pending_blocks.memory_bytes()
+        return size

@@ -1,0 +1,80 @@
+"""How far groups have come in a stream: entries-read and lag (reference 1.12).
+
+A group counts the entries that it is given, as long as it knows where it stands. Where it does not,
+because it was set somewhere or entries were deleted, the stream's counters can tell in some places:
+at its ends, and where nothing was deleted. Source: Redis 7.4.
+"""
+
+from __future__ import annotations
+
+from storage.entries.entry_id import MIN_ID, EntryID
+from storage.groups.group import UNKNOWN, Group
+from storage.stream import Stream
+
+
+def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
+    """Move `group` past the entries `ids`, which it is given now (reference 1.12).
+
+    `ids` ascend and are above the group's last ID. They count one by one as long as the
+    group knows where it stands, and from where it can know again.
+    """
+    for position, entry_id in enumerate(ids):
+        if (
+            group.entries_read != UNKNOWN
+            and group.last_delivered_id >= stream.first_id
+            and not has_tombstone_after(stream, group.last_delivered_id)
+        ):
+            # From here on the same holds for each ID that follows.
+            group.entries_read += len(ids) - position
+            group.last_delivered_id = ids[-1]
+            return
+        if stream.entries_added:
+            group.entries_read = estimate_entries_read(stream, entry_id)
+        group.last_delivered_id = entry_id
+        if group.entries_read == UNKNOWN:
+            # And so it is at each that follows, up to the last one of the stream.
+            if stream.entries_added:
+                group.entries_read = estimate_entries_read(stream, ids[-1])
+            group.last_delivered_id = ids[-1]
+            return
+
+
+def has_tombstone_after(stream: Stream, entry_id: EntryID) -> bool:
+    """Whether an entry with this ID or a greater one may have been deleted."""
+    return (
+        stream.length > 0 and stream.max_deleted_id != MIN_ID and entry_id <= stream.max_deleted_id
+    )
+
+
+def estimate_entries_read(stream: Stream, entry_id: EntryID) -> int:
+    """How many entries were ever added up to `entry_id`; UNKNOWN (-1) if that is not known."""
+    if not stream.entries_added:
+        return 0
+    if not stream.length and entry_id <= stream.last_id:
+        return stream.entries_added
+    if entry_id != MIN_ID and entry_id < stream.max_deleted_id:
+        return UNKNOWN
+    if entry_id == stream.last_id:
+        return stream.entries_added
+    if entry_id > stream.last_id:
+        return UNKNOWN
+    first_id = stream.first_id
+    if stream.max_deleted_id == MIN_ID or stream.max_deleted_id < first_id:
+        if entry_id < first_id:
+            return stream.entries_added - stream.length
+        if entry_id == first_id:
+            return stream.entries_added - stream.length + 1
+    return UNKNOWN
+
+
+def lag(stream: Stream, group: Group) -> int | None:
+    """How many entries `group` was not given yet; None if that is not known."""
+    if not stream.entries_added or not stream.length:
+        return 0
+    last_id = group.last_delivered_id
+    if last_id < stream.first_id and stream.max_deleted_id < stream.first_id:
+        return stream.length
+    read = group.entries_read
+    if read == UNKNOWN or has_tombstone_after(stream, last_id):
+        read = estimate_entries_read(stream, last_id)
+    return None if read == UNKNOWN else stream.entries_added - read

@@ -1,0 +1,224 @@
+"""The blocks of a pending entries list in order, found by ID (storage/groups/pending_list.py).
+
+Each block has a range of IDs, which ends where the next one's begins; together they have them all.
+So an entry is found by two binary searches: one over the blocks, one within a block.
+
+A consumer may depart with all that it has in a moment, however much that is: its entries stay where
+they are at first. Nobody meets them: a block is cleared of them before anybody looks into it. Those
+that nobody looks into are cleared by and by (`clear_up`).
+
+Guarantees: only the first and the last block may be empty, once all is cleared up, and if whoever
+takes entries from a block has it tidied up when it is sparse. Nothing but `drop_all` moves more
+than two blocks' entries.
+
+Leaves out: what the entries are, and how many there are in all.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from storage.entries.entry_id import MAX_ID, EntryID
+from storage.groups.pending_block import BLOCK_ENTRIES, Block
+
+if TYPE_CHECKING:
+    from storage.groups.consumer import Consumer
+
+# So many blocks are cleared of a consumer's entries in a step, and so many merged: about 0.3 ms.
+CLEARED_BLOCKS = 8
+TIDIED_BLOCKS = 20
+
+# A block with so few entries is merged with a neighbour if there is room.
+SPARSE_ENTRIES = BLOCK_ENTRIES // 8
+
+
+class PendingBlocks:
+    """Blocks in ascending order; see the module."""
+
+    __slots__ = ("_blocks", "_starts", "_untidy", "departed", "last")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove everything. What consumers know of the blocks is up to the caller."""
+        self.last = Block(0)  # the one with the greatest IDs
+        self.last.is_last = True
+        # _blocks[i] has the IDs in [_starts[i], _starts[i + 1]).
+        self._blocks = [self.last]
+        self._starts: list[EntryID] = [0]
+        self.departed: dict[Consumer, None] = {}  # who still has entries in some blocks
+        self._untidy: list[Block] = []  # which were cleared because somebody looked
+
+    def take_all(self) -> list[Block]:
+        """Remove everything, as `clear`; the blocks."""
+        blocks = self._blocks
+        for owner in self.departed:
+            owner.pending_blocks.clear()
+        self.clear()
+        return blocks
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.between(0, MAX_ID))
+
+    def __getitem__(self, index: int) -> Block:
+        return self._cleared(self._blocks[index])
+
+    # -- finding -------------------------------------------------------------------------------
+
+    def index(self, entry_id: EntryID) -> int:
+        """The place of the block that an ID belongs to."""
+        return bisect_right(self._starts, entry_id) - 1
+
+    def of(self, entry_id: EntryID) -> Block:
+        """The block that an ID belongs to."""
+        block = self._blocks[bisect_right(self._starts, entry_id) - 1]
+        return self._cleared(block) if self.departed else block
+
+    def find(self, entry_id: EntryID) -> tuple[Block, int] | None:
+        """The block and the place in it of a pending entry; None if it is not pending."""
+        block = self._blocks[bisect_right(self._starts, entry_id) - 1]
+        if self.departed:
+            self._cleared(block)
+        place = bisect_left(block.ids, entry_id)
+        if place < len(block.ids) and block.ids[place] == entry_id:
+            return block, place
+        return None
+
+    def end(self, index: int) -> EntryID:
+        """Where the range of a block that is not the last ends."""
+        return self._starts[index + 1]
+
+    def between(self, start: EntryID, end: EntryID) -> list[Block]:
+        """The blocks that can have IDs from `start` to `end`."""
+        blocks = self._blocks[self.index(start) : self.index(end) + 1]
+        return list(map(self._cleared, blocks)) if self.departed else blocks
+
+    # -- changing ------------------------------------------------------------------------------
+
+    def open(self, start: EntryID) -> Block:
+        """A new last block, for IDs from `start` on."""
+        self.last.forget_absent()
+        self.last = Block(start)
+        self.last.is_last = True
+        self._blocks.append(self.last)
+        self._starts.append(start)
+        return self.last
+
+    def split(self, lower: Block) -> None:
+        """Make two blocks of one."""
+        index = self.index(lower.start)
+        middle = len(lower.ids) // 2
+        upper = Block(lower.ids[middle])
+        upper.take(lower, middle)
+        if lower.is_last:
+            lower.is_last, upper.is_last = False, True
+            self.last = upper
+        self._blocks.insert(index + 1, upper)
+        self._starts.insert(index + 1, upper.start)
+        lower.count_shares()
+        upper.count_shares()
+
+    def tidy(self, block: Block) -> None:
+        """Drop a block that is empty, or join a sparse one with a neighbour that has room."""
+        index = self.index(block.start)
+        if not block.ids:
+            if index > 0 and not block.is_last:
+                self._drop(index)
+        elif not block.is_last and self._can_join(index):
+            self._join(index)
+        elif index > 0 and self._can_join(index - 1):
+            self._join(index - 1)
+
+    def _drop(self, index: int) -> None:
+        """Drop an empty block that is not the first; the range of the one in front grows."""
+        block = self._blocks.pop(index)
+        del self._starts[index]
+        block.unshare_all()
+        if block.is_last:
+            self.last = self._blocks[-1]
+            self.last.is_last = True
+
+    def _can_join(self, lower: int) -> bool:
+        """Whether a block and the next one leave room if they are joined."""
+        entries = len(self._blocks[lower].ids) + len(self._blocks[lower + 1].ids)
+        return entries <= BLOCK_ENTRIES // 2
+
+    def _join(self, index: int) -> None:
+        """Move the entries of the next block into this one."""
+        block, upper = self._blocks[index : index + 2]
+        block.take(upper, 0)
+        block.count_shares()
+        self._drop(index + 1)
+
+    # -- consumers that depart -----------------------------------------------------------------
+
+    def depart(self, owner: Consumer) -> list[Block]:
+        """A consumer goes with all that it has; the blocks that only it had entries in.
+
+        Nobody needs those any more. They are neither changed nor freed here.
+        """
+        first = self._blocks[0]
+        whole: list[Block] = []
+        for block in owner.pending_blocks.values():
+            if block.shares[owner] == len(block.ids) and block is not first and not block.is_last:
+                whole.append(block)
+        gone = set(whole)
+        if whole:  # the ranges of those in front of them grow
+            self._blocks = [block for block in self._blocks if block not in gone]
+            self._starts = [block.start for block in self._blocks]
+        for block in whole:
+            owner.pending_blocks.pop(block.start)
+        if owner.pending_blocks:
+            self.departed[owner] = None
+        return whole
+
+    def _cleared(self, block: Block) -> Block:
+        """A block without entries of consumers that have departed."""
+        if self.departed and not self.departed.keys().isdisjoint(block.shares):
+            for owner in self.departed.keys() & block.shares.keys():
+                block.remove_owned(owner)
+            if len(block.ids) < SPARSE_ENTRIES:
+                self._untidy.append(block)
+        return block
+
+    def clear_up(self) -> Iterator[None]:
+        """Take out what consumers that have departed have left, a little with each step."""
+        while self.departed:
+            for owner in list(self.departed):
+                for block in list(islice(owner.pending_blocks.values(), CLEARED_BLOCKS)):
+                    self._cleared(block)
+                if not owner.pending_blocks:
+                    del self.departed[owner]
+            yield
+        while self._untidy:
+            sparse, self._untidy = self._untidy[-TIDIED_BLOCKS:], self._untidy[:-TIDIED_BLOCKS]
+            for block in reversed(sparse):  # so that one after the other joins the one in front
+                if self.of(block.start) is block and len(block.ids) < SPARSE_ENTRIES:
+                    self.tidy(block)
+            yield
+
+    # -- the whole -----------------------------------------------------------------------------
+
+    def copy(self, twins: dict[Consumer | None, Consumer | None]) -> PendingBlocks:
+        """The same blocks for other consumers (None for None), who have nothing yet."""
+        copied = PendingBlocks()
+        copied._blocks = [block.copy(twins) for block in self]
+        copied._starts = self._starts.copy()
+        copied.last = copied._blocks[-1]
+        copied.last.is_last = True
+        for block in copied._blocks:
+            block.share_all()
+        return copied
+
+    def memory_bytes(self) -> int:
+        """What the blocks take, IDs included, and without the consumers."""
+        size = sys.getsizeof(self) + sys.getsizeof(self._blocks) + sys.getsizeof(self._starts)
+        return size + sum(block.memory_bytes() for block in self._blocks)

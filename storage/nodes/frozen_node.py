@@ -1,0 +1,436 @@
+"""A node that takes no more entries, packed.
+
+It answers as storage/nodes/node.py says. Its entries are packed as storage/entries/packing.py
+decides; their IDs and lengths are in columns beside them, in as few bytes as their numbers need.
+What was frozen never changes; a deleted entry is only marked. Entries that were opened for a reader
+stay at hand for a while (storage/nodes/entry_cache.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from functools import lru_cache
+from itertools import accumulate, compress, pairwise
+from struct import Struct
+from typing import TypeVar
+
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.entries.id_columns import Column, NodeIDs, column, pack_ids, progression
+from storage.entries.layout import Layout
+from storage.entries.packing import AS_IS, decompress
+from storage.nodes.entry_cache import OPENED
+from storage.nodes.open_node import OpenNode, entries_bytes
+from storage.object_size import allocated_bytes
+
+# A frozen node of which no more than this share is left is worth packing anew.
+SPARSE_SHARE = 1 / 2
+
+# Who reads more than this share of a node that is open has it turned into the order of the reading.
+TURNED_SHARE = 1 / 4
+
+# Blobs all have lengths of their own, so that where many were made there are gaps between them.
+# Measured with small, mixed, wide and long entries: 3 to 15 % of what the blobs take.
+GAPS_SHARE = 1 / 10
+
+T = TypeVar("T")
+
+
+class _Losses:
+    """What a node has lost; most have lost nothing."""
+
+    __slots__ = ("alive", "deleted", "entries_bytes", "lost_end")
+
+    def __init__(self, deleted: int, lost_end: EntryID, entries_bytes: int) -> None:
+        self.deleted = deleted
+        # Of what was deleted before the node was frozen: the greatest ID, and what all entries
+        # took in Redis (0 if nothing was).
+        self.lost_end = lost_end
+        self.entries_bytes = entries_bytes
+        # One byte for each entry, 0 once it is deleted; None as long as none is.
+        self.alive: bytearray | None = None
+
+    def copy(self) -> _Losses:
+        twin = copy(self)
+        if self.alive is not None:
+            twin.alive = self.alive.copy()
+        return twin
+
+
+class FrozenNode:
+    """A node that takes no more entries; see the module."""
+
+    __slots__ = (
+        "_blob",
+        "_form",
+        "_ids",
+        "_is_turned",
+        "_length",
+        "_lengths",
+        "_losses",
+        "_shape",
+        "key",
+        "live",
+        "opened",
+        "was_read",
+    )
+
+    def __init__(self, node: OpenNode, lengths: list[int]) -> None:
+        """From a node with entries, which have these lengths."""
+        self.key = node.key
+        self.live = len(lengths)
+        self._shape = node.shape
+        is_even = lengths.count(lengths[0]) == len(lengths)
+        # Either all entries have one length, or each has its own.
+        self._length = lengths[0] if is_even else 0
+        self._lengths: Column | None = None if is_even else column(lengths)
+        payload = b"".join(node.entries)
+        self._form, self._blob = node.shape.packing.pack(payload, node.ids, is_even=is_even)
+        self._ids = self._pack_ids(node.ids)
+        self._losses: _Losses | None = None
+        if node.deleted:
+            self._losses = _Losses(node.deleted, node.lost_end, node.entries_bytes)
+        # What the cache of opened nodes keeps here, ...
+        self.opened: bytes | None = None
+        self.was_read = False
+        # ... in descending order for who reads downwards.
+        self._is_turned = False
+
+    def _pack_ids(self, ids: list[EntryID]) -> NodeIDs:
+        if isinstance(self._form, Layout):
+            return progression(ids[0] - self.key, self._form.step, len(ids))
+        return pack_ids(self.key, ids)
+
+    # -- places --------------------------------------------------------------------------------
+    # An entry's place is its position in the node, deleted ones included.
+
+    def _id_at(self, place: int) -> EntryID:
+        return self._ids.at(self.key, place)
+
+    def _place(self, entry_id: EntryID) -> int:
+        """The place of the first entry, live or not, with an ID not below this one."""
+        return self._ids.place(self.key, entry_id)
+
+    def _places(self, start: EntryID, end: EntryID) -> tuple[int, int]:
+        """The places [low, high) of a range, deleted entries included; low may be above high."""
+        low = self._place(start) if start > self.key else 0
+        if end == MAX_ID or end >= self._id_at(-1):
+            return low, len(self._ids)
+        return low, self._place(end + 1)
+
+    def _first_places(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, int]:
+        """As _places(), of the first `limit` entries only. Most ranges end far behind these."""
+        ids, key = self._ids, self.key
+        low = ids.place(key, start) if start > key else 0
+        high, count = low + limit, len(ids)
+        if high > count:
+            high = count
+        if low < high and end != MAX_ID and ids.at(key, high - 1) > end:
+            high = ids.place(key, end + 1)
+        return low, high
+
+    def _live_place(self, entry_id: EntryID) -> int | None:
+        """The place of the live entry with this ID, or None."""
+        place = self._place(entry_id)
+        if place == len(self._ids) or self._id_at(place) != entry_id:
+            return None
+        alive = self._alive
+        return place if alive is None or alive[place] else None
+
+    @property
+    def _alive(self) -> bytearray | None:
+        return None if self._losses is None else self._losses.alive
+
+    def _live_runs(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """The stretches of live entries in places [low, high), as such pairs themselves."""
+        alive = self._alive
+        if alive is None:
+            if low < high:
+                yield low, high
+            return
+        while (low := alive.find(1, low, high)) >= 0:
+            end = alive.find(0, low, high)
+            if end < 0:
+                end = high
+            yield low, end
+            low = end
+
+    def _live_items(self, items: list[T], low: int, high: int) -> list[T]:
+        """Those of the items in places [low, high) that belong to live entries."""
+        alive = self._alive
+        return items if alive is None else list(compress(items, alive[low:high]))
+
+    # -- entries -------------------------------------------------------------------------------
+
+    def _unpack(self) -> bytes:
+        """All entries, one behind the other."""
+        form = self._form
+        if self.opened is not None and not self._is_turned:
+            return self.opened
+        if form is AS_IS:
+            return self._blob
+        if isinstance(form, Layout):
+            count = len(self._ids)
+            return form.part(self._id_at(0), self._blob, count, 0, count)
+        return decompress(self._blob)
+
+    def _chunks(self, low: int, high: int, *, down: bool = False) -> list[bytes]:
+        """The entries in places [low, high), which are not none, in order or downwards."""
+        is_other_way = self.opened is not None and self._is_turned != down
+        if is_other_way and high - low > len(self._ids) * TURNED_SHARE:
+            self._turn(down)
+        part = self._slice(low, high)
+        if self._is_turned == down:
+            return [part]
+        entries = self._cut(part, low, high, is_turned=self._is_turned)
+        entries.reverse()
+        return entries
+
+    def _turn(self, down: bool) -> None:
+        """Have the entries at hand in this order: the next reader probably wants the same."""
+        payload = self._unpack()
+        if down:
+            entries = self._cut(payload, 0, len(self._ids))
+            entries.reverse()
+            payload = b"".join(entries)
+        self.opened, self._is_turned = payload, down
+
+    def _slice(self, low: int, high: int) -> bytes:
+        """The entries in places [low, high), downwards if the node is turned.
+
+        The node stays open where the cache wants that.
+        """
+        payload = self.opened
+        if payload is not None:
+            self.was_read = True
+        else:
+            self._is_turned = False
+            form = self._form
+            is_whole = high - low == len(self._ids)
+            is_wanted = form is not AS_IS and OPENED.wants(self, is_whole=is_whole)
+            if isinstance(form, Layout) and not is_wanted:
+                return form.part(self._id_at(low), self._blob, len(self._ids), low, high)
+            payload = self._unpack()
+            if form is not AS_IS:
+                OPENED.add(self, payload, is_wanted=is_wanted)
+        if high - low == len(self._ids):
+            return payload
+        start, end = self._offset(low), self._offset(high)
+        if self._is_turned:
+            start, end = len(payload) - end, len(payload) - start
+        return payload[start:end]
+
+    def _offset(self, place: int) -> int:
+        lengths = self._lengths
+        return self._length * place if lengths is None else sum(lengths[:place])
+
+    def _cut(self, part: bytes, low: int, high: int, *, is_turned: bool = False) -> list[bytes]:
+        """The entries in places [low, high), from all of them one behind the other."""
+        if self._lengths is None:
+            return list(_cutter(self._length, high - low).unpack(part))
+        lengths = self._lengths[low:high]
+        offsets = accumulate(reversed(lengths) if is_turned else lengths, initial=0)
+        return [part[start:end] for start, end in pairwise(offsets)]
+
+    # -- reading -------------------------------------------------------------------------------
+
+    @property
+    def deleted(self) -> int:
+        """How many entries it has lost."""
+        return 0 if self._losses is None else self._losses.deleted
+
+    @property
+    def first_id(self) -> EntryID:
+        """The smallest live ID; there must be one."""
+        alive = self._alive
+        return self._id_at(0 if alive is None else alive.index(1))
+
+    @property
+    def last_id(self) -> EntryID:
+        """The greatest live ID; there must be one."""
+        alive = self._alive
+        return self._id_at(-1 if alive is None else alive.rindex(1))
+
+    @property
+    def highest_id(self) -> EntryID:
+        """The ID that the node ends with, even if that entry is deleted."""
+        last_id = self._id_at(-1)
+        return last_id if self._losses is None else max(last_id, self._losses.lost_end)
+
+    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The first `limit` entries of a range."""
+        losses, count = self._losses, self.live
+        if losses is not None and losses.alive is not None:
+            return self._select_live(start, end, limit)
+        if start == MIN_ID and limit >= count and end == MAX_ID:
+            low, high = 0, count
+        else:
+            low, high = self._first_places(start, end, limit)
+            if low >= high:
+                return 0, []
+        payload = self.opened
+        if payload is None or self._is_turned:
+            return high - low, self._chunks(low, high)
+        # As _chunks() does it: this is what readers come to most.
+        self.was_read = True
+        if high - low < count:
+            payload = payload[self._offset(low) : self._offset(high)]
+        return high - low, [payload]
+
+    def _select_live(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """As select(), of a node in which entries are marked as deleted."""
+        low, high = self._places(start, end)
+        found = 0
+        chunks = []
+        for first, last in self._live_runs(low, high):
+            last = min(last, first + limit - found)
+            chunks += self._chunks(first, last)
+            found += last - first
+            if found == limit:
+                break
+        return found, chunks
+
+    def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The last `limit` entries of a range, descending."""
+        if self._alive is not None:
+            entries = self.select_entries(start, end)
+            entries.reverse()
+            del entries[limit:]
+            return len(entries), entries
+        low, high = self._places(start, end)
+        low = max(low, high - limit)
+        return (high - low, self._chunks(low, high, down=True)) if low < high else (0, [])
+
+    def select_entries(self, start: EntryID, end: EntryID) -> list[bytes]:
+        """The entries of a range, each by itself."""
+        low, high = self._places(start, end)
+        if low >= high:
+            return []
+        entries = self._cut(self._slice(low, high), low, high, is_turned=self._is_turned)
+        if self._is_turned:
+            entries.reverse()
+        return self._live_items(entries, low, high)
+
+    def select_with_ids(
+        self, start: EntryID, end: EntryID, limit: int
+    ) -> tuple[list[EntryID], list[bytes]]:
+        """The first `limit` entries of a range, with their IDs."""
+        if self._alive is not None:
+            return self.select_ids(start, end, limit), self.select(start, end, limit)[1]
+        low, high = self._first_places(start, end, limit)
+        if low >= high:
+            return [], []
+        return self._ids.between(self.key, low, high), self._chunks(low, high)
+
+    def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
+        """The first `limit` IDs of a range."""
+        if self._alive is None:
+            return self._ids.between(self.key, *self._first_places(start, end, limit))
+        low, high = self._places(start, end)
+        ids = self._ids.between(self.key, low, high)
+        return self._live_items(ids, low, high)[:limit]
+
+    def get(self, entry_id: EntryID) -> bytes | None:
+        """One encoded entry, or None."""
+        place = self._live_place(entry_id)
+        return None if place is None else self._chunks(place, place + 1)[0]
+
+    def count_below(self, entry_id: EntryID) -> int:
+        """How many live entries have smaller IDs."""
+        place = self._place(entry_id)
+        alive = self._alive
+        return place if alive is None else alive.count(1, 0, place)
+
+    # -- losing --------------------------------------------------------------------------------
+
+    def delete(self, entry_id: EntryID) -> bool:
+        """Mark one entry as deleted; False if it is not there."""
+        place = self._live_place(entry_id)
+        if place is None:
+            return False
+        self._mark_deleted(place, place + 1, 1)
+        return True
+
+    def delete_all(self, ids: list[EntryID]) -> None:
+        """Mark entries that are there as deleted; `ids` ascend."""
+        low, high = self._place(ids[0]), self._place(ids[-1]) + 1
+        alive = self._alive
+        live = high - low if alive is None else alive.count(1, low, high)
+        if live == len(ids):
+            self._mark_deleted(low, high, live)
+            return
+        for entry_id in ids:
+            place = self._place(entry_id)
+            self._mark_deleted(place, place + 1, 1)
+
+    def drop_first(self, count: int) -> None:
+        """Mark the first `count` live entries as deleted."""
+        end = count
+        alive = self._alive
+        if alive is not None:
+            end = 0
+            for _ in range(count):
+                end = alive.index(1, end) + 1
+        self._mark_deleted(0, end, count)
+
+    def _mark_deleted(self, low: int, high: int, count: int) -> None:
+        """Mark the entries in places [low, high), of which `count` are live."""
+        if self._losses is None:
+            self._losses = _Losses(0, self.key, 0)
+        losses = self._losses
+        if losses.alive is None:
+            losses.alive = bytearray([1]) * len(self._ids)
+        losses.alive[low:high] = bytes(high - low)
+        losses.deleted += count
+        self.live -= count
+
+    # -- changing form -------------------------------------------------------------------------
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether so little is left that to pack it anew gives memory back."""
+        return 0 < self.live <= len(self._ids) * SPARSE_SHARE
+
+    def reopen(self) -> OpenNode:
+        """The node as lists, to append to: its deleted entries keep counting in its size."""
+        count = len(self._ids)
+        ids = self._ids.between(self.key, 0, count)
+        payload = self._unpack()
+        losses = self._losses
+        size, lost_end = 0, self.key
+        if losses is not None:
+            size, lost_end = losses.entries_bytes, losses.lost_end
+            last_lost = -1 if losses.alive is None else losses.alive.rfind(0)
+            if last_lost >= 0:
+                lost_end = max(lost_end, ids[last_lost])
+        all_entries = self._cut(payload, 0, count)
+        size = size or entries_bytes(self.key, self._shape, ids, all_entries)
+        entries = self._live_items(all_entries, 0, count)
+        live_ids = self._live_items(ids, 0, count)
+        state = self.deleted, lost_end, size
+        return OpenNode.filled(self.key, self._shape, live_ids, entries, *state)
+
+    def copy(self) -> FrozenNode:
+        """An independent node with the same content; what never changes is shared."""
+        twin = copy(self)
+        twin.opened = None
+        twin.was_read = False
+        if self._losses is not None:
+            twin._losses = self._losses.copy()
+        return twin
+
+    def memory_bytes(self) -> int:
+        """The memory that the node takes, what it shares with others and its cache aside."""
+        parts: list[object] = [self, self.key, self._blob]
+        if self._lengths is not None:
+            parts.append(self._lengths)
+        if self._losses is not None:
+            parts += (self._losses, self._losses.lost_end, self._losses.alive)
+        gaps_bytes = int(len(self._blob) * GAPS_SHARE)
+        return self._ids.memory_bytes() + gaps_bytes + sum(map(allocated_bytes, parts))
+
+
+@lru_cache(maxsize=128)
+def _cutter(size: int, count: int) -> Struct:
+    """What cuts `count` entries of this size apart, in a third of the time of slices."""
+    return Struct(f"{size}s" * count)

@@ -1,0 +1,318 @@
+"""The nodes of a stream in order, found by ID.
+
+Nodes that came from a snapshot are packed (storage/nodes/listpack_node.py) until somebody looks at
+what is in them: whatever hands out a `Node` unpacks it, and keeps it unpacked. What only has to
+know a key or a count takes an `AnyNode` instead, from iterating over the list, or from `peek_first`
+and `peek_last`.
+
+Guarantees: appending and dropping from the front cost the same however many nodes there are, and
+finding one is a binary search. Removing one in the middle moves the pointers of those behind it.
+To read a range unpacks those nodes only that can have a part in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from operator import attrgetter
+from typing import TypeAlias
+
+from storage.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
+from storage.entries.entry import Shape
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.nodes.listpack_node import ListpackNode
+from storage.nodes.node import Node, freeze
+from storage.nodes.open_node import OpenNode
+from storage.object_size import allocated_bytes
+
+AnyNode: TypeAlias = Node | ListpackNode
+
+# Places of nodes dropped from the front stay in the lists, up to this share of them.
+WASTE_SHARE = 1 / 32
+_DROPPED: AnyNode = OpenNode(0, Shape([]))
+
+# Of so many nodes the entries are counted in one go.
+COUNTED_AT_ONCE = 128
+
+_live_of = attrgetter("live")
+
+
+class NodeList:
+    """Nodes in ascending order of their keys."""
+
+    __slots__ = ("_head", "_keys", "_lender", "_lent", "_needs_lender", "_nodes")
+
+    def __init__(self) -> None:
+        self._keys: list[EntryID] = []
+        self._nodes: list[AnyNode] = []
+        self._head = 0  # the index of the first node that counts
+        self._lent = 0  # how many readers need the nodes to stay as they are
+        self._lender: NodeList | None = None  # whose nodes these were at the beginning
+        self._needs_lender = False  # the nodes here may still be the lender's
+
+    def __len__(self) -> int:
+        return len(self._nodes) - self._head
+
+    def __iter__(self) -> Iterator[AnyNode]:
+        """All nodes as they are, packed ones packed."""
+        nodes = self._nodes
+        for index in range(self._head, len(nodes)):
+            yield nodes[index]
+
+    def memory_bytes(self) -> int:
+        """The memory that the list itself takes; the keys are those of the nodes."""
+        return sum(map(allocated_bytes, (self, self._keys, self._nodes)))
+
+    def keys(self) -> list[EntryID]:
+        """The keys of all nodes, ascending."""
+        return self._keys[self._head :]
+
+    def peek_first(self) -> AnyNode | None:
+        """The node with the smallest key, as it is."""
+        return self._nodes[self._head] if self else None
+
+    def peek_last(self) -> AnyNode | None:
+        """The node with the greatest key, as it is."""
+        return self._nodes[-1] if self else None
+
+    def peek(self, index: int) -> AnyNode:
+        """The node at a place in the order, as it is."""
+        return self._nodes[self._head + index]
+
+    # -- nodes to look into ----------------------------------------------------------------------
+    # All of these raise DamagedNode if a node cannot be unpacked; it then stays as it is.
+
+    def find(self, entry_id: EntryID) -> Node | None:
+        """The only node that can hold `entry_id`."""
+        index = self._index(entry_id)
+        if index < self._head or self._ends_before(index, entry_id):
+            return None
+        return self._opened(index)
+
+    def between(self, start: EntryID, end: EntryID) -> Iterator[Node]:
+        """The nodes that can hold IDs from `start` to `end`, ascending."""
+        keys, nodes = self._keys, self._nodes
+        for index in range(self._lowest(start), len(keys)):
+            if keys[index] > end:
+                break
+            node = nodes[index]
+            yield self._opened(index) if isinstance(node, ListpackNode) else node
+
+    def down_between(self, end: EntryID, start: EntryID) -> Iterator[Node]:
+        """The nodes that can hold IDs from `end` down to `start`, descending."""
+        for index in range(self._index(end), self._lowest(start) - 1, -1):
+            yield self._opened(index)
+
+    def open(self, node: AnyNode) -> Node:
+        """The node that is in the list at the key of this one, unpacked."""
+        return self._opened(self._index(node.key)) if isinstance(node, ListpackNode) else node
+
+    def _opened(self, index: int) -> Node:
+        node = self._nodes[index]
+        if isinstance(node, ListpackNode):
+            unpacked = node.unpack()
+            # The last node may be appended to.
+            is_last = index == len(self._nodes) - 1
+            node = self._nodes[index] = unpacked if is_last else freeze(unpacked)
+        return node
+
+    def open_if_there(self, node: ListpackNode) -> Node:
+        """A node that was in the list, unpacked; it is kept unpacked if it is still there."""
+        index = self._index(node.key)
+        if index >= self._head and self._nodes[index] is node:
+            opened = self._opened(index)
+            # It may have become the last one meanwhile, which may be appended to.
+            return opened.copy() if index == len(self._nodes) - 1 else opened
+        return node.unpack()
+
+    # -- entries of several nodes ----------------------------------------------------------------
+    # In wire form: (number of entries, chunks). Only the node at an end of a range may have entries
+    # that are not in it; the others need not compare IDs.
+
+    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The first `limit` entries of a range, ascending."""
+        left = limit
+        chunks: list[bytes] = []
+        index = self._lowest(start)
+        last = len(self._keys) - 1 if end == MAX_ID else self._index(end)
+        while left and index <= last:
+            node = self._nodes[index]
+            if isinstance(node, ListpackNode):
+                node = self._opened(index)
+            found, parts = node.select(start, end if index == last else MAX_ID, left)
+            chunks += parts
+            left -= found
+            start = MIN_ID
+            index += 1
+        return limit - left, chunks
+
+    def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+        """The last `limit` entries of a range, descending."""
+        left = limit
+        chunks: list[bytes] = []
+        index = len(self._keys) - 1 if end == MAX_ID else self._index(end)
+        first = self._lowest(start)
+        while left and index >= first:
+            node = self._nodes[index]
+            if isinstance(node, ListpackNode):
+                node = self._opened(index)
+            found, parts = node.select_down(start if index == first else MIN_ID, end, left)
+            chunks += parts
+            left -= found
+            end = MAX_ID
+            index -= 1
+        return limit - left, chunks
+
+    # -- nodes that stay as they are -------------------------------------------------------------
+
+    def count_between(self, start: EntryID, end: EntryID) -> int:
+        """How many nodes can hold IDs from `start` to `end`."""
+        return max(0, self._index(end) + 1 - max(self._index(start), self._head))
+
+    def lend(self, start: EntryID, end: EntryID) -> list[AnyNode]:
+        """The nodes that can hold IDs from `start` to `end`, for somebody who reads them later.
+
+        They stay as they are until `give_back`: what changes is a copy (`own`).
+        """
+        nodes = self._nodes[self._lowest(start) : self._index(end) + 1]
+        if nodes and nodes[-1] is self._nodes[-1]:
+            nodes[-1] = nodes[-1].copy()  # the only one that may be appended to
+        self._lent += 1
+        return nodes
+
+    def give_back(self) -> None:
+        """A reader needs the nodes no more."""
+        self._lent -= 1
+        self._settle()
+
+    def _settle(self) -> None:
+        """Give back what was borrowed, once neither this list nor a reader of it needs it."""
+        if self._lender is not None and not self._needs_lender and not self._lent:
+            lender, self._lender = self._lender, None
+            lender.give_back()
+
+    def own(self, node: Node) -> Node:
+        """A node to take entries from: itself, or a copy in its place while somebody reads it."""
+        if self._lent or self._needs_lender:
+            node = node.copy()
+            self.replace(node)
+        return node
+
+    def share(self) -> NodeList:
+        """A list of the same nodes, for another stream. Whichever changes one, makes a copy."""
+        twin = NodeList()
+        twin._keys = self.keys()
+        twin._nodes = self.lend(MIN_ID, MAX_ID)
+        twin._lender = self
+        twin._needs_lender = True
+        return twin
+
+    def _lowest(self, entry_id: EntryID) -> int:
+        """The index of the first node that can hold `entry_id` or greater ones."""
+        index = bisect_right(self._keys, entry_id, self._head) - 1
+        if index < self._head:
+            return self._head  # all IDs are greater
+        return index + 1 if self._ends_before(index, entry_id) else index
+
+    def _ends_before(self, index: int, entry_id: EntryID) -> bool:
+        """Whether it is known without unpacking that a node ends before `entry_id`."""
+        node = self._nodes[index]
+        return isinstance(node, ListpackNode) and node.end < entry_id
+
+    # -- changing --------------------------------------------------------------------------------
+
+    def append(self, node: AnyNode) -> None:
+        """Add a node with a key above all others."""
+        self._keys.append(node.key)
+        self._nodes.append(node)
+
+    def replace(self, node: Node) -> None:
+        """Put `node` in the place of the one with the same key."""
+        self._nodes[self._index(node.key)] = node
+
+    def replace_last(self, node: Node) -> None:
+        """The same for the last one."""
+        self._nodes[-1] = node
+
+    def count_whole(self, nodes: int, entries: int) -> tuple[int, int]:
+        """How many of the first `nodes` nodes hold at most `entries` live entries together.
+
+        The second result is the number of these entries.
+        """
+        counted = total = 0
+        for start in range(self._head, self._head + nodes, COUNTED_AT_ONCE):
+            group = self._nodes[start : min(start + COUNTED_AT_ONCE, self._head + nodes)]
+            totals = list(accumulate(map(_live_of, group), initial=total))
+            if totals[-1] > entries:
+                fitting = bisect_right(totals, entries) - 1
+                return counted + fitting, totals[fitting]
+            counted += len(group)
+            total = totals[-1]
+        return counted, total
+
+    def count_droppable(self, entries: int, length: int) -> tuple[int, int]:
+        """As count_whole() for all nodes, which hold `length` live entries."""
+        if 2 * entries <= length:
+            return self.count_whole(len(self), entries)
+        count, missing = len(self), length - entries
+        for node in reversed(self._nodes):
+            if missing <= 0:
+                break
+            missing -= node.live
+            count -= 1
+        return count, entries + missing
+
+    def count_live(self, nodes: int, entries: int) -> int:
+        """How many live entries the first `nodes` nodes hold. `entries`: how many all hold."""
+        end = self._head + nodes
+        if 2 * nodes > len(self):
+            return entries - sum(node.live for node in self._nodes[end:])
+        return sum(node.live for node in self._nodes[self._head : end])
+
+    def count_before(self, entry_id: EntryID) -> int:
+        """How many of the first nodes have keys below `entry_id`."""
+        return bisect_left(self._keys, entry_id, self._head) - self._head
+
+    def drop_first(self, count: int = 1) -> RemovedData:
+        """Remove the first `count` nodes, and give them to whoever frees them."""
+        removed_data = RemovedData()
+        head, end = self._head, self._head + count
+        if end <= len(self._nodes) * WASTE_SHARE:
+            # Their places in the lists are given up later, for many nodes at once.
+            removed_data.add(self._nodes[head:end], NODE_ITEMS)
+            self._nodes[head:end] = [_DROPPED] * count
+            self._head = end
+            return removed_data
+        self._head = 0
+        if end > len(self._nodes) / 2:
+            # The lists go as they are: to look at each of so many nodes takes milliseconds.
+            nodes, self._nodes = self._nodes, self._nodes[end:]
+            keys, self._keys = self._keys, self._keys[end:]
+            del nodes[end:], keys[end:]
+            removed_data.add(keys, SMALL_ITEMS)
+        else:
+            nodes = self._nodes[head:end]
+            del self._nodes[:end], self._keys[:end]
+        removed_data.add(nodes, NODE_ITEMS)
+        return removed_data
+
+    def take_all(self) -> list[AnyNode]:
+        """Remove all nodes; which they were."""
+        nodes, self._nodes, self._keys, self._head = self._nodes, [], [], 0
+        self._needs_lender = False
+        self._settle()
+        return nodes
+
+    def remove(self, node: Node) -> None:
+        """Remove a node from anywhere."""
+        if node is self.peek_first():
+            self.drop_first()
+            return
+        index = self._index(node.key)
+        del self._keys[index]
+        del self._nodes[index]
+
+    def _index(self, entry_id: EntryID) -> int:
+        """The index of the last node whose key is not above `entry_id`; below the head if none."""
+        return bisect_right(self._keys, entry_id, self._head) - 1

@@ -1,0 +1,84 @@
+"""A range of a stream as it was at one moment, read incrementally.
+
+It takes hold of the stream's nodes, of which there is one for about a hundred entries. The stream
+may go on meanwhile, or go altogether: what is appended comes into other nodes or into the last one,
+which is copied at the beginning, and a node that loses entries is copied before (NodeList.lend).
+
+The number of entries has to be known before the first is sent. So first all nodes are looked at
+(`count`), and those that are packed since they were loaded are unpacked: a damaged one shows
+before anything was sent. Then come the entries (`chunks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from storage.entries.entry_id import EntryID
+from storage.nodes.listpack_node import ListpackNode
+from storage.nodes.node import Node
+from storage.nodes.node_list import AnyNode, NodeList
+
+# Nodes that are counted at once, and nodes that are unpacked at once: about 0.3 ms.
+COUNTED_NODES = 2000
+UNPACKED_NODES = 2
+
+
+class RangeSnapshot:
+    """See the module."""
+
+    def __init__(
+        self, nodes: NodeList, start: EntryID, end: EntryID, count: int, *, reverse: bool
+    ) -> None:
+        """Inclusive at both ends; a negative count: all. `reverse`: from `end` down."""
+        self.length = 0  # the number of entries, after `count`
+        self._list = nodes
+        self._start = start
+        self._end = end
+        self._limit = count
+        self._reverse = reverse
+        self._is_held = True
+        self._nodes: list[AnyNode] = nodes.lend(start, end)
+        if reverse:
+            self._nodes.reverse()
+
+    def release(self) -> None:
+        """Nothing more is read: the stream need not copy nodes any more."""
+        self._nodes = []
+        if self._is_held:
+            self._is_held = False
+            self._list.give_back()
+
+    def count(self) -> Iterator[None]:
+        """Find out how many entries there are, in steps. Raises DamagedNode."""
+        nodes = self._nodes
+        length = unpacked = 0
+        for index, packed in enumerate(nodes):
+            node = packed
+            if isinstance(packed, ListpackNode):
+                node = nodes[index] = self._list.open_if_there(packed)
+                unpacked += 1
+            assert not isinstance(node, ListpackNode)
+            # Only at the ends may a node have entries that are not in the range.
+            is_inside = 0 < index < len(nodes) - 1
+            length += node.live if is_inside else self._count_in(node)
+            if 0 <= self._limit <= length:
+                length = self._limit
+                del nodes[index + 1 :]
+                break
+            if index % COUNTED_NODES == COUNTED_NODES - 1 or unpacked == UNPACKED_NODES:
+                unpacked = 0
+                yield
+        self.length = length
+
+    def _count_in(self, node: Node) -> int:
+        return len(node.select_ids(self._start, self._end, node.live))
+
+    def chunks(self) -> Iterator[list[bytes]]:
+        """The entries in wire form, those of one node at a time."""
+        left = self.length
+        for node in self._nodes:
+            assert not isinstance(node, ListpackNode)
+            select = node.select_down if self._reverse else node.select
+            found, chunks = select(self._start, self._end, left)
+            left -= found
+            yield chunks

@@ -1,0 +1,283 @@
+"""Listpacks: Redis's encoding of a short list of strings and integers in one string.
+
+    total bytes      4 bytes, little-endian: the whole listpack
+    elements         2 bytes, little-endian; 65535: more than can be said here
+    element, element, ...
+    end              0xFF
+
+An element is its encoding with its data, and behind it the size of both, backwards, so that a
+reader can walk from the end: 7 bits in a byte, the lowest in the last one, and the highest bit set
+in all bytes but the first of them.
+
+    0nnnnnnn                      an integer, 0 to 127
+    10llllll data                 a string of up to 63 bytes
+    110nnnnn nnnnnnnn             an integer of 13 bits with a sign
+    1110llll llllllll data        a string of up to 4095 bytes
+    11110000 llll (4 bytes) data  a string; its length is little-endian
+    11110001 ... 11110100         integers of 2, 3, 4 and 8 bytes, little-endian with a sign
+
+Redis stores a string that is the plain decimal form of a 64-bit integer as that integer, so a
+reader cannot tell b"7" from 7 and takes both for the same.
+
+Guarantees: what is decoded was checked completely: the sizes, the backward sizes, the count and the
+end. Encoding gives the bytes that Redis would have, of the size that
+storage/redis_format/listpack_size.py says.
+
+Leaves out: what the elements mean (storage/snapshot/stream_node.py).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from storage.redis_format.listpack_size import (
+    EMPTY_LISTPACK_BYTES,
+    backward_length_bytes,
+    integer_bytes,
+    packed_integer,
+)
+from storage.redis_format.primitives import Allowance, CorruptSnapshot
+
+Element: TypeAlias = "bytes | int"
+
+HEADER = struct.Struct("<IH")
+END = b"\xff"
+
+# What the header says of more elements than it can count.
+UNCOUNTED = 0xFFFF
+
+# The two elements that a node's counts are in begin behind the header and end before this.
+MAX_INTEGER_BYTES = integer_bytes(2**63 - 1)
+COUNTS_BYTES = HEADER.size + 2 * MAX_INTEGER_BYTES
+
+# encoding -> bytes of data
+_INTEGERS = {0xF1: 2, 0xF2: 3, 0xF3: 4, 0xF4: 8}
+_ENCODINGS = {size: encoding for encoding, size in _INTEGERS.items()}
+_INT64 = _ENCODINGS[8]
+_INT64_BYTES = 1 + 8
+_pack_int64 = struct.Struct("<BqB").pack  # an integer of 8 bytes with what is around it
+_DIGIT_0 = ord("0")
+
+# A column of no more than this share of different values has each of them encoded once.
+FEW_SHARE = 1 / 2
+
+# So much is decoded before it is seen whether there are too many elements.
+_PART_BYTES = 1 << 16
+
+# What is before and behind a string of less than 64 bytes, by its length.
+_SHORT_HEADS = [bytes([0x80 | length]) for length in range(64)]
+_SHORT_TAILS = [bytes([length + 1]) for length in range(64)]
+
+
+# -- encoding ----------------------------------------------------------------------------------
+
+
+def encode_listpack(elements: Iterable[Element]) -> bytes:
+    """A listpack of strings and of integers, which are taken modulo 2**64 with a sign."""
+    encoded = [encode_integer(e) if isinstance(e, int) else encode_element(e) for e in elements]
+    return frame_listpack(b"".join(encoded), len(encoded))
+
+
+def frame_listpack(body: bytes, count: int) -> bytes:
+    """A listpack of so many elements, which are encoded already, one behind the other."""
+    header = HEADER.pack(EMPTY_LISTPACK_BYTES + len(body), min(count, UNCOUNTED))
+    return b"%b%b%b" % (header, body, END)
+
+
+def encode_element(value: bytes) -> bytes:
+    """An element that holds `value`, as an integer where that is possible."""
+    number = packed_integer(value)
+    return _encode_text(value) if number is None else encode_integer(number)
+
+
+def encode_column(values: Sequence[bytes]) -> list[bytes]:
+    """As encode_element() of each, in less than half the time where values are alike: the same few
+    again and again, large numbers, or short texts."""
+    distinct = set(values)
+    if len(distinct) <= len(values) * FEW_SHARE:
+        table = {value: encode_element(value) for value in distinct}
+        return list(map(table.__getitem__, values))
+    if b"" not in distinct and b"".join(distinct).isdigit() and max(map(len, distinct)) <= 18:
+        return [
+            _pack_int64(_INT64, number, _INT64_BYTES)
+            if number >= 2**31 and value[0] != _DIGIT_0
+            else encode_element(value)
+            for value, number in zip(values, map(int, values), strict=True)
+        ]
+    return [
+        _SHORT_HEADS[length] + value + _SHORT_TAILS[length]
+        if length < 64 and not value.isdigit() and value[:1] != b"-"
+        else encode_element(value)
+        for value, length in zip(values, map(len, values), strict=True)
+    ]
+
+
+def _encode_text(value: bytes) -> bytes:
+    """An element that holds a string as it is."""
+    length = len(value)
+    if length < 64:
+        return _SHORT_HEADS[length] + value + _SHORT_TAILS[length]
+    if length < 4096:
+        head = bytes((0xE0 | length >> 8, length & 0xFF))
+    else:
+        head = b"\xf0" + length.to_bytes(4, "little")
+    return b"%b%b%b" % (head, value, _backward_length(len(head) + length))
+
+
+def encode_integer(number: int) -> bytes:
+    """An element that holds a number, taken modulo 2**64 with a sign."""
+    if -4096 <= number <= 4095:
+        return _encode_small(number)
+    if -(2**31) <= number < 2**31:
+        size = integer_bytes(number) - 2  # without the encoding and the backward length
+        data = number.to_bytes(size, "little", signed=True)
+        return b"%c%b%c" % (_ENCODINGS[size], data, size + 1)
+    if -(2**63) <= number < 2**63:
+        return _pack_int64(_INT64, number, _INT64_BYTES)
+    return encode_integer((number + 2**63) % 2**64 - 2**63)
+
+
+@lru_cache(maxsize=8192)
+def _encode_small(number: int) -> bytes:
+    """As encode_integer(), from -4096 to 4095."""
+    if 0 <= number <= 127:
+        return bytes((number, 1))
+    unsigned = number & 0x1FFF
+    return bytes((0xC0 | unsigned >> 8, unsigned & 0xFF, 2))
+
+
+@lru_cache(maxsize=4096)
+def _backward_length(size: int) -> bytes:
+    """The size of an element in the form that is read from behind."""
+    count = backward_length_bytes(size)
+    places = [size >> 7 * place & 0x7F for place in range(count)]
+    return bytes([places[-1], *(0x80 | place for place in reversed(places[:-1]))])
+
+
+# -- decoding ----------------------------------------------------------------------------------
+
+
+def decode_listpack(
+    blob: bytes, offset: int = 0, allowance: Allowance | None = None
+) -> list[Element]:
+    """The elements of a listpack: integers where they are stored as such, else strings.
+
+    Raises CorruptSnapshot with the position in the listpack plus `offset`, also if there are more
+    elements than the `allowance` has.
+    """
+    count = _check_ends(blob, offset)
+    elements: list[Element] = []
+    position = HEADER.size
+    end = len(blob) - len(END)
+    while position < end:
+        known = len(elements)
+        position = _decode_part(blob, position, min(end, position + _PART_BYTES), offset, elements)
+        if allowance is not None:
+            try:
+                allowance.take_elements(len(elements) - known)
+            except ValueError as error:
+                raise CorruptSnapshot(offset, str(error)) from None
+    if position != end:
+        raise CorruptSnapshot(offset + end, "a listpack ends in the middle of an element")
+    if count not in (UNCOUNTED, len(elements)):
+        raise CorruptSnapshot(offset, f"a listpack of {count} elements has {len(elements)}")
+    return elements
+
+
+def _decode_part(blob: bytes, position: int, end: int, offset: int, elements: list[Element]) -> int:
+    """Append the elements that begin before `end`; the position behind them."""
+    append = elements.append
+    try:
+        while position < end:
+            head = blob[position]
+            if head < 0x80:
+                if blob[position + 1] != 1:
+                    raise _damaged(offset + position)
+                append(head)
+                position += 2
+            elif head < 0xC0:
+                size = head - 0x7F
+                stop = position + size
+                if blob[stop] != size:
+                    raise _damaged(offset + position)
+                append(blob[position + 1 : stop])
+                position = stop + 1
+            else:
+                element, position = _decode_element(blob, position, offset)
+                append(element)
+    except IndexError:
+        raise _damaged(offset + position) from None
+    return position
+
+
+def read_counts(prefix: bytes, offset: int = 0) -> tuple[int, int]:
+    """The first two elements, which must be integers, from the first COUNTS_BYTES or fewer.
+
+    Raises CorruptSnapshot, with `offset` added to the position.
+    """
+    try:
+        if prefix[6] < 0x80 and prefix[7] == 1 and prefix[8] < 0x80 and prefix[9] == 1:
+            return prefix[6], prefix[8]  # so it is with most nodes
+        first, position = _decode_element(prefix, HEADER.size, offset)
+        second, _ = _decode_element(prefix, position, offset)
+    except IndexError:
+        raise CorruptSnapshot(offset, "a listpack is too short") from None
+    if isinstance(first, int) and isinstance(second, int) and first >= 0 and second >= 0:
+        return first, second
+    raise CorruptSnapshot(offset, "a listpack does not begin with two counts")
+
+
+def _check_ends(blob: bytes, offset: int) -> int:
+    """Check a listpack's header and its end; how many elements it says that it has."""
+    if len(blob) < EMPTY_LISTPACK_BYTES:
+        raise CorruptSnapshot(offset, f"a listpack cannot be of {len(blob)} bytes")
+    total_bytes, count = HEADER.unpack_from(blob)
+    if total_bytes != len(blob):
+        raise CorruptSnapshot(offset, f"a listpack of {total_bytes} bytes has {len(blob)}")
+    if blob[-1:] != END:
+        raise CorruptSnapshot(offset + len(blob) - 1, "a listpack has no end")
+    return int(count)
+
+
+def _decode_element(blob: bytes, position: int, offset: int) -> tuple[Element, int]:
+    """An element of any kind, and the position behind it. Raises IndexError at the very end."""
+    head = blob[position]
+    start = position + 1  # of the data
+    is_string = False
+    if head < 0x80:
+        data_bytes = 0
+    elif head < 0xC0:
+        is_string, data_bytes = True, head & 0x3F
+    elif head < 0xE0:
+        data_bytes = 1
+    elif head < 0xF0:
+        is_string, data_bytes = True, (head & 0x0F) << 8 | blob[start]
+        start += 1
+    elif head == 0xF0:
+        is_string, data_bytes = True, int.from_bytes(blob[start : start + 4], "little")
+        start += 4
+    elif head in _INTEGERS:
+        data_bytes = _INTEGERS[head]
+    else:
+        raise _damaged(offset + position)
+    end = start + data_bytes
+    backward = _backward_length(end - position)
+    following = end + len(backward)
+    # What is cut off has no backward size either.
+    if blob[end:following] != backward:
+        raise _damaged(offset + position)
+    if is_string:
+        return blob[start:end], following
+    if head < 0x80:
+        return head, following
+    if head < 0xE0:
+        number = (head & 0x1F) << 8 | blob[start]
+        return (number if number < 0x1000 else number - 0x2000), following
+    return int.from_bytes(blob[start:end], "little", signed=True), following
+
+
+def _damaged(offset: int) -> CorruptSnapshot:
+    return CorruptSnapshot(offset, "an element of a listpack is damaged")

@@ -1,0 +1,19 @@
+# The C types of storage/redis_format/listpack_size.py.
+
+cpdef Py_ssize_t int64_bytes(long long number)
+cpdef Py_ssize_t text_bytes(Py_ssize_t length)
+cpdef Py_ssize_t backward_length_bytes(Py_ssize_t size)
+
+cdef Py_ssize_t _element_bytes(const unsigned char* data, Py_ssize_t start, Py_ssize_t length)
+cdef Py_ssize_t _magnitude_bytes(unsigned long long number)
+cdef bint _is_at(
+    const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
+)
+
+
+cdef class FieldSizes:
+    cdef public bint are_alike
+    cdef public Py_ssize_t element_bytes
+    cdef public Py_ssize_t text_bytes
+
+    cpdef measure(self, bytes entry, Py_ssize_t position, list[bytes] names)

@@ -1,0 +1,49 @@
+"""Directives whose feature is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.config import absent_features
+from commands.config.configuration import DIRECTIVES
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("aclfile", [""]),
+        ("daemonize", ["NO"]),
+        ("maxmemory", ["0b"]),
+        ("oom-score-adj-values", ["0", "200", "800"]),
+        ("proc-title-template", ["{title} {listen-addr} {server-mode}"]),
+    ],
+)
+def test_the_value_that_says_the_feature_is_not_used_is_accepted(
+    name: str, words: list[str]
+) -> None:
+    absent_features.check(name, words)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "reason"),
+    [
+        ("daemonize", ["yes"], "Rillway does not have control over its process yet, only 'no' is"),
+        ("maxmemory", ["100mb"], "Rillway does not have a memory limit yet, only '0' is accepted"),
+        ("tls-port", ["1"], "Rillway does not have TLS yet, only '0' is accepted"),
+        ("loadmodule", ["x.so"], "Rillway does not have modules yet"),
+    ],
+)
+def test_any_other_value_is_refused_with_what_is_missing(
+    name: str, words: list[str], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        absent_features.check(name, words)
+
+
+def test_no_directive_is_both_there_and_missing() -> None:
+    assert not DIRECTIVES.keys() & absent_features.FEATURES.keys()
+
+
+def test_every_listed_value_is_itself_accepted() -> None:
+    for name, value in absent_features.VALUES.items():
+        absent_features.check(name, value.split() or [""])

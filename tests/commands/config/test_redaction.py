@@ -1,0 +1,35 @@
+"""Requests without their passwords."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.config.redaction import redacted
+
+
+@pytest.mark.parametrize(
+    ("request_text", "shown"),
+    [
+        (b"AUTH secret", b"AUTH (redacted)"),
+        (b"auth joe secret", b"auth (redacted) (redacted)"),
+        (b"HELLO 3", b"HELLO 3"),
+        (b"HELLO 3 AUTH joe secret SETNAME n", b"HELLO 3 AUTH (redacted) (redacted) SETNAME n"),
+        (
+            b"HELLO 3 setname auth auth joe secret",
+            b"HELLO 3 setname auth auth (redacted) (redacted)",
+        ),
+        (b"HELLO 3 AUTH joe", b"HELLO 3 AUTH (redacted)"),
+        (b"CONFIG SET hz 10 RequirePass p", b"CONFIG SET hz 10 RequirePass (redacted)"),
+        (b"CONFIG SET requirepass", b"CONFIG SET requirepass"),
+        (b"CONFIG GET requirepass", b"CONFIG GET requirepass"),
+        (b"SET auth secret", b"SET auth secret"),
+    ],
+)
+def test_only_what_is_secret_is_hidden(request_text: bytes, shown: bytes) -> None:
+    argv = request_text.split(b" ")
+    assert redacted(argv) == shown.split(b" ")
+    assert argv == request_text.split(b" ")
+
+
+def test_an_empty_request_is_shown_as_it_is() -> None:
+    assert redacted([]) == []

@@ -1,0 +1,103 @@
+"""commands/core/client.py: what a handler may do through its client."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.state import notifications
+from protocol.errors import ReplyError
+from server.inprocess import InProcessServer
+from storage.stream import Stream
+from storage.strings import StringValue
+
+
+def test_a_lookup_counts_hits_and_misses() -> None:
+    server = InProcessServer()
+    client = server.connect().state
+    client.store(b"k", StringValue(b"v"))
+    client.lookup(b"k")
+    client.lookup(b"nothing")
+    client.lookup_for_write(b"nothing")
+    assert (server.instance.stats.keyspace_hits, server.instance.stats.keyspace_misses) == (1, 1)
+
+
+def test_a_lookup_removes_a_key_whose_time_is_past() -> None:
+    server = InProcessServer()
+    client = server.connect().state
+    client.store(b"k", StringValue(b"v"))
+    client.db.expire_at(b"k", server.now_ms)
+    assert client.lookup(b"k") is not None
+    server.instance.now_ms += 1
+    assert client.lookup(b"k") is None
+    assert b"k" not in client.db
+    assert server.propagated == [(0, [[b"DEL", b"k"]])]
+
+
+def test_a_lookup_of_the_wrong_type_is_refused() -> None:
+    client = InProcessServer().connect().state
+    client.store(b"string", StringValue(b"v"))
+    client.store(b"stream", Stream())
+    for wrong in (
+        lambda: client.lookup_stream(b"string"),
+        lambda: client.lookup_stream_for_write(b"string"),
+        lambda: client.lookup_string(b"stream"),
+        lambda: client.lookup_string_for_write(b"stream"),
+    ):
+        with pytest.raises(ReplyError, match="WRONGTYPE"):
+            wrong()
+
+
+def test_a_lookup_touches_the_access_time_unless_the_client_says_no() -> None:
+    server = InProcessServer()
+    client = server.connect().state
+    value = StringValue(b"v")
+    client.store(b"k", value)
+    stored_ms = server.now_ms
+    server.instance.now_ms += 10
+    client.no_touch = True
+    client.lookup(b"k")
+    assert value.access_ms == stored_ms
+    client.no_touch = False
+    client.lookup(b"k")
+    assert value.access_ms == stored_ms + 10
+
+
+def test_what_is_modified_fails_a_watch_and_what_is_only_changed_does_not() -> None:
+    server = InProcessServer()
+    watching, other = server.connect(), server.connect().state
+    watching.execute("WATCH", "k")
+    other.changed()
+    assert not watching.state.dirty_cas
+    other.modified(b"k")
+    assert watching.state.dirty_cas
+    assert server.instance.dirty == 2
+
+
+def test_an_event_reaches_its_channels_only_when_its_class_is_enabled() -> None:
+    server = InProcessServer(notify_keyspace_events="KE$")
+    listener, client = server.connect(), server.connect().state
+    listener.execute("PSUBSCRIBE", "__key*__:*")
+    client.notify(notifications.STREAM, b"xadd", b"k")
+    client.notify(notifications.STRING, b"set", b"k")
+    server.tick()
+    received = listener.received()
+    assert b"__keyspace@0__:k\r\n$3\r\nset" in received
+    assert b"__keyevent@0__:set\r\n$1\r\nk" in received
+    assert b"xadd" not in received
+
+
+def test_nothing_is_collected_for_propagation_while_nobody_takes_it() -> None:
+    server = InProcessServer()
+    server.instance.sinks.clear()
+    client = server.connect().state
+    client.propagate(b"SET", b"k", b"v")
+    client.propagate_nothing()
+    assert client.propagated is None
+
+
+def test_a_client_that_has_left_is_sent_nothing() -> None:
+    server = InProcessServer()
+    connection = server.connect()
+    connection.disconnect()
+    connection.state.send(b"+late\r\n")
+    assert connection.state.output == []

@@ -1,0 +1,89 @@
+"""commands/core/instance.py: the rules that hold for every command."""
+
+from __future__ import annotations
+
+from server.inprocess import InProcessServer
+from storage.stream import Stream
+from storage.strings import StringValue
+
+
+def test_clients_have_ids_in_the_order_in_which_they_came() -> None:
+    server = InProcessServer()
+    assert [server.connect().state.id for _ in range(3)] == [1, 2, 3]
+    assert list(server.instance.clients) == [1, 2, 3]
+
+
+def test_a_client_that_leaves_is_in_no_table() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("WATCH", "k")
+    client.execute("SUBSCRIBE", "c")
+    other = server.connect()
+    other.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    instance = server.instance
+    client.disconnect()
+    other.disconnect()
+    assert not instance.clients and not instance.watchers and not instance.pubsub.channels
+    assert not instance.blocked.waiters and not instance.blocked.clients
+
+
+def test_a_stream_in_the_place_of_nothing_wakes_its_waiters() -> None:
+    server = InProcessServer()
+    server.connect().execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    server.instance.store(server.instance.databases[0], b"s", Stream())
+    assert server.instance.blocked.take_ready_keys() == [(0, b"s")]
+
+
+def test_a_removed_key_wakes_its_waiters() -> None:
+    server = InProcessServer()
+    instance, db = server.instance, server.instance.databases[0]
+    instance.store(db, b"s", Stream())
+    server.connect().execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    instance.remove(db, b"nothing")
+    assert instance.blocked.take_ready_keys() == []
+    instance.remove(db, b"s")
+    assert instance.blocked.take_ready_keys() == [(0, b"s")]
+
+
+def test_a_new_key_is_notified_when_asked_for() -> None:
+    server = InProcessServer(notify_keyspace_events="En")
+    listener = server.connect()
+    listener.execute("SUBSCRIBE", "__keyevent@0__:new")
+    db = server.instance.databases[0]
+    server.instance.store(db, b"k", StringValue(b"1"))
+    server.instance.store(db, b"k", StringValue(b"2"))
+    server.tick()
+    assert listener.received().count(b"message") == 1
+
+
+def test_a_key_that_expires_is_counted_propagated_and_notified() -> None:
+    server = InProcessServer(notify_keyspace_events="Ex")
+    listener, watching = server.connect(), server.connect()
+    listener.execute("SUBSCRIBE", "__keyevent@0__:expired")
+    db = server.instance.databases[0]
+    server.instance.store(db, b"k", StringValue(b"v"))
+    watching.execute("WATCH", "k")
+    server.instance.expire(db, b"k")
+    server.tick()
+    assert server.instance.stats.expired_keys == 1
+    assert server.propagated == [(0, [[b"DEL", b"k"]])]
+    assert b"$1\r\nk" in listener.received()
+    assert watching.state.dirty_cas
+
+
+def test_a_value_in_the_place_of_another_is_notified_and_so_is_another_type() -> None:
+    server = InProcessServer(notify_keyspace_events="Eoc")
+    listener = server.connect()
+    listener.execute("PSUBSCRIBE", "__keyevent@0__:*")
+    db = server.instance.databases[0]
+
+    def events_of(value: StringValue | Stream) -> list[bytes]:
+        server.instance.store(db, b"k", value)
+        server.tick()
+        received = listener.received()
+        return [name for name in (b":overwritten", b":type_changed") if name in received]
+
+    assert events_of(StringValue(b"1")) == []
+    assert events_of(StringValue(b"2")) == [b":overwritten"]
+    assert events_of(Stream()) == [b":overwritten", b":type_changed"]
+    assert events_of(Stream()) == [b":overwritten"]

@@ -1,0 +1,58 @@
+"""Latencies: the numbers are those that redis-server 7.0.15 printed for the same latencies."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.state.histogram import MAX_DISTINCT, LatencyHistogram, bucket_end_ns
+
+
+@pytest.mark.parametrize(
+    ("elapsed_us", "printed"),
+    [(0, 0.001), (1, 1.003), (3, 3.007), (9, 9.023), (12, 12.031), (66, 66.047), (552, 552.959)],
+)
+def test_a_single_latency_is_printed_as_redis_prints_it(elapsed_us: int, printed: float) -> None:
+    histogram = LatencyHistogram()
+    histogram[elapsed_us] += 1
+    assert histogram.percentiles_us([50.0, 99.0, 99.9]) == [printed] * 3
+
+
+def test_percentiles_tell_the_latency_of_the_call_at_that_rank() -> None:
+    histogram = LatencyHistogram()
+    for elapsed_us in range(1, 101):
+        histogram[elapsed_us] += 1
+    assert histogram.percentiles_us([0.0, 50.0, 99.0, 100.0]) == [1.003, 50.175, 99.327, 100.351]
+
+
+def test_nothing_is_slower_than_one_second() -> None:
+    histogram = LatencyHistogram()
+    histogram[10_000_000] += 1
+    assert histogram.percentiles_us([50.0]) == [1002438.655]
+    assert histogram.cumulative_us() == [(1073741, 1)]
+
+
+def test_an_empty_histogram_has_no_rows_and_percentiles_of_zero() -> None:
+    assert LatencyHistogram().cumulative_us() == []
+    assert LatencyHistogram().percentiles_us([50.0]) == [0.0]
+
+
+def test_rows_are_cumulative_and_only_where_the_number_grows() -> None:
+    histogram = LatencyHistogram()
+    for elapsed_us, count in ((0, 2), (1, 2), (2, 1), (30, 1), (300_000, 4)):
+        histogram[elapsed_us] += count
+    assert histogram.calls == 10
+    assert histogram.cumulative_us() == [(1, 4), (2, 5), (33, 6), (541065, 10)]
+
+
+def test_the_histogram_stays_small_and_keeps_its_calls() -> None:
+    histogram = LatencyHistogram()
+    for elapsed_us in range(0, 50_000, 3):
+        histogram[elapsed_us] += 1
+    assert len(histogram) <= MAX_DISTINCT
+    assert histogram.calls == len(range(0, 50_000, 3))
+    assert histogram.percentiles_us([50.0])[0] == pytest.approx(25_000, rel=0.01)
+
+
+@pytest.mark.parametrize(("value_ns", "end_ns"), [(1, 1), (255, 255), (256, 257), (1024, 1031)])
+def test_a_bucket_holds_two_significant_digits(value_ns: int, end_ns: int) -> None:
+    assert bucket_end_ns(value_ns) == end_ns

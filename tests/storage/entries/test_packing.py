@@ -1,0 +1,106 @@
+"""In which form the entries of a node are packed."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+from storage.entries.entry_id import make_id
+from storage.entries.layout import Layout
+from storage.entries.packing import (
+    AS_IS,
+    COMPRESSED,
+    MAX_COLUMNS,
+    MIN_ENTRIES,
+    PAUSE,
+    Form,
+    Packing,
+    decompress,
+    lay_out,
+)
+from tests.storage.entries.sample_layouts import FIRST, entries_of, numbered
+from tests.storage.nodes.sample_nodes import encoded
+
+CHANCE = random.Random(1)
+
+
+def pack(packing: Packing, values: list[bytes], step: int = make_id(1, 0)) -> Form:
+    """The form of a node with these values; what is compressed comes back."""
+    ids = [FIRST + n * step for n in range(len(values))]
+    pairs = zip(ids, values, strict=True)
+    entries = [encoded(entry_id, [b"f", value]) for entry_id, value in pairs]
+    payload = b"".join(entries)
+    is_even = len(set(map(len, entries))) == 1
+    form, packed = packing.pack(payload, ids, is_even=is_even)
+    if form is COMPRESSED:
+        assert decompress(packed) == payload
+        assert len(packed) < len(payload)
+    return form
+
+
+def numbers(count: int = 100) -> list[bytes]:
+    return [b"%06d" % CHANCE.randrange(10**6) for _ in range(count)]
+
+
+def noise(count: int = 4) -> list[bytes]:
+    return [CHANCE.randbytes(1024) for _ in range(count)]
+
+
+def test_short_entries_of_one_length_are_kept_by_a_layout() -> None:
+    assert isinstance(pack(Packing(), numbers()), Layout)
+
+
+def test_entries_of_several_lengths_are_compressed() -> None:
+    assert pack(Packing(), [b"%d" % n**3 for n in range(100)]) is COMPRESSED
+
+
+def test_entries_whose_ids_do_not_proceed_in_equal_steps_are_compressed() -> None:
+    assert pack(Packing(), numbers(), step=make_id(3, 0)) is COMPRESSED
+
+
+def test_what_does_not_compress_is_kept_as_it_is() -> None:
+    assert pack(Packing(), noise()) is AS_IS
+
+
+def test_after_an_attempt_in_vain_nothing_is_tried_for_a_while() -> None:
+    packing = Packing()
+    texts = [b"a text that compresses well, " * 40] * 4
+    assert pack(packing, noise()) is AS_IS
+    assert [pack(packing, texts) for _ in range(PAUSE)] == [AS_IS] * PAUSE
+    assert pack(packing, texts) is COMPRESSED
+    assert pack(packing, texts) is COMPRESSED
+
+
+def test_a_stream_of_changing_entries_comes_back_to_columns() -> None:
+    packing = Packing()
+    texts = [CHANCE.randbytes(60) for _ in range(50)]
+    assert isinstance(pack(packing, numbers()), Layout)
+    assert not isinstance(pack(packing, texts), Layout)
+    forms = [pack(packing, numbers()) for _ in range(PAUSE + 1)]
+    assert not any(isinstance(form, Layout) for form in forms[:-1])
+    assert isinstance(forms[-1], Layout)
+
+
+def test_compressed_entries_do_not_hold_the_memory_of_the_worst_case() -> None:
+    packing = Packing()
+    payload = b"a text that compresses well, " * 40
+    ids = [FIRST, FIRST + 7]
+    tracemalloc.start()
+    try:
+        packed = [packing.pack(payload, ids, is_even=True)[1] for _ in range(100)]
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held_bytes < 100 * len(payload) / 2
+    assert set(map(decompress, packed)) == {payload}
+
+
+def test_a_layout_is_not_worth_it_for_few_entries() -> None:
+    entries, ids = numbered(MIN_ENTRIES - 1)
+    assert lay_out(b"".join(entries), ids, None) is None
+
+
+def test_entries_with_much_that_differs_have_no_layout() -> None:
+    ids = [FIRST + n for n in range(200, 300)]
+    values = [bytes((n + k) % 256 for k in range(MAX_COLUMNS + 1)) for n in range(100)]
+    assert lay_out(b"".join(entries_of(ids, values, [b"f"])), ids, None) is None

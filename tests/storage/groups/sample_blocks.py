@@ -1,0 +1,14 @@
+"""Blocks of pending entries so small that a few entries need many."""
+
+from __future__ import annotations
+
+import pytest
+
+from storage.groups import pending_blocks, pending_list
+
+
+def make_blocks_small(patch: pytest.MonkeyPatch, entries: int) -> None:
+    """Until the patch is undone, a block takes so many entries."""
+    for module in (pending_blocks, pending_list):
+        patch.setattr(module, "BLOCK_ENTRIES", entries)
+        patch.setattr(module, "SPARSE_ENTRIES", max(entries // 8, 2))

@@ -1,0 +1,47 @@
+"""Nodes for the tests of both kinds."""
+
+from __future__ import annotations
+
+import sys
+
+from hypothesis import strategies as st
+
+from storage.entries.entry import Shape, encode_entry, encode_fields, encode_id, fields_position
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, EntryID, make_id
+from storage.nodes.frozen_node import FrozenNode
+from storage.nodes.node import Node, freeze
+from storage.nodes.open_node import OpenNode
+
+ALL = sys.maxsize
+
+# Halves of IDs that make columns of every width: all alike, small, and up to 64 bits.
+HALVES = st.one_of(st.integers(0, 3), st.integers(250, 260), st.integers(0, MAX_SEQ))
+IDS = st.lists(st.builds(make_id, HALVES, HALVES), min_size=1, max_size=30, unique=True).map(sorted)
+
+
+def add(node: OpenNode, entry_id: int, fields: list[bytes], limits: tuple[int, int]) -> bool:
+    entry = encoded(entry_id, fields)
+    return node.append_entry(entry_id, entry, fields_position(entry), *limits)
+
+
+def encoded(entry_id: EntryID, fields: list[bytes]) -> bytes:
+    """An entry as it is kept."""
+    return encode_entry(encode_id(entry_id), encode_fields(fields), len(fields))
+
+
+def open_node(ids: list[int], value: bytes = b"value") -> OpenNode:
+    """A node with these IDs and one pair in each entry."""
+    node = OpenNode(ids[0], Shape([b"f"]))
+    for entry_id in ids:
+        assert add(node, entry_id, [b"f", value], (0, 0))
+    return node
+
+
+def frozen_node(ids: list[int], value: bytes = b"value") -> FrozenNode:
+    node = freeze(open_node(ids, value))
+    assert isinstance(node, FrozenNode)
+    return node
+
+
+def wire(node: Node) -> bytes:
+    return b"".join(node.select(0, MAX_ID, ALL)[1])

@@ -1,0 +1,157 @@
+"""The ordered list of a stream's nodes."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.entries.entry import Shape
+from storage.entries.entry_id import MAX_ID
+from storage.nodes.frozen_node import FrozenNode
+from storage.nodes.listpack_node import ListpackNode
+from storage.nodes.node_list import NodeList
+from storage.nodes.open_node import OpenNode
+from storage.snapshot.stream_node import encode_node
+from tests.storage.nodes.sample_nodes import frozen_node, open_node, wire
+
+
+def listed(*keys: int) -> NodeList:
+    nodes = NodeList()
+    for key in keys:
+        nodes.append(OpenNode(key, Shape([b"f"])))
+    return nodes
+
+
+def keys_of(nodes: NodeList) -> list[int]:
+    return [node.key for node in nodes]
+
+
+def test_an_empty_list_has_no_ends() -> None:
+    nodes = NodeList()
+    assert not nodes
+    assert nodes.peek_first() is None
+    assert nodes.peek_last() is None
+    assert nodes.find(5) is None
+    assert list(nodes.between(0, MAX_ID)) == []
+    assert list(nodes.down_between(MAX_ID, 0)) == []
+
+
+def test_a_node_holds_the_ids_from_its_key_to_the_next() -> None:
+    nodes = listed(10, 20, 30)
+    found = [nodes.find(entry_id) for entry_id in (9, 10, 19, 20, 1000)]
+    assert [node and node.key for node in found] == [None, 10, 10, 20, 30]
+
+
+def test_walks_begin_and_end_with_the_nodes_that_can_hold_the_ids() -> None:
+    nodes = listed(10, 20, 30)
+    for start, end, keys in (
+        (25, MAX_ID, [20, 30]),
+        (5, MAX_ID, [10, 20, 30]),
+        (25, 29, [20]),
+        (25, 30, [20, 30]),
+        (0, 9, []),
+        (12, 10, [10]),
+    ):
+        assert [node.key for node in nodes.between(start, end)] == keys
+        down = [node.key for node in nodes.down_between(end, start)]
+        assert down == (keys[::-1] if start <= end else [10])
+
+
+def test_dropped_nodes_are_never_seen_again() -> None:
+    nodes = listed(*range(0, 1000, 10))
+    for dropped in range(1, 100):
+        nodes.drop_first()
+        rest = list(range(10 * dropped, 1000, 10))
+        assert len(nodes) == len(rest)
+        assert keys_of(nodes) == nodes.keys() == rest
+        assert nodes.find(10 * dropped - 1) is None
+        assert [node.key for node in nodes.between(0, MAX_ID)] == rest
+        assert [node.key for node in nodes.down_between(2000, 0)] == rest[::-1]
+    nodes.drop_first()
+    assert not nodes
+    assert nodes.peek_last() is None
+
+
+def test_dropped_nodes_are_let_go_of() -> None:
+    nodes = listed(*range(1000))
+    for _ in range(900):
+        nodes.drop_first()
+    assert len(nodes._nodes) < 110
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.data())
+def test_nodes_that_may_be_dropped_are_the_same_counted_from_either_end(
+    sizes: list[int], data: st.DataObject
+) -> None:
+    nodes = NodeList()
+    for place, size in enumerate(sizes):
+        ids = range(10 * place, 10 * place + size)
+        nodes.append(open_node(list(ids)) if size else OpenNode(10 * place, Shape([b"f"])))
+    entries = data.draw(st.integers(0, sum(sizes)))
+    expected = nodes.count_whole(len(nodes), entries)
+    assert nodes.count_droppable(entries, sum(sizes)) == expected
+
+
+@given(st.lists(st.integers(1, 40), max_size=6))
+def test_dropped_nodes_are_given_to_whoever_frees_them(counts: list[int]) -> None:
+    nodes = listed(*range(100))
+    for count in counts:
+        dropped = list(nodes)[:count]
+        rest = keys_of(nodes)[count:]
+        removed_data = nodes.drop_first(len(dropped))
+        assert keys_of(nodes) == nodes.keys() == rest
+        given_up = [item for items, _ in removed_data._lists for item in items]
+        assert all(node in given_up for node in dropped)
+        assert not any(node in nodes._nodes for node in dropped)
+
+
+def test_a_node_is_removed_from_anywhere() -> None:
+    nodes = listed(10, 20, 30, 40)
+    for key, rest in ((20, [10, 30, 40]), (10, [30, 40]), (40, [30]), (30, [])):
+        node = nodes.find(key)
+        assert node is not None
+        nodes.remove(node)
+        assert keys_of(nodes) == rest
+
+
+def test_a_node_is_replaced_by_one_with_the_same_key() -> None:
+    nodes = listed(10, 20, 30)
+    other = OpenNode(20, Shape([b"g"]))
+    nodes.replace(other)
+    assert nodes.find(25) is other
+    assert keys_of(nodes) == [10, 20, 30]
+
+
+def packed(*all_ids: list[int]) -> NodeList:
+    nodes = NodeList()
+    for ids in all_ids:
+        nodes.append(ListpackNode(ids[0], ids[-1], encode_node(frozen_node(ids))))
+    return nodes
+
+
+def packed_keys(nodes: NodeList) -> list[int]:
+    return [node.key for node in nodes if isinstance(node, ListpackNode)]
+
+
+def test_only_nodes_that_have_a_part_in_a_walk_are_unpacked() -> None:
+    nodes = packed([10, 15], [20, 25], [30, 35], [40, 45])
+    assert [node.key for node in nodes.between(22, 29)] == [20]
+    assert packed_keys(nodes) == [10, 30, 40]
+    assert [node.key for node in nodes.down_between(34, 31)] == [30]
+    assert packed_keys(nodes) == [10, 40]
+    assert nodes.find(5) is nodes.find(16) is nodes.find(46) is None
+    assert list(nodes.between(46, MAX_ID)) == list(nodes.down_between(MAX_ID, 46)) == []
+    assert nodes.peek_first() is not None
+    assert packed_keys(nodes) == [10, 40]
+    nodes.drop_first()
+    assert nodes.keys() == [20, 30, 40]
+
+
+def test_an_unpacked_node_stays_and_is_frozen_unless_it_is_the_last() -> None:
+    nodes = packed([10, 15], [20, 25])
+    first, last = nodes.find(10), nodes.find(20)
+    assert isinstance(first, FrozenNode)
+    assert isinstance(last, OpenNode)
+    assert nodes.find(15) is first
+    assert nodes.peek_last() is last
+    assert wire(first) == wire(frozen_node([10, 15]))

@@ -1,0 +1,124 @@
+"""Open nodes: when they are full, and what they forget."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.entries.entry import Shape
+from storage.entries.entry_id import MAX_ID, make_id
+from storage.nodes import open_node as open_node_module
+from storage.nodes.open_node import OpenNode
+from tests.storage.nodes.sample_nodes import HALVES, add, open_node
+from tests.support.examples import examples
+
+
+def test_a_node_is_full_when_live_and_deleted_entries_reach_the_limit() -> None:
+    node = OpenNode(1, Shape([b"f"]))
+    assert all(add(node, n, [b"f", b"v"], (3, 0)) for n in (1, 2, 3))
+    assert not add(node, 4, [b"f", b"v"], (3, 0))
+    node.delete(2)
+    assert not add(node, 4, [b"f", b"v"], (3, 0))
+    assert add(node, 4, [b"f", b"v"], (0, 0))
+
+
+def test_a_node_takes_its_first_entry_however_large_it_is() -> None:
+    node = OpenNode(1, Shape([b"f"]))
+    assert add(node, 1, [b"f", b"x" * 1000], (1, 10))
+    assert not add(node, 2, [b"f", b"x"], (0, 10))
+
+
+def test_an_entry_must_leave_the_node_below_the_limit_of_bytes() -> None:
+    # 18 for the node with its names, and 11 for the entry: see test_listpack_size.
+    for spare, fits in ((0, False), (1, True)):
+        node = OpenNode(1, Shape([b"f"]))
+        add(node, 1, [b"f", b"v"], (0, 4096))
+        assert node.listpack_bytes() == 29
+        fields = [b"f", b"12345"]  # 6 bytes, as Redis compares them
+        assert add(node, 2, fields, (0, 29 + 6 + spare)) is fits
+
+
+@settings(max_examples=examples(200))
+@given(
+    key=st.builds(make_id, HALVES, HALVES),
+    gaps=st.lists(
+        st.integers(1, 300) | st.integers(1, 2**70) | st.integers(1, 2**100), max_size=20
+    ),
+    names=st.lists(st.sampled_from([b"f", b"temperature", b"12"]), min_size=22, max_size=22),
+    values=st.lists(
+        st.binary(max_size=5)
+        | st.integers(-(2**70), 2**70).map(lambda n: b"%d" % n)
+        | st.sampled_from([63, 64, 99, 125, 1000, 4000, 4096, 10000]).map(lambda n: b"x" * n),
+        min_size=22,
+        max_size=22,
+    ),
+)
+def test_an_entry_gets_in_only_below_the_limit(
+    key: int, gaps: list[int], names: list[bytes], values: list[bytes]
+) -> None:
+    node = OpenNode(key, Shape(names[:1]))
+    entry_id = key
+    for gap, name, value in zip([0, *gaps], names, values, strict=False):
+        entry_id = min(entry_id + gap, MAX_ID - 1)
+        if not node.ids or entry_id > node.ids[-1]:
+            add(node, entry_id, [name, value], (0, 0))
+    counted = node.copy()
+    needed = counted.listpack_bytes() + len(names[-1]) + len(values[-1])
+    assert not add(node, MAX_ID, [names[-1], values[-1]], (0, needed))
+    assert add(node, MAX_ID, [names[-1], values[-1]], (0, needed + 1))
+
+
+@pytest.mark.parametrize("length", [4096, 9999, 16378, 65536])
+def test_long_values_count_with_their_frames(length: int) -> None:
+    key_ms = 1700000000000
+    ids = [make_id(key_ms, 100), *(make_id(key_ms + 2**24 + n, 5) for n in range(120))]
+    node = open_node(ids, b"x" * length)
+    needed = node.copy().listpack_bytes() + 2
+    assert not add(node, make_id(key_ms + 2**25, 5), [b"f", b"v"], (0, needed))
+
+
+@pytest.mark.parametrize(
+    ("key", "first_ms"),
+    [
+        (make_id(1, 100), 2**40),  # far from the key in time
+        (make_id(1, 2**40), 2),  # and in sequence
+    ],
+)
+def test_ids_far_from_the_key_take_more_room(key: int, first_ms: int) -> None:
+    ids = [key, *(make_id(first_ms + n, 5) for n in range(60))]
+    node = open_node(ids, b"v")
+    needed = node.copy().listpack_bytes() + 2
+    assert not add(node, make_id(2**41, 5), [b"f", b"v"], (0, needed))
+
+
+def test_other_names_than_those_of_the_node_take_room() -> None:
+    node = OpenNode(1, Shape([b"temperature"]))
+    for n in range(1, 60):
+        add(node, n, [b"temperature" if n == 1 else b"temperaturf", b"v"], (0, 0))
+    needed = node.copy().listpack_bytes() + 12
+    assert not add(node, 100, [b"temperature", b"v"], (0, needed))
+
+
+def test_a_node_without_live_entries_still_has_its_size() -> None:
+    node = open_node([1, 2, 3])
+    node.drop_first(3)
+    assert not add(node, 4, [b"f", b"v"], (0, 30))
+    assert add(node, 4, [b"f", b"v"], (0, 300))
+    node = open_node([1])
+    node.drop_first(1)
+    node.drop_first(0)
+    assert (node.live, node.deleted) == (0, 1)
+
+
+def test_no_node_grows_beyond_what_redis_allows_at_all() -> None:
+    with mock.patch.object(open_node_module, "MAX_NODE_BYTES", 1000):
+        for max_bytes in (0, 1001, 10**9):
+            node = OpenNode(1, Shape([b"f"]))
+            ids = range(1, 1000)
+            fitting = [n for n in ids if add(node, n, [b"f", b"v"], (0, max_bytes))]
+            # The last entry of 11 bytes, 2 of them text, still left the node below the limit.
+            assert 1000 - 2 <= node.listpack_bytes() < 1000 - 2 + 11
+            assert fitting == list(range(1, len(fitting) + 1))

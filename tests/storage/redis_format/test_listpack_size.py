@@ -1,0 +1,145 @@
+"""Sizes of Redis's listpack elements."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.entries.entry import encode_fields
+from storage.redis_format.listpack import encode_element, encode_integer
+from storage.redis_format.listpack_size import (
+    FieldSizes,
+    element_bytes,
+    header_bytes,
+    integer_bytes,
+    packed_integer,
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [
+        (0, 2),
+        (127, 2),
+        (128, 3),
+        (-1, 3),
+        (4095, 3),
+        (-4096, 3),
+        (4096, 4),
+        (-4097, 4),
+        (32767, 4),
+        (32768, 5),
+        (-32769, 5),
+        (8388607, 5),
+        (8388608, 6),
+        (-8388609, 6),
+        (2**31 - 1, 6),
+        (2**31, 10),
+        (-(2**31) - 1, 10),
+        (2**63 - 1, 10),
+        (-(2**63), 10),
+    ],
+)
+def test_an_integer_takes_as_few_bytes_as_will_do(number: int, size: int) -> None:
+    assert integer_bytes(number) == size
+    assert element_bytes(b"%d" % number) == size
+
+
+def test_a_difference_wraps_around_as_in_c() -> None:
+    assert integer_bytes(1 - 2**64) == integer_bytes(1)
+    assert integer_bytes(2**64 - 1) == integer_bytes(-1)
+
+
+@pytest.mark.parametrize(
+    "text", [b"007", b"-0", b"+1", b"1.5", b" 1", b"-", b"-01", b"1_0", b"%d" % 2**63]
+)
+def test_what_is_no_canonical_integer_is_kept_as_a_string(text: bytes) -> None:
+    assert element_bytes(text) == len(text) + 2
+
+
+@pytest.mark.parametrize(
+    ("length", "overhead"),
+    [
+        (0, 2),
+        (63, 2),
+        (64, 3),
+        (125, 3),
+        (126, 4),
+        (4095, 4),
+        (4096, 7),
+        (16377, 7),
+        (16378, 8),
+        (2097145, 8),
+        (2097146, 9),
+    ],
+)
+def test_a_string_takes_a_longer_frame_the_longer_it_is(length: int, overhead: int) -> None:
+    assert element_bytes(b"x" * length) == length + overhead
+
+
+def sizes_of(fields: list[bytes], names: list[bytes]) -> FieldSizes:
+    sizes = FieldSizes()
+    before = b"$3\r\n"
+    sizes.measure(before + encode_fields(fields), len(before), names)
+    return sizes
+
+
+def test_the_names_of_the_node_are_left_out_of_an_entry() -> None:
+    same = sizes_of([b"f", b"v"], [b"f"])
+    assert same.are_alike
+    assert same.element_bytes == 3 + 2  # the value, the element count
+    other = sizes_of([b"f", b"v"], [b"g"])
+    assert not other.are_alike
+    assert other.element_bytes == same.element_bytes + 2 + 3  # the number of fields, and the name
+    assert same.text_bytes == other.text_bytes == 2
+
+
+@pytest.mark.parametrize(
+    "names", [[], [b"f"], [b"f", b"g", b"h"], [b"f", b""], [b"f", b"gg"], [b"g", b"f"]]
+)
+def test_names_are_alike_only_if_all_of_them_are(names: list[bytes]) -> None:
+    assert not sizes_of([b"f", b"1", b"g", b"2"], names).are_alike
+    assert sizes_of([b"f", b"1", b"g", b"2"], [b"f", b"g"]).are_alike
+
+
+WORDS = (
+    st.binary(max_size=70)
+    | st.integers().map(lambda number: b"%d" % number)
+    | st.sampled_from([b"007", b"-0", b"-", b"\r\n", b"$1\r\n", b"x" * 4095, b"x" * 16_378])
+)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6), st.booleans())
+def test_an_entry_takes_what_its_elements_take(
+    pairs: list[tuple[bytes, bytes]], is_alike: bool
+) -> None:
+    fields = [word for pair in pairs for word in pair]
+    names = fields[::2]
+    sizes = sizes_of(fields, names if is_alike else [*names, b"other"])
+    elements = map(encode_element, fields[1::2] if is_alike else fields)
+    counts = [len(names) + 3] if is_alike else [len(names), 2 * len(names) + 4]
+    assert sizes.element_bytes == sum(map(len, [*elements, *map(encode_integer, counts)]))
+    assert sizes.text_bytes == sum(map(len, fields))
+
+
+def test_an_empty_node_holds_its_counts_and_names() -> None:
+    assert header_bytes(1, 0, [b"f"]) == 7 + 2 + 2 + 2 + 3 + 2
+    assert header_bytes(128, 128, [b"f"]) == header_bytes(1, 0, [b"f"]) + 2
+
+
+@pytest.mark.parametrize("number", [0, 7, -7, 127, 4096, -4097, 2**63 - 1, -(2**63)])
+def test_a_plain_number_is_stored_as_one(number: int) -> None:
+    assert packed_integer(b"%d" % number) == number
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(b"", b"-", b"-0", b"00", b"07", b"-07", b"+1", b" 1", b"1 ", b"1.0", b"--1"),
+        *(b"%d" % 2**63, b"%d" % -(2**63 + 1), b"9" * 21, b"9" * 10_000, "\u0663".encode()),
+    ],
+)
+def test_what_only_looks_like_a_number_is_stored_as_a_string(value: bytes) -> None:
+    assert packed_integer(value) is None
+    assert element_bytes(value) > len(value)
