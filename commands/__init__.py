@@ -1,1 +1,5 @@
-"""What each command means: one plain function per command, no I/O, no clock, no chance."""
+"""What each command means: one plain function per command, no I/O, no clock, no chance.
+
+core/ is what all commands are built on, state/ what a server records about itself, config/ the
+directives. Every other folder is a family of commands.
+"""
