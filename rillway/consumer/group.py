@@ -13,6 +13,7 @@ import redis
 import redis.asyncio
 
 from rillway.consumer.entry import Entry, id_order, paired, streams_reply
+from rillway.dead_letter import dead_letter
 
 # Beginnings of the errors by which a server says that stream or group are gone. Redis 7.0 wakes a
 # blocked reader with UNBLOCKED when the stream is deleted; "no such key" is XINFO's.
@@ -163,20 +164,31 @@ class Group:
         kind = await self._client.type(target)
         if kind not in (b"stream", b"none"):
             raise TypeError(f"the key {target} is a {kind.decode()} and no stream")
-        origin = {
-            "rillway-stream": self._stream,
-            "rillway-group": self._group,
-            "rillway-consumer": self._consumer,
-            "rillway-id": entry.id,
-            "rillway-deliveries": entry.deliveries,
-            "rillway-error": reason,
-        }
-        words = [word for pair in (*entry.pairs, *origin.items()) for word in pair]
+        words = dead_letter(
+            [word for pair in entry.pairs for word in pair],
+            stream=self._stream,
+            group=self._group,
+            consumer=self._consumer.encode(),
+            entry_id=entry.id,
+            deliveries=entry.deliveries,
+            delivered_ms=await self._delivered_ms(entry.id),
+            error=reason,
+        )
         async with self._client.pipeline(transaction=True) as pipeline:
             pipeline.execute_command("XADD", target, "*", *words)
             pipeline.xack(self._stream, self._group, entry.id)
             _, acknowledged = await pipeline.execute()
         return int(acknowledged)
+
+    async def _delivered_ms(self, entry_id: str) -> int | None:
+        """When an entry of this consumer was last delivered or renewed; None if it is not."""
+        async with self._client.pipeline(transaction=False) as pipeline:
+            pipeline.execute_command(*self._pending_request(entry_id))
+            pipeline.time()
+            pending, (seconds, microseconds) = await pipeline.execute()
+        if not pending:
+            return None
+        return int(seconds) * 1000 + int(microseconds) // 1000 - int(pending[0][2])
 
 
 def _as_it_came(response: Any, **options: Any) -> Any:

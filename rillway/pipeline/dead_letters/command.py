@@ -22,6 +22,7 @@ from rillway.pipeline.client.connection import Connection, ConnectionLost, Serve
 from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.client.pending import group_names
 from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, Report, Rules
+from rillway.pipeline.dead_letters.redrive import redrive
 
 EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError)
 SHOWN_IDS = 10
@@ -59,6 +60,8 @@ def run_round(options: argparse.Namespace, interruption: Interruption) -> int:
     """Each group once. Raises ServerError, ConnectionLost, MoveFailed."""
     rules = Rules(options.more_than, round(options.idle * 1000))
     with Connection(options.url) as connection:
+        if options.back:
+            return send_back(connection, options, interruption)
         groups = options.group or group_names(connection, options.stream)
         if not groups:
             print(f"{options.stream}: no groups")
@@ -73,6 +76,21 @@ def run_round(options: argparse.Namespace, interruption: Interruption) -> int:
             elif not move_group(mover, Report(options.stream, group), options.to, interruption):
                 return interruption.exit_status
     return 0
+
+
+def send_back(
+    connection: Connection, options: argparse.Namespace, interruption: Interruption
+) -> int:
+    sent = 0
+    try:
+        with Progress(f"sending {options.to} back") as progress, contextlib.suppress(Interrupted):
+            for entries in redrive(connection, options.to, options.stream, options.group or ()):
+                sent += entries
+                progress.advance(entries)
+                interruption.check()
+    finally:
+        print(f"{options.stream}: {sent:,} moved back from {options.to}", flush=True)
+    return interruption.exit_status if interruption.requested else 0
 
 
 def move_group(mover: Mover, report: Report, to: str, interruption: Interruption) -> bool:
@@ -151,7 +169,6 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--more-than",
-        required=True,
         type=from_zero,
         metavar="K",
         help="entries that were delivered more than K times",
@@ -165,6 +182,11 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--to", required=True, metavar="STREAM", help="where they go")
     parser.add_argument(
+        "--back",
+        action="store_true",
+        help="the other way: send the dead letters in --to that came from --stream back to it",
+    )
+    parser.add_argument(
         "--drop-missing",
         action="store_true",
         help="acknowledge entries that were deleted or trimmed while they were pending",
@@ -177,6 +199,10 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.to == options.stream:
         parser.error("--to is the stream itself")
+    if options.back == (options.more_than is not None):
+        parser.error("one of --more-than and --back is needed")
+    if options.back and (options.dry_run or options.drop_missing or options.idle):
+        parser.error("--idle, --dry-run and --drop-missing do not go with --back")
     return options
 
 

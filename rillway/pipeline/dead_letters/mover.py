@@ -17,7 +17,7 @@ Who else may act at the same time, and what becomes of it:
 - Somebody puts another type in the place of the dead letters: the watch notices; nothing is
   acknowledged that was not copied.
 
-No scripts: Rillway has none.
+No script: there are servers that allow none, and a transaction does.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from rillway.dead_letter import dead_letter
 from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
 from rillway.pipeline.client.ids import MAX_ID, format_id, parse_id
 from rillway.pipeline.client.pending import (
@@ -59,7 +60,7 @@ class Rules:
             return False
         return entry.idle_ms is None or entry.idle_ms >= self.min_idle_ms
 
-    def reason(self, entry: PendingEntry) -> str:
+    def error(self, entry: PendingEntry) -> str:
         return f"delivered {entry.deliveries} times, more than {self.more_than}"
 
 
@@ -193,16 +194,19 @@ class Mover:
             return [("XADD", self._to, "*", *self._words(group, letter)), acknowledge]
         return [acknowledge] if self._drops_missing else []
 
-    def _words(self, group: str, letter: DeadLetter) -> list[Word]:
-        """The dead letter's fields: its history, and then those of the entry as they are."""
+    def _words(self, group: str, letter: DeadLetter) -> list[bytes]:
+        """The dead letter's fields."""
         assert letter.fields is not None
-        entry = letter.entry
-        delivered = "" if letter.delivered_ms is None else letter.delivered_ms
-        return [
-            "__stream", self._stream, "__group", group, "__consumer", entry.consumer,
-            "__id", format_id(entry.id), "__deliveries", entry.deliveries,
-            "__delivered", delivered, "__reason", self._rules.reason(entry), *letter.fields,
-        ]  # fmt: skip
+        return dead_letter(
+            letter.fields,
+            stream=self._stream,
+            group=group,
+            consumer=letter.entry.consumer,
+            entry_id=format_id(letter.entry.id),
+            deliveries=letter.entry.deliveries,
+            delivered_ms=letter.delivered_ms,
+            error=self._rules.error(letter.entry),
+        )
 
     def _account(
         self, letters: Sequence[DeadLetter], replies: Sequence[Reply], report: Report

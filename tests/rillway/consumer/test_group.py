@@ -144,9 +144,13 @@ async def test_an_entry_is_moved_with_all_its_fields_and_where_it_came_from(
     origin = [
         *(b"rillway-stream", STREAM.encode(), b"rillway-group", GROUP.encode()),
         *(b"rillway-consumer", b"me", b"rillway-id", entry_id.encode()),
-        *(b"rillway-deliveries", b"3", b"rillway-error", b"too heavy"),
+        *(b"rillway-deliveries", b"3", b"rillway-delivered"),
     ]
-    assert moved == [*words, *origin]
+    *before, delivered_ms, name, error = moved
+    assert before == [*words, *origin]
+    assert (name, error) == (b"rillway-error", b"too heavy")
+    seconds, _ = scene.client.time()
+    assert abs(int(delivered_ms) - seconds * 1000) < 60_000
 
 
 async def test_nothing_is_moved_to_a_key_that_is_no_stream(scene: Scene, group: Group) -> None:

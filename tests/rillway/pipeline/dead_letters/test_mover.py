@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rillway.dead_letter import NAMES
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError, Word
 from rillway.pipeline.client.ids import format_id, make_id
 from rillway.pipeline.dead_letters.mover import MoveFailed, Mover, Report, Rules
@@ -16,7 +17,7 @@ from tests.rillway.pipeline.scene import add, stream_ids
 pytestmark = pytest.mark.integration
 
 RULES = Rules(more_than=3)
-HISTORY = ["__stream", "__group", "__consumer", "__id", "__deliveries", "__delivered", "__reason"]
+ORIGIN = [name.decode() for name in NAMES]
 
 
 class Meddled(Connection):
@@ -72,7 +73,7 @@ def as_texts(flat: list[bytes]) -> dict[str, str]:
 
 
 def dead_ids(link: Connection, key: str = "dead") -> list[str]:
-    return [letter["__id"] for letter in dead_letters(link, key)]
+    return [letter["rillway-id"] for letter in dead_letters(link, key)]
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_what_was_delivered_too_often_is_moved_and_acknowledged(stream: Connecti
     assert move(mover(stream)) == Report("s", "g")
 
 
-def test_a_dead_letter_has_its_history_and_then_its_fields_as_they_were(link: Connection) -> None:
+def test_a_dead_letter_has_its_fields_as_they_were_and_then_its_origin(link: Connection) -> None:
     fields = [b"f", b"1", b"f", b"2", b"\xff\x00", b""]
     link.call("XADD", "s", "1-0", *fields)
     link.call("XGROUP", "CREATE", "s", "g", "0")
@@ -103,18 +104,18 @@ def test_a_dead_letter_has_its_history_and_then_its_fields_as_they_were(link: Co
     seconds, _ = link.call("TIME")
     move(mover(link))
     [[_, words]] = link.call("XRANGE", "dead", "-", "+")
-    history = as_texts(words[:14])
-    assert words[14:] == fields
-    assert list(history) == HISTORY
-    delivered_ms = int(history.pop("__delivered"))
+    origin = as_texts(words[6:])
+    assert words[:6] == fields
+    assert list(origin) == ORIGIN
+    delivered_ms = int(origin.pop("rillway-delivered"))
     assert abs(delivered_ms - (int(seconds) * 1000 - 5000)) < 3000
-    assert history == {
-        "__stream": "s",
-        "__group": "g",
-        "__consumer": "d",
-        "__id": "1-0",
-        "__deliveries": "4",
-        "__reason": "delivered 4 times, more than 3",
+    assert origin == {
+        "rillway-stream": "s",
+        "rillway-group": "g",
+        "rillway-consumer": "d",
+        "rillway-id": "1-0",
+        "rillway-deliveries": "4",
+        "rillway-error": "delivered 4 times, more than 3",
     }
 
 
@@ -134,8 +135,12 @@ def test_what_was_given_back_for_good_is_dead_and_idle(rillway_link: Connection)
     rillway_link.call("XNACK", "s", "g", "FATAL", "IDS", 1, "2-0")
     assert move(mover(rillway_link, Rules(3, min_idle_ms=30_000))).moved == 1
     [letter] = dead_letters(rillway_link)
-    assert (letter["__id"], letter["__consumer"], letter["__delivered"]) == ("2-0", "", "")
-    assert letter["__deliveries"] == str(2**63 - 1)
+    assert (letter["rillway-id"], letter["rillway-consumer"], letter["rillway-delivered"]) == (
+        "2-0",
+        "",
+        "",
+    )
+    assert letter["rillway-deliveries"] == str(2**63 - 1)
 
 
 def test_each_group_is_by_itself(stream: Connection) -> None:
@@ -230,7 +235,7 @@ def test_of_two_movers_to_different_streams_one_keeps_each_entry(stream: Connect
 
 def test_others_may_write_to_the_dead_letters(stream: Connection) -> None:
     def write() -> None:
-        stream.call("XADD", "dead", "*", "__id", "other")
+        stream.call("XADD", "dead", "*", "rillway-id", "other")
 
     assert move(mover(Meddled(stream.url, write, write, write))).moved == 3
     assert dead_ids(stream) == ["other"] * 3 + ["2-0", "5-0", "9-0"]

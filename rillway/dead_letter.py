@@ -1,0 +1,46 @@
+"""The one format of dead letters: an entry that could not be handled, and where it came from.
+
+A dead letter has the entry's own fields, as they were, and after them those that are named here.
+`rillway consume`, `rillway.consumer.Consumer` and `rillway dead-letters` write it, and the last one
+reads it to send entries back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+STREAM, GROUP, CONSUMER = b"rillway-stream", b"rillway-group", b"rillway-consumer"
+ID, DELIVERIES = b"rillway-id", b"rillway-deliveries"
+DELIVERED, ERROR = b"rillway-delivered", b"rillway-error"
+NAMES = (STREAM, GROUP, CONSUMER, ID, DELIVERIES, DELIVERED, ERROR)
+
+
+def dead_letter(
+    fields: Sequence[bytes],
+    *,
+    stream: str,
+    group: str,
+    consumer: bytes,
+    entry_id: str,
+    deliveries: int,
+    delivered_ms: int | None,
+    error: str,
+) -> list[bytes]:
+    """The flat fields of a dead letter; `fields` are the entry's own.
+
+    `consumer` is empty, and `delivered_ms` (Unix time) None, for an entry that was given back. If
+    the entry has been a dead letter before, its earlier origin is left out.
+    """
+    delivered = "" if delivered_ms is None else str(delivered_ms)
+    values = (
+        stream.encode(), group.encode(), consumer, entry_id.encode(),
+        str(deliveries).encode(), delivered.encode(), error.encode(),
+    )  # fmt: skip
+    origin = [word for pair in zip(NAMES, values, strict=True) for word in pair]
+    return own_fields(fields) + origin
+
+
+def own_fields(fields: Sequence[bytes]) -> list[bytes]:
+    """Flat fields without those that a dead letter adds."""
+    pairs = zip(fields[::2], fields[1::2], strict=True)
+    return [word for name, value in pairs if name not in NAMES for word in (name, value)]

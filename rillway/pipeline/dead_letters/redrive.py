@@ -1,0 +1,52 @@
+"""Dead letters on their way back: each is added to its stream again, and deleted, in one step.
+
+A script does both, so a redrive that is killed has done both or neither, and two at the same time
+send each dead letter once. The stream has a new entry then, which all of its groups get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from rillway.dead_letter import GROUP, STREAM, own_fields
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import format_id, parse_id
+
+PAGE_ENTRIES = 100
+
+# KEYS: the dead letters, the stream. ARGV: the dead letter's ID, the fields. XADD comes first:
+# where it is refused, the script ends and nothing is deleted.
+SEND = """
+if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end
+redis.call('XADD', KEYS[2], '*', unpack(ARGV, 2))
+return redis.call('XDEL', KEYS[1], ARGV[1])
+"""
+
+
+def redrive(
+    connection: Connection, dead: str, stream: str, groups: Collection[str] = ()
+) -> Iterator[int]:
+    """Send the dead letters in `dead` that came from `stream` back to it, in order.
+
+    With `groups`, only theirs. Yields how many entries each step has sent; to stop between two
+    steps loses nothing. Entries without fields of their own, which no stream can take, stay. What
+    is added meanwhile is not looked at. Raises ServerError, for example where `stream` is no
+    stream.
+    """
+    names = {group.encode() for group in groups}
+    last = connection.call("XREVRANGE", dead, "+", "-", "COUNT", 1)
+    if not last:
+        return
+    start, end = "-", last[0][0].decode()
+    while entries := connection.call("XRANGE", dead, start, end, "COUNT", PAGE_ENTRIES):
+        sent = 0
+        for entry_id, flat in entries:
+            origin = dict(zip(flat[::2], flat[1::2], strict=True))
+            is_wanted = not names or origin.get(GROUP) in names
+            fields = own_fields(flat)
+            if origin.get(STREAM) == stream.encode() and is_wanted and fields:
+                sent += connection.call("EVAL", SEND, 2, dead, stream, entry_id, *fields)
+        yield sent
+        if entries[-1][0].decode() == end:
+            return
+        start = format_id(parse_id(entries[-1][0]) + 1)
