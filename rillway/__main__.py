@@ -21,8 +21,8 @@ from rillway import __version__
 FAILURE = 1
 USAGE_ERROR = 2
 
-# What the extra rillway[pipeline] installs.
-PIPELINE_PACKAGES = {"deltalake", "matplotlib", "py4j", "pyarrow", "pyspark", "rich"}
+# What the extra rillway[archive] installs.
+ARCHIVE_PACKAGES = {"deltalake", "pyarrow", "rich"}
 
 SERVE_USAGE = """\
 Usage: rillway serve [FILE] [--directive value ...]
@@ -82,15 +82,19 @@ def consume(arguments: list[str]) -> int:
     return consume_main(arguments)
 
 
-def run_pipeline(module: str, arguments: list[str]) -> int:
-    """Run a command of the data pipeline. Says what to install if that is missing."""
+def run_pipeline(room: str, arguments: list[str]) -> int:
+    """Run a command of the data pipeline. Says what to install if that is missing.
+
+    Its arguments are read even then: --help works, and a mistake is an error.
+    """
     try:
-        command = importlib.import_module(f"rillway.pipeline.{module}")
+        command = importlib.import_module(f"rillway.pipeline.{room}.command")
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in PIPELINE_PACKAGES:
+        if package not in ARCHIVE_PACKAGES:
             raise
-        print(f"rillway: {package} is missing: pip install 'rillway[pipeline]'", file=sys.stderr)
+        importlib.import_module(f"rillway.pipeline.{room}.arguments").parse_options(arguments)
+        print(f"rillway: {package} is missing: pip install 'rillway[archive]'", file=sys.stderr)
         return FAILURE
     status: int = command.main(arguments)
     return status
@@ -101,27 +105,27 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "check": (check, "look into files of data, and repair them: rillway check --help"),
     "consume": (consume, "run a command for each entry of a stream: rillway consume --help"),
     "archive": (
-        partial(run_pipeline, "archive.command"),
+        partial(run_pipeline, "archive"),
         "move streams to a table of Parquet files: rillway archive --help",
     ),
     "query": (
-        partial(run_pipeline, "query.command"),
+        partial(run_pipeline, "query"),
         "entries of a time, from archive and memory: rillway query --help",
     ),
     "replay": (
-        partial(run_pipeline, "replay.command"),
+        partial(run_pipeline, "replay"),
         "send archived entries into a stream again: rillway replay --help",
     ),
     "dead-letters": (
-        partial(run_pipeline, "dead_letters.command"),
+        partial(run_pipeline, "dead_letters"),
         "move what was delivered too often: rillway dead-letters --help",
     ),
     "latency": (
-        partial(run_pipeline, "latency.command"),
+        partial(run_pipeline, "latency"),
         "how long entries waited and were worked on: rillway latency --help",
     ),
     "lag": (
-        partial(run_pipeline, "lag.command"),
+        partial(run_pipeline, "lag"),
         "how far groups are behind, and for how long: rillway lag --help",
     ),
     "demo": (demo, "send 336,776 real departures through a stream: rillway demo --help"),

@@ -1,7 +1,8 @@
 """The data pipeline: streams to Spark and back, the archive, queries over both, replay.
 
 A client like any other: it works with Rillway and with Redis from 7.0 on, and uses what only
-Rillway has where the server's COMMAND lists it. Needs the extra `rillway[pipeline]` and Java 17.
+Rillway has where the server's COMMAND lists it. Needs the extra `rillway[archive]`; what runs on
+Spark needs `rillway[pipeline]` and Java 17.
 See docs/reference/spark.md and docs/how-to/archive.md for what it does, and
 docs/architecture/pipeline.md for how.
 

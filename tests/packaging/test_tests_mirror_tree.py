@@ -20,6 +20,10 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/streams/reading/long_ranges.py": "tests/commands/test_long_replies.py",
     "commands/hashes/lookup.py": "test_times.py and test_reading.py beside it",
     "commands/core/host.py": "an interface, without behaviour; its implementations are in server/",
+    **{
+        f"rillway/pipeline/{room}/arguments.py": "test_command.py beside it, and test_main.py"
+        for room in ("archive", "latency", "query", "replay")
+    },
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
     "rillway/pipeline/archive/pins.py": "test_trim.py beside it, and test_history.py",

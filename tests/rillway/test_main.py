@@ -67,16 +67,42 @@ def test_the_commands_of_the_pipeline_explain_themselves(
     assert f"rillway {name}" in capsys.readouterr().out
 
 
-def test_without_the_extra_one_is_told_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if only `pip install rillway` had been run."""
     for module in [name for name in sys.modules if name.startswith("rillway.pipeline")]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for package in ("deltalake", "matplotlib", "py4j", "pyarrow", "pyspark", "rich"):
+        monkeypatch.setitem(sys.modules, package, None)
+
+
+@pytest.mark.usefixtures("no_extra")
+def test_without_the_extra_the_error_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["latency", "--stream", "s"]) == 1
     assert capsys.readouterr().err == (
-        "rillway: pyarrow is missing: pip install 'rillway[pipeline]'\n"
+        "rillway: pyarrow is missing: pip install 'rillway[archive]'\n"
     )
+
+
+@pytest.mark.usefixtures("no_extra")
+@pytest.mark.parametrize(
+    "name", ["archive", "archive compact", "query", "replay", "dead-letters", "latency", "lag"]
+)
+def test_help_needs_no_extra(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*name.split(), "--help"])
+    assert ended.value.code == 0
+    assert f"usage: rillway {name}" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("no_extra")
+def test_a_wrong_argument_is_reported_before_a_missing_extra(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["query", "--streem", "s"])
+    assert ended.value.code == 2
+    assert "rillway[archive]" not in capsys.readouterr().err
 
 
 def test_a_defect_is_not_taken_for_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from math import ceil
 from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.lease import LIFETIME_MS, Lease
+from rillway.pipeline.archive.limits import BATCH_BYTES, BATCH_ENTRIES
 from rillway.pipeline.archive.parquet_files import (
     ArchivedFile,
     ArchiveLossPolicy,
@@ -33,8 +34,6 @@ from rillway.pipeline.ranges.loss import check_count, check_end, check_start
 from rillway.pipeline.ranges.offsets import BEGINNING, Position
 from rillway.pipeline.ranges.planning import Planner, Range
 
-BATCH_ENTRIES = 250_000
-BATCH_BYTES = 1 << 30
 # A task for fewer entries than that costs more than it saves.
 MIN_TASK_ENTRIES = 10_000
 MAX_COMMIT_ATTEMPTS = 20

@@ -13,36 +13,24 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from rillway.pipeline.archive.archiver import (
-    BATCH_BYTES,
-    BATCH_ENTRIES,
     Archiver,
     Hooks,
     Report,
     Settings,
 )
+from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
 from rillway.pipeline.archive.lease import LeaseLost, LeaseTaken
 from rillway.pipeline.archive.maintenance import (
-    TARGET_BYTES,
-    VACUUM_AFTER_HOURS,
     Upkeep,
     compact,
     expire,
 )
-from rillway.pipeline.archive.periods import PERIODS
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.cli.arguments import (
-    add_allow_missing,
-    add_storage_options,
-    add_url,
-    duration,
-    from_one,
-    size_in_bytes,
-)
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
@@ -52,7 +40,6 @@ from rillway.pipeline.ranges.discovery import StreamMissing, find_streams
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.session import PipelineUnavailable, spark_session
 
-DEFAULT_KEEP = "10m"
 EXPECTED_ERRORS = (
     ArchiveError,
     ConnectionLost,
@@ -70,11 +57,9 @@ PASSING_ERRORS = (ConnectionLost, EngineFailed, LeaseLost, LeaseTaken)
 
 def main(arguments: list[str]) -> int:
     """Archive, compact, expire, or tell the status. Returns the exit status."""
-    jobs = {"compact": compact_main, "expire": expire_main, "status": status_main}
+    job, options = parse_options(arguments)
     try:
-        if arguments and arguments[0] in jobs:
-            return jobs[arguments[0]](arguments[1:])
-        return archive_main(arguments)
+        return JOBS[job](options)
     except EXPECTED_ERRORS as error:
         print(f"rillway archive: {error}", file=sys.stderr)
         return 1
@@ -86,9 +71,8 @@ def main(arguments: list[str]) -> int:
 # -- archive --------------------------------------------------------------------------------------
 
 
-def archive_main(arguments: list[str]) -> int:
+def archive_main(options: argparse.Namespace) -> int:
     """One round, or one after the other until a signal comes."""
-    options = parse_archive_options(arguments)
     settings = Settings(
         options.url,
         batch_entries=options.batch,
@@ -201,24 +185,8 @@ def summary(report: Report, seconds: float) -> str:
 # -- upkeep ---------------------------------------------------------------------------------------
 
 
-def compact_main(arguments: list[str]) -> int:
+def compact_main(options: argparse.Namespace) -> int:
     """Merge small files of days that are over."""
-    parser = argparse.ArgumentParser(
-        prog="rillway archive compact",
-        description="Merge the small files of days that are over, within a day or whatever the "
-        "archive is cut by; an archiver may run meanwhile.",
-    )
-    _add_table(parser)
-    parser.add_argument(
-        "--target-size",
-        type=size_in_bytes,
-        default=TARGET_BYTES,
-        metavar="SIZE",
-        help="how large a file is to become at most (default: 256m)",
-    )
-    _add_vacuum(parser)
-    _add_partition_by(parser)
-    options = parser.parse_args(arguments)
     table = ArchiveTable.open(options.to, options.storage_options)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
@@ -238,21 +206,8 @@ def compact_main(arguments: list[str]) -> int:
     return interruption.exit_status
 
 
-def expire_main(arguments: list[str]) -> int:
+def expire_main(options: argparse.Namespace) -> int:
     """Remove old days."""
-    parser = argparse.ArgumentParser(
-        prog="rillway archive expire",
-        description="Remove old files, as a whole, from the archive: of days, in UTC and by their "
-        "IDs, or of the months or years by which it is cut.",
-    )
-    _add_table(parser)
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument(
-        "--older-than", type=duration, metavar="TIME", help="days that ended so long ago: 90d"
-    )
-    which.add_argument("--before", type=_date, metavar="DATE", help="days before 2026-01-31")
-    _add_vacuum(parser)
-    options = parser.parse_args(arguments)
     table = ArchiveTable.open(options.to, options.storage_options)
     before = options.before
     if before is None:
@@ -277,14 +232,8 @@ def _vacuumed(done: Upkeep) -> str:
 # -- status ---------------------------------------------------------------------------------------
 
 
-def status_main(arguments: list[str]) -> int:
+def status_main(options: argparse.Namespace) -> int:
     """What is in the archive."""
-    parser = argparse.ArgumentParser(
-        prog="rillway archive status", description="What is archived, and how much is not yet."
-    )
-    _add_table(parser)
-    add_url(parser)
-    options = parser.parse_args(arguments)
     table = ArchiveTable.open(options.to, options.storage_options)
     with Connection(options.url) as connection:
         for stream in options.stream or table.streams():
@@ -304,135 +253,9 @@ def status_main(arguments: list[str]) -> int:
     return 0
 
 
-# -- what it is told ------------------------------------------------------------------------------
-
-
-def parse_archive_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway archive",
-        usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
-        "       rillway archive compact|expire|status --to PATH [OPTION ...]",
-        description="Move entries from streams to a Delta table, exactly once, and trim the "
-        "streams: never past an entry that a group has not read or not acknowledged.",
-    )
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument(
-        "--stream", action="append", default=[], help="the key of a stream; may be repeated"
-    )
-    which.add_argument(
-        "--pattern", metavar="GLOB", help="all streams whose names match, new ones in each round"
-    )
-    _add_place(parser)
-    add_url(parser)
-    when = parser.add_mutually_exclusive_group()
-    when.add_argument("--once", action="store_true", help="one round (default)")
-    when.add_argument(
-        "--every", type=duration, metavar="TIME", help="a round each 5m, until a signal comes"
-    )
-    parser.add_argument(
-        "--keep",
-        type=duration,
-        default=DEFAULT_KEEP,
-        metavar="TIME",
-        help="leave so much of the stream's newest time in memory although it is archived "
-        "(default: %(default)s)",
-    )
-    parser.add_argument("--no-trim", action="store_true", help="only archive")
-    parser.add_argument(
-        "--ignore-group",
-        action="append",
-        default=[],
-        metavar="G",
-        help="trim what this group has not read or acknowledged; may be repeated",
-    )
-    parser.add_argument(
-        "--group-max-idle",
-        type=duration,
-        metavar="TIME",
-        help="the same for each group none of whose consumers has done anything for so long",
-    )
-    parser.add_argument(
-        "--accept-loss",
-        action="store_true",
-        help="go on although entries were trimmed before they could be archived",
-    )
-    add_allow_missing(parser)
-    parser.add_argument(
-        "--batch",
-        type=from_one,
-        default=BATCH_ENTRIES,
-        metavar="N",
-        help="entries that are committed at once (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--batch-bytes",
-        type=size_in_bytes,
-        default=BATCH_BYTES,
-        metavar="SIZE",
-        help="the same in bytes, as the server sends them (default: 1g)",
-    )
-    _add_partition_by(parser)
-    parser.add_argument(
-        "--lease",
-        type=duration,
-        default="30s",
-        metavar="TIME",
-        help="how long an archiver that was killed keeps others away (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--engine",
-        choices=("spark", "local"),
-        default="local",
-        help="this process writes the files, or Spark's tasks do, which pays for many streams on a "
-        "cluster (default: %(default)s)",
-    )
-    options = parser.parse_args(arguments)
-    options.stream = list(dict.fromkeys(options.stream))
-    return options
-
-
-def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--to",
-        required=True,
-        metavar="PATH",
-        help="the folder of the archive, or s3://bucket/path, gs://, abfss://",
-    )
-    add_storage_options(parser)
-
-
-def _add_table(parser: argparse.ArgumentParser) -> None:
-    _add_place(parser)
-    parser.add_argument(
-        "--stream", action="append", help="only this stream; may be repeated (default: all)"
-    )
-
-
-def _add_partition_by(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--partition-by",
-        choices=PERIODS,
-        help="a file holds entries of one day, month or year, in UTC, or of any time; kept with "
-        "the archive (default: what it has, and a day at first)",
-    )
-
-
-def _add_vacuum(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--vacuum-after",
-        type=duration,
-        default=float(VACUUM_AFTER_HOURS * 3600),
-        metavar="TIME",
-        help="delete files that nothing has named for so long; a reader may have opened the table "
-        "before (default: 7d)",
-    )
-
-
-def _date(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"expected a date such as 2026-01-31, not {text!r}"
-        ) from None
+JOBS = {
+    "archive": archive_main,
+    "compact": compact_main,
+    "expire": expire_main,
+    "status": status_main,
+}

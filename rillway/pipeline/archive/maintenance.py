@@ -14,6 +14,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
+from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.parquet_files import (
     ArchivedFile,
     id_at,
@@ -25,8 +26,6 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitCon
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 
-TARGET_BYTES = 256 << 20
-VACUUM_AFTER_HOURS = 7 * 24
 MAX_COMMIT_ATTEMPTS = 20
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INCHES_WIDE, INCHES_HIGH = 11.0, 4.5
-EXTRA_MISSING = "plots need matplotlib: pip install 'rillway[pipeline]'"
+EXTRA_MISSING = "plots need matplotlib: pip install 'rillway[plot]'"
 
 
 class PlotUnavailable(Exception):

@@ -15,17 +15,16 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
-from rillway.pipeline.cli.arguments import add_range, add_url, duration, with_relative_times
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.plotting import PlotUnavailable
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.client.facts import read_facts
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID
+from rillway.pipeline.client.ids import MIN_ID
+from rillway.pipeline.latency.arguments import parse_options
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.latency.following import Follower
 from rillway.pipeline.latency.journal import NoJournal, count, find_journal
@@ -186,47 +185,3 @@ def show(tally: Tally, options: argparse.Namespace) -> None:
             write_csv(tally, file)
     if options.plot is not None:
         draw(tally, options.plot, f"{options.stream}: {tally.count:,} acknowledgements")
-
-
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway latency",
-        description="How long entries waited and were worked on, from the journal of "
-        "acknowledgements that Rillway keeps: XCFGSET orders ACK-JOURNAL orders:acks",
-    )
-    parser.add_argument("--stream", required=True, help="the stream that is acknowledged")
-    parser.add_argument(
-        "--journal", metavar="KEY", help="the stream's journal (default: the server is asked)"
-    )
-    parser.add_argument(
-        "--archive", metavar="PATH", help="the folder of the journal's archive (default: memory)"
-    )
-    parser.add_argument(
-        "--group", action="append", help="a group; may be given again (default: all groups)"
-    )
-    add_url(parser)
-    add_range(parser)
-    parser.add_argument(
-        "--follow", action="store_true", help="show what comes in, until Ctrl-C; then all of it"
-    )
-    parser.add_argument(
-        "--every",
-        type=duration,
-        default=2.0,
-        metavar="TIME",
-        help="how often --follow shows something (default: 2s)",
-    )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table as CSV, too")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw it, too")
-    parser.add_argument(
-        "--spark", action="store_true", help="count with Spark: the same numbers, for millions"
-    )
-    options = parser.parse_args(with_relative_times(arguments))
-    if options.follow and options.spark:
-        parser.error("--follow does not go with --spark")
-    if options.follow and options.last != MAX_ID:
-        parser.error("--follow does not go with --to")
-    if options.last < options.first:
-        parser.error("--to is before --from")
-    return options

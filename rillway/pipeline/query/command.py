@@ -25,19 +25,12 @@ from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.arrow.decoding import timestamps
 from rillway.pipeline.arrow.schema import arrow_schema
-from rillway.pipeline.cli.arguments import (
-    add_allow_missing,
-    add_range,
-    add_storage_options,
-    add_url,
-    from_one,
-    with_relative_times,
-)
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
+from rillway.pipeline.query.arguments import parse_options
 from rillway.pipeline.query.history import open_history
-from rillway.pipeline.query.output import FORMATS, Output, open_output
+from rillway.pipeline.query.output import Output, open_output
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.session import PipelineUnavailable, root_cause, spark_session
@@ -188,47 +181,3 @@ def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     fields = [[pair.asDict() for pair in row.fields or ()] for row in rows]
     columns["fields"] = pa.array(fields, schema.field("fields").type)
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
-
-
-# -- what it is told ------------------------------------------------------------------------------
-
-
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway query",
-        description="Entries of a stream in a range of time, from its archive and from memory: "
-        "each once, also while it is archived and trimmed.",
-    )
-    parser.add_argument("--stream", required=True, help="the key of the stream")
-    parser.add_argument(
-        "--archive", metavar="PATH", help="the folder of the archive (default: memory alone)"
-    )
-    add_storage_options(parser)
-    add_url(parser)
-    add_range(parser)
-    add_allow_missing(parser)
-    parser.add_argument(
-        "--where",
-        metavar="SQL",
-        help="a condition in Spark's SQL, on stream, id, ms, seq, ts, fields (by name, as text: "
-        "\"fields['carrier'] = 'UA'\") and raw (as they are)",
-    )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="(default: %(default)s)")
-    parser.add_argument(
-        "--columns",
-        type=lambda text: text.split(","),
-        default=[],
-        metavar="A,B",
-        help="the fields that are columns of the CSV (default: all as JSON in one)",
-    )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="(default: standard output)")
-    parser.add_argument("--limit", type=from_one, metavar="N", help="the first N entries only")
-    options = parser.parse_args(with_relative_times(arguments))
-    if options.format == "parquet" and options.output is None:
-        parser.error("--format parquet needs --output FILE")
-    if options.columns and options.format != "csv":
-        parser.error("--columns goes with --format csv")
-    if options.last < options.first:
-        parser.error("--to is before --from")
-    return options

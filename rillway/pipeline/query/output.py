@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 
 from rillway.pipeline.arrow.schema import arrow_schema
 
-FORMATS = ("table", "json", "csv", "parquet")
 CSV_COLUMNS = ("stream", "id", "ts")
 LAST_TEXT_MS = 253_402_300_799_999  # the end of the year 9999
 

@@ -12,17 +12,11 @@ import sys
 
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.arrow.encoding import UnwritableRow
-from rillway.pipeline.cli.arguments import (
-    add_range,
-    add_storage_options,
-    add_url,
-    positive,
-    with_relative_times,
-)
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.ids import MIN_ID, format_id
+from rillway.pipeline.replay.arguments import parse_options
 from rillway.pipeline.replay.ledger import ReplayRefused
 from rillway.pipeline.replay.pace import AtOnce, Pace, Rate, Speed
 from rillway.pipeline.replay.replayer import Hooks, Replayer
@@ -83,52 +77,3 @@ def pace_of(options: argparse.Namespace) -> Pace:
     if options.speed is not None:
         return Speed(options.speed)
     return AtOnce() if options.rate is None else Rate(options.rate)
-
-
-def factor(text: str) -> float:
-    """`10x`, or `10`."""
-    return positive(text.strip().lower().removesuffix("x"))
-
-
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway replay",
-        description="Write entries of an archive to a stream, in order and each once. Started "
-        "again with the same arguments, it goes on where it was.",
-    )
-    parser.add_argument(
-        "--from-archive", required=True, metavar="PATH", help="the folder of the archive"
-    )
-    parser.add_argument("--stream", required=True, help="the stream that was archived")
-    parser.add_argument("--into", required=True, metavar="STREAM", help="where the entries go")
-    add_url(parser)
-    add_storage_options(parser)
-    add_range(parser)
-    pace = parser.add_mutually_exclusive_group()
-    pace.add_argument(
-        "--speed",
-        type=factor,
-        metavar="10x",
-        help="as far apart as they were, but so many times faster",
-    )
-    pace.add_argument("--rate", type=positive, metavar="N", help="so many entries a second")
-    parser.add_argument(
-        "--keep-ids",
-        action="store_true",
-        help="with their IDs: into a stream of its own only (default: the server makes new ones)",
-    )
-    parser.add_argument(
-        "--origin",
-        action="store_true",
-        help="add the fields _orig_stream and _orig_id to each entry",
-    )
-    parser.add_argument(
-        "--append", action="store_true", help="write behind what a stream has already"
-    )
-    options = parser.parse_args(with_relative_times(arguments))
-    if options.keep_ids and options.append:
-        parser.error("--keep-ids needs a stream of its own: it does not go with --append")
-    if options.last < options.first:
-        parser.error("--to is before --from")
-    return options

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.archive.command import main, parse_archive_options
+from rillway.pipeline.archive.arguments import parse_options
+from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
@@ -162,8 +163,6 @@ def test_bad_arguments_are_refused(words: list[str]) -> None:
 
 
 def test_a_stream_that_is_named_twice_is_archived_once() -> None:
-    options = parse_archive_options(
-        ["--stream", "a", "--stream", "b", "--stream", "a", "--to", "p"]
-    )
+    _, options = parse_options(["--stream", "a", "--stream", "b", "--stream", "a", "--to", "p"])
     assert options.stream == ["a", "b"]
     assert options.keep == 600

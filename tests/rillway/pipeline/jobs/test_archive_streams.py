@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rillway.pipeline.archive import command
+from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.jobs import archive_streams
 
 
@@ -24,7 +25,7 @@ def test_spark_writes_the_files_unless_another_engine_is_named(called: list[list
     words = ["--stream", "s", "--to", "/a"]
     assert archive_streams.main(words) == 0
     archive_streams.main([*words, "--engine", "local"])
-    engines = [command.parse_archive_options(arguments).engine for arguments in called]
+    engines = [parse_options(arguments)[1].engine for arguments in called]
     assert engines == ["spark", "local"]
 
 

@@ -1,0 +1,210 @@
+"""The arguments of `rillway archive`. Imports nothing that the extra rillway[archive] installs."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+
+from rillway.pipeline.archive.limits import (
+    BATCH_BYTES,
+    BATCH_ENTRIES,
+    TARGET_BYTES,
+    VACUUM_AFTER_HOURS,
+)
+from rillway.pipeline.archive.periods import PERIODS
+from rillway.pipeline.cli.arguments import (
+    add_allow_missing,
+    add_storage_options,
+    add_url,
+    duration,
+    from_one,
+    size_in_bytes,
+)
+
+DEFAULT_KEEP = "10m"
+
+
+def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
+    """What is to be done (archive, compact, expire, status), and its arguments.
+
+    Exits with status 2 if they are wrong.
+    """
+    parsers = {"compact": compact_parser, "expire": expire_parser, "status": status_parser}
+    if arguments and arguments[0] in parsers:
+        job, *rest = arguments
+        return job, parsers[job]().parse_args(rest)
+    options = archive_parser().parse_args(arguments)
+    options.stream = list(dict.fromkeys(options.stream))
+    return "archive", options
+
+
+def archive_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rillway archive",
+        usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
+        "       rillway archive compact|expire|status --to PATH [OPTION ...]",
+        description="Move entries from streams to a Delta table, exactly once, and trim the "
+        "streams: never past an entry that a group has not read or not acknowledged.",
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--stream", action="append", default=[], help="the key of a stream; may be repeated"
+    )
+    which.add_argument(
+        "--pattern", metavar="GLOB", help="all streams whose names match, new ones in each round"
+    )
+    _add_place(parser)
+    add_url(parser)
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--once", action="store_true", help="one round (default)")
+    when.add_argument(
+        "--every", type=duration, metavar="TIME", help="a round each 5m, until a signal comes"
+    )
+    parser.add_argument(
+        "--keep",
+        type=duration,
+        default=DEFAULT_KEEP,
+        metavar="TIME",
+        help="leave so much of the stream's newest time in memory although it is archived "
+        "(default: %(default)s)",
+    )
+    parser.add_argument("--no-trim", action="store_true", help="only archive")
+    parser.add_argument(
+        "--ignore-group",
+        action="append",
+        default=[],
+        metavar="G",
+        help="trim what this group has not read or acknowledged; may be repeated",
+    )
+    parser.add_argument(
+        "--group-max-idle",
+        type=duration,
+        metavar="TIME",
+        help="the same for each group none of whose consumers has done anything for so long",
+    )
+    parser.add_argument(
+        "--accept-loss",
+        action="store_true",
+        help="go on although entries were trimmed before they could be archived",
+    )
+    add_allow_missing(parser)
+    parser.add_argument(
+        "--batch",
+        type=from_one,
+        default=BATCH_ENTRIES,
+        metavar="N",
+        help="entries that are committed at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--batch-bytes",
+        type=size_in_bytes,
+        default=BATCH_BYTES,
+        metavar="SIZE",
+        help="the same in bytes, as the server sends them (default: 1g)",
+    )
+    _add_partition_by(parser)
+    parser.add_argument(
+        "--lease",
+        type=duration,
+        default="30s",
+        metavar="TIME",
+        help="how long an archiver that was killed keeps others away (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        default="local",
+        help="this process writes the files, or Spark's tasks do, which pays for many streams on a "
+        "cluster (default: %(default)s)",
+    )
+    return parser
+
+
+def compact_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rillway archive compact",
+        description="Merge the small files of days that are over, within a day or whatever the "
+        "archive is cut by; an archiver may run meanwhile.",
+    )
+    _add_table(parser)
+    parser.add_argument(
+        "--target-size",
+        type=size_in_bytes,
+        default=TARGET_BYTES,
+        metavar="SIZE",
+        help="how large a file is to become at most (default: 256m)",
+    )
+    _add_vacuum(parser)
+    _add_partition_by(parser)
+    return parser
+
+
+def expire_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rillway archive expire",
+        description="Remove old files, as a whole, from the archive: of days, in UTC and by their "
+        "IDs, or of the months or years by which it is cut.",
+    )
+    _add_table(parser)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--older-than", type=duration, metavar="TIME", help="days that ended so long ago: 90d"
+    )
+    which.add_argument("--before", type=_date, metavar="DATE", help="days before 2026-01-31")
+    _add_vacuum(parser)
+    return parser
+
+
+def status_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rillway archive status", description="What is archived, and how much is not yet."
+    )
+    _add_table(parser)
+    add_url(parser)
+    return parser
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="PATH",
+        help="the folder of the archive, or s3://bucket/path, gs://, abfss://",
+    )
+    add_storage_options(parser)
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    _add_place(parser)
+    parser.add_argument(
+        "--stream", action="append", help="only this stream; may be repeated (default: all)"
+    )
+
+
+def _add_partition_by(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--partition-by",
+        choices=PERIODS,
+        help="a file holds entries of one day, month or year, in UTC, or of any time; kept with "
+        "the archive (default: what it has, and a day at first)",
+    )
+
+
+def _add_vacuum(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--vacuum-after",
+        type=duration,
+        default=float(VACUUM_AFTER_HOURS * 3600),
+        metavar="TIME",
+        help="delete files that nothing has named for so long; a reader may have opened the table "
+        "before (default: 7d)",
+    )
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected a date such as 2026-01-31, not {text!r}"
+        ) from None

@@ -1,0 +1,53 @@
+"""The arguments of `rillway latency`. Imports nothing that the extra rillway[archive] installs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rillway.pipeline.cli.arguments import add_range, add_url, duration, with_relative_times
+from rillway.pipeline.client.ids import MAX_ID
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway latency",
+        description="How long entries waited and were worked on, from the journal of "
+        "acknowledgements that Rillway keeps: XCFGSET orders ACK-JOURNAL orders:acks",
+    )
+    parser.add_argument("--stream", required=True, help="the stream that is acknowledged")
+    parser.add_argument(
+        "--journal", metavar="KEY", help="the stream's journal (default: the server is asked)"
+    )
+    parser.add_argument(
+        "--archive", metavar="PATH", help="the folder of the journal's archive (default: memory)"
+    )
+    parser.add_argument(
+        "--group", action="append", help="a group; may be given again (default: all groups)"
+    )
+    add_url(parser)
+    add_range(parser)
+    parser.add_argument(
+        "--follow", action="store_true", help="show what comes in, until Ctrl-C; then all of it"
+    )
+    parser.add_argument(
+        "--every",
+        type=duration,
+        default=2.0,
+        metavar="TIME",
+        help="how often --follow shows something (default: 2s)",
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table as CSV, too")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw it, too")
+    parser.add_argument(
+        "--spark", action="store_true", help="count with Spark: the same numbers, for millions"
+    )
+    options = parser.parse_args(with_relative_times(arguments))
+    if options.follow and options.spark:
+        parser.error("--follow does not go with --spark")
+    if options.follow and options.last != MAX_ID:
+        parser.error("--follow does not go with --to")
+    if options.last < options.first:
+        parser.error("--to is before --from")
+    return options

@@ -1,0 +1,58 @@
+"""The arguments of `rillway query`. Imports nothing that the extra rillway[archive] installs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rillway.pipeline.cli.arguments import (
+    add_allow_missing,
+    add_range,
+    add_storage_options,
+    add_url,
+    from_one,
+    with_relative_times,
+)
+
+FORMATS = ("table", "json", "csv", "parquet")
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway query",
+        description="Entries of a stream in a range of time, from its archive and from memory: "
+        "each once, also while it is archived and trimmed.",
+    )
+    parser.add_argument("--stream", required=True, help="the key of the stream")
+    parser.add_argument(
+        "--archive", metavar="PATH", help="the folder of the archive (default: memory alone)"
+    )
+    add_storage_options(parser)
+    add_url(parser)
+    add_range(parser)
+    add_allow_missing(parser)
+    parser.add_argument(
+        "--where",
+        metavar="SQL",
+        help="a condition in Spark's SQL, on stream, id, ms, seq, ts, fields (by name, as text: "
+        "\"fields['carrier'] = 'UA'\") and raw (as they are)",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="(default: %(default)s)")
+    parser.add_argument(
+        "--columns",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="A,B",
+        help="the fields that are columns of the CSV (default: all as JSON in one)",
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="(default: standard output)")
+    parser.add_argument("--limit", type=from_one, metavar="N", help="the first N entries only")
+    options = parser.parse_args(with_relative_times(arguments))
+    if options.format == "parquet" and options.output is None:
+        parser.error("--format parquet needs --output FILE")
+    if options.columns and options.format != "csv":
+        parser.error("--columns goes with --format csv")
+    if options.last < options.first:
+        parser.error("--to is before --from")
+    return options
