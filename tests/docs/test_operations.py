@@ -13,8 +13,10 @@ from commands.core.registry import COMMANDS
 from server.config_file import ConfigurationError, load_configuration
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("how-to/run", "how-to/failover", "how-to/back-up", "how-to/monitor")
-PAGES += ("explanation/durability", "explanation/troubleshooting")
+PAGES = (
+    "how-to/run", "how-to/failover", "how-to/back-up", "how-to/monitor",
+    "explanation/durability", "explanation/troubleshooting",
+)  # fmt: skip
 PAGE = "\n".join((DOCS / f"{name}.md").read_text() for name in PAGES)
 CODE = re.findall(r"`([^`\n]+)`", PAGE)
 # Names with a hyphen that are no directives.
