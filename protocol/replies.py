@@ -105,13 +105,6 @@ def push_header(length: int, resp: int) -> bytes:
     return b">%d\r\n" % length if resp == 3 else b"*%d\r\n" % length
 
 
-def boolean(value: bool, resp: int) -> bytes:
-    """A boolean; in RESP2 the integers 1 and 0."""
-    if resp == 3:
-        return b"#t\r\n" if value else b"#f\r\n"
-    return ONE if value else ZERO
-
-
 def double(value: float, resp: int) -> bytes:
     """A double; in RESP2 a bulk string of its shortest exact form."""
     text = format_double(value)

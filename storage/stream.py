@@ -611,10 +611,6 @@ class Stream(Value):
         """The nodes in order, as they are: packed ones are not unpacked."""
         return iter(self._nodes)
 
-    def open_nodes(self) -> Iterator[Node]:
-        """The nodes in order, for whoever wants to look into all of them."""
-        return self._nodes.between(MIN_ID, MAX_ID)
-
     def load_nodes(self, nodes: list[AnyNode]) -> None:
         """Give an empty stream its nodes (from a snapshot), in order; counters are not touched."""
         for node in nodes:

@@ -226,10 +226,6 @@ class BlockedClients:
 
     # -- times ---------------------------------------------------------------------------------
 
-    def next_deadline_ms(self) -> int | None:
-        """The earliest deadline of a client that still waits."""
-        return self._deadlines.next_ms()
-
     def next_alarm_ms(self) -> int | None:
         """The earliest time at which a client is to be woken or has waited long enough."""
         deadline_ms, wake_ms = self._deadlines.next_ms(), self._wakes.next_ms()

@@ -133,7 +133,6 @@ class ReplicationState:
     link: LinkFacts = field(default_factory=LinkFacts)
     failover: str = "no-failover"
     is_feeding: bool = False  # what is propagated goes to replicas, or to the backlog for them
-    is_sending_snapshot: bool = False  # a child writes one for replicas
     # statistics
     full_syncs: int = 0
     partial_syncs: int = 0

@@ -157,7 +157,6 @@ class Transfers:
             self._refuse(run)
             return
         self._run = run
-        self._state.is_sending_snapshot = True
         for replica in plan.replicas:
             self._introduce(replica, run.offset)
             if run.pipe is not None:
@@ -267,7 +266,6 @@ class Transfers:
 
     def _ended(self, run: _Run, ending: Ending) -> None:
         self._run = None
-        self._state.is_sending_snapshot = False
         if run.pipe is not None:
             run.pipe.close()
         replicas = _alive(run.replicas)

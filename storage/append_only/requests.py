@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 
 from hiredis import pack_command
 
-ANNOTATION = b"#"
 _FIVE_WORDS = b"*5\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n"
 
 

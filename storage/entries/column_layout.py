@@ -20,11 +20,6 @@ class ColumnLayout(Layout):
         self._columns = [slice(column, None, self.length) for column in columns]
         self._template, self._runs = _template(entry, len(self._head), self._id_end, columns)
 
-    @property
-    def column_count(self) -> int:
-        """How many columns there are."""
-        return len(self._columns)
-
     def squeeze(self, payload: bytes) -> bytes:
         """The columns, one behind the other."""
         return b"".join([payload[column] for column in self._columns])

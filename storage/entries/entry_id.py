@@ -56,26 +56,9 @@ def id_ms(entry_id: EntryID) -> int:
     return entry_id >> SEQ_BITS
 
 
-def id_seq(entry_id: EntryID) -> int:
-    """The sequence half of an ID."""
-    return entry_id & MAX_SEQ
-
-
 def format_id(entry_id: EntryID) -> bytes:
     """The text clients see, such as b"1700000000000-0"."""
     return b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
-
-
-def next_id(entry_id: EntryID) -> EntryID:
-    """The smallest ID above `entry_id`, which must not be MAX_ID."""
-    assert entry_id < MAX_ID
-    return entry_id + 1
-
-
-def previous_id(entry_id: EntryID) -> EntryID:
-    """The greatest ID below `entry_id`, which must not be MIN_ID."""
-    assert entry_id > MIN_ID
-    return entry_id - 1
 
 
 def parse_id(text: bytes, missing_seq: int = 0) -> EntryID | None:

@@ -31,11 +31,6 @@ def test_sets_and_pushes_are_arrays_in_resp2() -> None:
     assert (replies.set_header(2, 3), replies.push_header(2, 3)) == (b"~2\r\n", b">2\r\n")
 
 
-def test_booleans_are_integers_in_resp2() -> None:
-    assert (replies.boolean(True, 2), replies.boolean(False, 2)) == (b":1\r\n", b":0\r\n")
-    assert (replies.boolean(True, 3), replies.boolean(False, 3)) == (b"#t\r\n", b"#f\r\n")
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [

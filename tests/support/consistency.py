@@ -39,7 +39,7 @@ def contradictions(stream: Stream) -> list[str]:
 
 
 def _of_nodes(stream: Stream) -> Iterator[str]:
-    nodes = list(stream.open_nodes())
+    nodes = list(stream._nodes.between(MIN_ID, MAX_ID))
     keys = [node.key for node in nodes]
     if keys != sorted(set(keys)):
         yield "the keys of nodes do not ascend"

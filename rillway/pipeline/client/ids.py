@@ -9,7 +9,6 @@ SEQ_BITS = 64
 MAX_SEQ = (1 << SEQ_BITS) - 1
 MIN_ID = 0
 MAX_ID = (1 << 128) - 1
-U64_DIGITS = 20
 
 
 def make_id(ms: int, seq: int = 0) -> int:
@@ -37,8 +36,3 @@ def format_id(entry_id: int) -> str:
 def ms_of(entry_id: int) -> int:
     """The first half: Unix time in milliseconds, where the server made the ID."""
     return entry_id >> SEQ_BITS
-
-
-def sort_id(entry_id: int) -> str:
-    """The ID with leading zeros, 41 characters: sorted as text, such IDs are in order."""
-    return f"{entry_id >> SEQ_BITS:0{U64_DIGITS}d}-{entry_id & MAX_SEQ:0{U64_DIGITS}d}"

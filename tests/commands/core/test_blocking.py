@@ -50,7 +50,7 @@ def test_an_unblocked_client_is_in_no_queue() -> None:
     blocked.unblock(client)
     blocked.unblock(client)
     assert not blocked.waiters and not blocked.clients
-    assert blocked.next_deadline_ms() is None
+    assert blocked.next_alarm_ms() is None
 
 
 def test_deadlines_come_in_order_and_only_of_those_who_wait() -> None:
@@ -60,7 +60,7 @@ def test_deadlines_come_in_order_and_only_of_those_who_wait() -> None:
     served = waiter(server, b"a", deadline_ms=5)
     waiter(server, b"a")
     blocked.unblock(served)
-    assert blocked.next_deadline_ms() == 10
+    assert blocked.next_alarm_ms() == 10
     assert blocked.take_expired(9) == []
     assert blocked.take_expired(30) == [soon, late]
 
@@ -82,7 +82,7 @@ def test_a_waiter_is_woken_at_the_time_of_its_last_decision() -> None:
     client = server.connect().state
     early, late = (Block([b"k"], 0, lambda _: b"", b"", wake_ms=ms) for ms in (10, 20))
     blocked.block(client, early, 15, [b"XREADGROUP"])
-    assert (blocked.next_alarm_ms(), blocked.next_deadline_ms()) == (10, 15)
+    assert blocked.next_alarm_ms() == 10
     blocked.wait_on(client, late)
     assert blocked.next_alarm_ms() == 15
     assert blocked.take_woken(19) == []

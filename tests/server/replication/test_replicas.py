@@ -230,7 +230,6 @@ def test_a_child_that_fails_closes_those_who_wait_for_it() -> None:
     replica = follow(server)  # through a file
     payload(server, replica)
     assert replica.closed
-    assert not server.instance.replication.is_sending_snapshot
 
 
 def test_sync_has_no_line_of_its_own_and_snapshot_only_ends() -> None:

@@ -26,7 +26,7 @@ def node_of(ids: list[int], fields_of_entries: list[list[bytes]]) -> OpenNode:
     stream = Stream()
     for entry_id, fields in zip(ids, fields_of_entries, strict=True):
         stream.append(entry_id, fields, 0, 0)
-    (node,) = stream.open_nodes()
+    (node,) = stream._nodes.between(MIN_ID, MAX_ID)
     assert isinstance(node, OpenNode)
     return node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, make_id, ms_of, parse_id, sort_id
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, make_id, ms_of, parse_id
 
 
 def test_an_id_is_read_and_written() -> None:
@@ -20,12 +20,6 @@ def test_an_id_is_read_and_written() -> None:
 
 def test_the_next_id_is_one_more() -> None:
     assert format_id(parse_id("5-18446744073709551615") + 1) == "6-0"
-
-
-def test_sort_ids_are_in_order_as_text() -> None:
-    ids = [make_id(9, 10), make_id(9, 9), make_id(10, 0), MAX_ID, MIN_ID]
-    assert [sort_id(i) for i in sorted(ids)] == sorted(sort_id(i) for i in ids)
-    assert len(sort_id(MAX_ID)) == len(sort_id(MIN_ID)) == 41
 
 
 @pytest.mark.parametrize("text", ["", "-", "x", "5-", "5-x", "-5", "1-2-3", "18446744073709551616"])
