@@ -78,6 +78,7 @@ COMPILED = (
     "server/dispatch.py",
     "server/propagation.py",
     "server/session.py",
+    "server/turns.py",
     "server/waiters.py",
 )
 

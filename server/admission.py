@@ -1,4 +1,4 @@
-"""The second look at a request, where its client or the time is not plain: may it run now?
+"""Admission: decides whether a request may run now, where a gate of its client or server is shut.
 
 A request is refused (authentication, a disk that cannot be written, a RESP2 client with
 subscriptions, MONITOR, loading), put into the queue of a transaction, or held back while CLIENT
@@ -11,7 +11,7 @@ later (server/session.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from commands.core.client import (
     GATE_AUTH,
@@ -31,6 +31,7 @@ from commands.core.instance import (
     GATE_STALE,
     GATE_WRITES_HELD,
     GATE_WRITES_REFUSED,
+    Instance,
 )
 from commands.core.registry import (
     ALLOW_BUSY,
@@ -46,9 +47,7 @@ from commands.core.registry import (
 )
 from protocol import errors, replies
 from protocol.errors import ReplyError
-
-if TYPE_CHECKING:
-    from server.dispatch import Dispatcher
+from server.turns import Turns
 
 _STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # who only listens
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
@@ -59,18 +58,32 @@ _WHILE_SUBSCRIBED = {
 }  # fmt: skip
 
 
-class Admission:
-    """Of one dispatcher's requests."""
+class Answers(Protocol):
+    """What admission needs of the dispatcher."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
-        self._instance = dispatcher.instance
+    def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
+        """Answer an error to a request that does not run."""
+
+    def answer(self, client: Client, reply: bytes, position: int) -> None:
+        """Put a reply at `position` of the client's output."""
+
+    def mark(self) -> None:
+        """The next command begins now."""
+
+
+class Admission:
+    """Decides for one server whether a request may run now."""
+
+    def __init__(self, instance: Instance, turns: Turns, answers: Answers) -> None:
+        self._instance = instance
+        self._turns = turns
+        self._answers = answers
 
     def admits(self, client: Client, command: Command, argv: Argv) -> bool:
         """Whether the request runs now; if not, it was answered, queued or held back."""
         refusal = self._refusal(client, command, argv)
         if refusal is not None:
-            self._dispatcher.reject(client, command, refusal)
+            self._answers.reject(client, command, refusal)
             return False
         instance = self._instance
         if instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
@@ -119,12 +132,12 @@ class Admission:
         """Put a request into the queue of the client's transaction."""
         assert client.queue is not None
         if command.flags & NO_MULTI:
-            self._dispatcher.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
+            self._answers.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
             return
         client.queue.append((command, argv))
         client.queued_bytes += sum(map(len, argv))
-        self._dispatcher.answer(client, replies.QUEUED, len(client.output))
-        self._dispatcher.mark()
+        self._answers.answer(client, replies.QUEUED, len(client.output))
+        self._answers.mark()
 
     # -- CLIENT PAUSE --------------------------------------------------------------------------
 
@@ -137,14 +150,14 @@ class Admission:
             return False
         if command.fullname == b"client|unpause":
             return False  # Redis holds it back as well, so that nobody can end the pause there
-        self._dispatcher.postponed[client] = argv
+        self._turns.postpone(client, argv)
         return True
 
     def _hold_write_back(self, client: Client, command: Command, argv: Argv) -> bool:
         """Hold a write back until it is clear who is the primary, or that there is no end."""
         if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command):
             return False
-        self._dispatcher.postponed[client] = argv
+        self._turns.postpone(client, argv)
         return True
 
     def end_pause_when_over(self) -> bool:
@@ -158,8 +171,7 @@ class Admission:
 
     def resume_postponed(self) -> None:
         """Let the held-back clients go on; the session runs their request again."""
-        for client in self._dispatcher.postponed:
-            self._dispatcher.unblocked[client] = None
+        self._turns.resume_postponed()
 
 
 def _flags(client: Client, command: Command) -> list[int]:

@@ -52,6 +52,7 @@ class Connection(asyncio.Protocol):
         # What each request needs.
         self._cycle: EventLoopCycle = service.cycle
         self._dispatcher: Dispatcher = service.dispatcher
+        self._turns = service.dispatcher.turns
         self._stats: Stats = service.instance.stats
         self.transport: asyncio.Transport
         self.client: Client
@@ -94,7 +95,7 @@ class Connection(asyncio.Protocol):
         cycle.touch(client)
         if (
             len(data) >= _LONG_READ_BYTES
-            or (dispatcher.yielded and client in dispatcher.yielded)
+            or self._turns.has_given_way(client)
             or (len(data) >= _PART_BYTES and self.session.reader.buffered_bytes)
         ):
             self._pause()
@@ -111,7 +112,7 @@ class Connection(asyncio.Protocol):
         It may still read, though, and what it sent before runs as it would in Redis: a long reply
         that is under way, and the requests behind it.
         """
-        if self._is_being_answered:
+        if self._turns.is_being_answered(self.client):
             self._close_when_answered()
             return True
         self.close()
@@ -152,8 +153,7 @@ class Connection(asyncio.Protocol):
         """Forget the client; the transport is the caller's to close."""
         if not self.client.closed:
             self.service.cycle.sessions.pop(self.client, None)
-            self.service.dispatcher.postponed.pop(self.client, None)
-            self.service.dispatcher.yielded.pop(self.client, None)
+            self._turns.forget(self.client)
             self.service.instance.forget_client(self.client)
 
     def peer_is_gone(self) -> bool:
@@ -182,19 +182,8 @@ class Connection(asyncio.Protocol):
 
     # -- details -------------------------------------------------------------------------------
 
-    @property
-    def _is_being_answered(self) -> bool:
-        """Whether something that the client sent is under way: it does not wait for others."""
-        client, dispatcher = self.client, self.service.dispatcher
-        return not client.closed and (
-            client.long_reply is not None
-            or client in dispatcher.unblocked
-            or client in dispatcher.yielded
-            or bool(client.output)
-        )
-
     def _close_when_answered(self) -> None:
-        if self._is_being_answered:
+        if self._turns.is_being_answered(self.client):
             self.service.loop.call_later(_LOOK_AGAIN_SECONDS, self._close_when_answered)
         elif not self.client.closed:
             self.close()
@@ -217,7 +206,7 @@ class Connection(asyncio.Protocol):
 
     def _read_on(self) -> None:
         """After a turn of the loop, or as many as it takes to do what was read."""
-        if self.client in self.service.dispatcher.yielded:
+        if self._turns.has_given_way(self.client):
             self.service.loop.call_soon(self._read_on)
         elif not self.transport.is_closing():
             self.transport.resume_reading()

@@ -9,9 +9,7 @@ from protocol.cutter cimport Cutter
 cdef class Dispatcher:
     cdef dict __dict__
     cdef public Instance instance
-    cdef public dict unblocked
-    cdef public dict postponed
-    cdef public dict yielded
+    cdef public object turns
     cdef public object admission
     cdef public object propagation
     cdef public object waiters

@@ -52,6 +52,7 @@ from protocol.errors import ReplyError
 from server.admission import Admission
 from server.propagation import Propagation
 from server.script_runs import ScriptRuns
+from server.turns import Turns
 from server.waiters import Waiters
 
 if TYPE_CHECKING:
@@ -79,13 +80,11 @@ class Dispatcher:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         instance.dispatcher = self
-        self.unblocked: dict[Client, None] = {}  # may go on with their next request
-        self.postponed: dict[Client, Argv] = {}  # held back by CLIENT PAUSE
-        self.yielded: dict[Client, None] = {}  # whose turn is over: they go on after the next poll
-        self.admission = Admission(self)
+        self.turns = Turns()
+        self.admission = Admission(instance, self.turns, self)
         self.propagation = Propagation(instance)
-        self.waiters = Waiters(self)
-        self.script_runs = ScriptRuns(self)
+        self.waiters = Waiters(instance, self.turns, self)
+        self.script_runs = ScriptRuns(instance, self)
         self.cutter = Cutter()  # of the batch that runs
         # The usual spellings find their command in one look, if it has no sub-commands.
         self._table = {
@@ -166,7 +165,7 @@ class Dispatcher:
         client.last_command = command
         client.last_interaction_ms = instance.now_ms
         if (client.gates or instance.gates) and not self.admission.admits(client, command, argv):
-            return client not in self.postponed and self.mark_ns < self.turn_end_ns
+            return not self.turns.is_postponed(client) and self.mark_ns < self.turn_end_ns
         if instance.blocked.ready_keys and not command.defers_ready_keys:
             self.waiters.serve_ready_keys()
         output = client.output
@@ -485,7 +484,7 @@ class Dispatcher:
         self.instance.stats.of(command).usec += reply.used_us
         if reply.used_us >= self._notable_us:
             self._note_slow(client, command, reply.request, reply.used_us)
-        self.unblocked[client] = None
+        self.turns.resume(client)
 
     # -- blocked clients: what handlers may ask for --------------------------------------------
 

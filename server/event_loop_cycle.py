@@ -36,6 +36,7 @@ class EventLoopCycle:
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self.dispatcher = dispatcher
+        self.turns = dispatcher.turns
         self.sessions: dict[Client, Session] = {}
         self.before_output: list[Callable[[], None]] = []  # step 3
         self.after: list[Callable[[], None]] = []  # the server's own steps, e.g. rearm the timer
@@ -67,8 +68,7 @@ class EventLoopCycle:
         """The server has ended: what was answered leaves, and no request runs any more."""
         self.is_stopped = True
         self.before_output.clear()
-        self.dispatcher.unblocked.clear()
-        self.dispatcher.yielded.clear()
+        self.turns.stop()
         self.dispatcher.instance.blocked.ready_keys.clear()
 
     def finish(self) -> None:
@@ -77,8 +77,8 @@ class EventLoopCycle:
         dispatcher = self.dispatcher
         if dispatcher.instance.blocked.ready_keys:
             dispatcher.waiters.serve_ready_keys()
-        while dispatcher.unblocked:
-            self._resume_unblocked()
+        while self._resume_clients():
+            pass
         tracking = dispatcher.instance.tracking
         if tracking.changes:
             tracking.broadcast()
@@ -90,7 +90,7 @@ class EventLoopCycle:
                 self._write(client)
         for step in self.after:
             step()
-        if dispatcher.yielded and not self._is_going_on:
+        if self.turns.has_yielded and not self._is_going_on:
             self._is_going_on = True
             self._schedule(self.go_on)
         dispatcher.end_cycle()
@@ -98,26 +98,26 @@ class EventLoopCycle:
     def go_on(self) -> None:
         """The next turn of a client that gave way, and the end of this cycle."""
         self._is_going_on = False
-        dispatcher = self.dispatcher
-        if dispatcher.yielded and not self.is_stopped:
-            client = next(iter(dispatcher.yielded))
-            del dispatcher.yielded[client]
-            session = self.sessions.get(client)
-            if session is not None:
-                dispatcher.start_batch(self._now_ms())
-                session.resume()
-                self._with_output[client] = None
+        client = None if self.is_stopped else self.turns.take_yielded()
+        session = self.sessions.get(client) if client is not None else None
+        if client is not None and session is not None:
+            self.dispatcher.start_batch(self._now_ms())
+            session.resume()
+            self._with_output[client] = None
         self.wake()
 
-    def _resume_unblocked(self) -> None:
-        dispatcher = self.dispatcher
-        unblocked, dispatcher.unblocked = dispatcher.unblocked, {}
-        for client in unblocked:
+    def _resume_clients(self) -> bool:
+        """Let the clients go on that were unblocked; whether there were any."""
+        clients = self.turns.take_resuming()
+        if not clients:
+            return False
+        for client in clients:
             if self.is_stopped:
-                return  # by the request of one that came before: no file takes a change any more
+                return False  # by a request that ran just now: no file takes a change any more
             session = self.sessions.get(client)
             if session is not None and not client.closed:
                 self._with_output[client] = None
                 session.resume()
-        if dispatcher.instance.blocked.ready_keys:
-            dispatcher.waiters.serve_ready_keys()
+        if self.dispatcher.instance.blocked.ready_keys:
+            self.dispatcher.waiters.serve_ready_keys()
+        return True

@@ -188,7 +188,7 @@ class InProcessServer:
     def finish_cycle(self) -> None:
         """What a loop does until it has nothing left to do."""
         self.cycle.finish()
-        while self.dispatcher.yielded:
+        while self.dispatcher.turns.has_yielded:
             self.cycle.go_on()
             self.cycle.finish()
 

@@ -14,15 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from commands.core.blocking import Block
 from commands.core.client import Client
-from commands.core.instance import GATE_BUSY
-from commands.core.registry import Argv, Command, Reply
-
-if TYPE_CHECKING:
-    from server.dispatch import Dispatcher
+from commands.core.instance import GATE_BUSY, Instance
+from commands.core.registry import Argv, Command, Handler, Reply
 
 # How long a script goes on before the loop polls again.
 SLICE_NS = 4_000_000
@@ -47,12 +44,32 @@ class Outcome:
     error: Exception | None = None
 
 
-class ScriptRuns:
-    """Of one dispatcher."""
+class Runner(Protocol):
+    """What script runs need of the dispatcher."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
-        self._instance = dispatcher.instance
+    mark_ns: int  # when the command that runs began
+
+    def account(
+        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+    ) -> Reply:
+        """Run a handler, with statistics and propagation."""
+
+    def unblock(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client."""
+
+    def hold_propagation(self) -> None:
+        """A command has paused: what it propagates is not yet whole."""
+
+    def release_propagation(self) -> None:
+        """It goes on to its end."""
+
+
+class ScriptRuns:
+    """The long commands of one server."""
+
+    def __init__(self, instance: Instance, runner: Runner) -> None:
+        self._instance = instance
+        self._runner = runner
         self._worker: Any = None  # the greenlet of scripts
         self._main: Any = None  # that of the loop
         self._is_inside = False  # the worker's stack is the one that runs
@@ -67,7 +84,7 @@ class ScriptRuns:
         if self._is_inside:
             return work()  # EXEC runs it
         worker = self._worker or self._new_worker()
-        started_ns = self._dispatcher.mark_ns
+        started_ns = self._runner.mark_ns
         self._is_inside, self._slice_end_ns = True, 0
         outcome = worker.switch(work)
         self._is_inside = False
@@ -79,7 +96,7 @@ class ScriptRuns:
         assert command is not None and self.paused is None
         self.paused = Paused(client, command, argv, started_ns, self._instance.now_ms)
         self._instance.set_gate(GATE_BUSY, is_shut=True)
-        self._dispatcher.hold_propagation()
+        self._runner.hold_propagation()
         self.schedule(self.go_on)
         return Block([], 0, _never, b"")
 
@@ -125,15 +142,15 @@ class ScriptRuns:
 
     def _finish(self, paused: Paused, outcome: bytes | Outcome) -> None:
         self.paused = None
-        dispatcher, client = self._dispatcher, paused.client
+        runner, client = self._runner, paused.client
         self._instance.set_gate(GATE_BUSY, is_shut=False)
-        dispatcher.release_propagation()
-        dispatcher.mark_ns = paused.started_ns
-        answer = dispatcher.account(
+        runner.release_propagation()
+        runner.mark_ns = paused.started_ns
+        answer = runner.account(
             client, paused.command, paused.argv, lambda client, argv: _concluded(outcome)
         )
         if not client.closed:
-            dispatcher.unblock(client, answer if type(answer) is bytes else b"")
+            runner.unblock(client, answer if type(answer) is bytes else b"")
         self._instance.host.resume()
 
 

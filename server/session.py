@@ -35,6 +35,7 @@ class Session:
     def __init__(self, client: Client, dispatcher: Dispatcher) -> None:
         self.client = client
         self.dispatcher = dispatcher
+        self.turns = dispatcher.turns
         self.reader = RequestReader(request_limits(client.instance.config), client.authenticated)
         # Behind a request that halts the client: the rest of its batch, then what came since.
         # That is not read before its time: requests take many times the bytes they came as.
@@ -58,9 +59,9 @@ class Session:
     def resume(self) -> None:
         """The client was unblocked, its turn or the end of the pause has come: go on with what it
         sent meanwhile."""
-        if not (self.backlog or self.unread or self.reader.error or self.dispatcher.postponed):
+        if not (self.backlog or self.unread or self.reader.error or self.turns.has_postponed):
             return
-        held_back = self.dispatcher.postponed.pop(self.client, None)
+        held_back = self.turns.take_postponed(self.client)
         if held_back is not None:
             self.backlog.appendleft(held_back)
         if not self.is_halted:
@@ -72,14 +73,7 @@ class Session:
     @property
     def is_halted(self) -> bool:
         """Whether requests must wait."""
-        client = self.client
-        return (
-            client.waiting is not None
-            or client.long_reply is not None
-            or client.close_after_reply
-            or client.closed
-            or (bool(self.dispatcher.postponed) and client in self.dispatcher.postponed)
-        )
+        return self.turns.is_halted(self.client)
 
     def _read_unread(self) -> None:
         """Read what is unread until a request halts the client, or its turn is over."""
@@ -94,7 +88,7 @@ class Session:
                 self._read_before_login(data)
             dispatcher.mark()  # what was read may be a part of one long request
             if dispatcher.mark_ns > dispatcher.turn_end_ns and self.unread:
-                dispatcher.yielded[self.client] = None
+                self.turns.give_way(self.client)
                 return
 
     def _read(self, data: bytes) -> None:
@@ -104,7 +98,7 @@ class Session:
             position = self._run_cut(data)
             if position == len(data):
                 return
-            if self.is_halted or self.client in self.dispatcher.yielded:
+            if self.is_halted or self.turns.has_given_way(self.client):
                 self.unread[:0] = data[position:]
                 return
             data = data[position:]
@@ -155,7 +149,7 @@ class Session:
                 break
             if not goes_on:
                 if position < len(data) and not self.is_halted:
-                    dispatcher.yielded[client] = None
+                    self.turns.give_way(client)
                 break
             if room_bytes is not None:
                 # The replies of one batch are written together: what they come to shows only here.
@@ -191,7 +185,7 @@ class Session:
         if requests:
             self.backlog.extend(requests)
             if not self.is_halted:
-                self.dispatcher.yielded[self.client] = None
+                self.turns.give_way(self.client)
 
     def _check_reader(self) -> None:
         """Refuse what the reader refuses, once the requests before it are answered."""

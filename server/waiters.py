@@ -10,25 +10,39 @@ served (server/dispatch.py and server/event_loop_cycle.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from commands.core.blocking import Block, Waiting, WatchedKey
 from commands.core.client import GATE_TRACKING, Client
-from commands.core.instance import GATE_BUSY
+from commands.core.instance import GATE_BUSY, Instance
 from commands.core.long_reply import LongReply
-from commands.core.registry import COMMANDS, READONLY, WRITE, Argv, Reply
+from commands.core.registry import COMMANDS, READONLY, WRITE, Argv, Command, Handler, Reply
+from server.turns import Turns
 
-if TYPE_CHECKING:
-    from server.dispatch import Dispatcher
+
+class Runner(Protocol):
+    """What waiters need of the dispatcher."""
+
+    def answer(self, client: Client, reply: bytes, position: int) -> None:
+        """Put a reply at `position` of the client's output."""
+
+    def account(
+        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+    ) -> Reply:
+        """Run a handler, with statistics and propagation."""
+
+    def account_repeated(self, command: Command, count: int) -> None:
+        """Count `count` runs that took no time."""
 
 
 class Waiters:
-    """The blocked clients of one dispatcher."""
+    """The blocked clients of one server."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
-        self._instance = dispatcher.instance
-        self._blocked = dispatcher.instance.blocked
+    def __init__(self, instance: Instance, turns: Turns, runner: Runner) -> None:
+        self._instance = instance
+        self._turns = turns
+        self._runner = runner
+        self._blocked = instance.blocked
 
     def block(self, client: Client, block: Block, argv: Argv) -> None:
         """Have a client wait."""
@@ -39,9 +53,9 @@ class Waiters:
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client and let it go on with its next request."""
         self._blocked.unblock(client)
-        self._dispatcher.answer(client, reply, len(client.output))
+        self._runner.answer(client, reply, len(client.output))
         self._instance.host.wake(client)
-        self._dispatcher.unblocked[client] = None
+        self._turns.resume(client)
 
     # -- ready keys ----------------------------------------------------------------------------
 
@@ -70,14 +84,14 @@ class Waiters:
             if answer is not None and not client.gates:
                 blocked.unblock(client)
                 client.output.append(answer)
-                self._dispatcher.unblocked[client] = None
+                self._turns.resume(client)
                 repeated += 1
                 continue
             block, reply = waiting.block, self._serve(client, waiting, *watched)
             if block.is_common and type(reply) is bytes:
                 answers[block] = reply
         if repeated:
-            self._dispatcher.account_repeated(COMMANDS[b"xread"], repeated)
+            self._runner.account_repeated(COMMANDS[b"xread"], repeated)
             self._instance.stats.keyspace_hits += repeated
 
     def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> Reply:
@@ -133,7 +147,7 @@ class Waiters:
             self._instance.stats.count_error(refusal.code)
             self.unblock(client, refusal.wire)
             return None
-        reply = self._dispatcher.account(
+        reply = self._runner.account(
             client,
             client.last_command,
             waiting.argv,

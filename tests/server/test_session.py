@@ -215,7 +215,7 @@ def test_one_long_request_is_read_in_turns_too() -> None:
     other.send(replies.command([b"XADD", b"s", b"1-1", b"f", b"v"]))
     server.cycle.finish()
     left = []
-    while server.dispatcher.yielded:
+    while server.dispatcher.turns.has_yielded:
         left.append(len(client.session.unread))
         server.cycle.go_on()
         server.cycle.finish()
