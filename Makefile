@@ -16,6 +16,8 @@ ROUNDS ?= 200
 SEED ?=
 # How many processes share the tests: one more than cores, as tests wait for servers.
 JOBS ?= $(shell expr $$(nproc) + 1)
+# Where `make wheel` puts it.
+DIST ?= dist
 # yes: install exactly what the lock files name, checked by hash, as .ci/run does.
 LOCKED ?=
 # How long property tests go on: quick, or thorough, as in .ci/run.
@@ -183,6 +185,14 @@ exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server 
 bench: $(VENV)/.dev redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
 
+# Debian keeps Python's headers in a package of their own.
+.PHONY: compiler
+compiler: $(VENV)/.created
+	@command -v gcc >/dev/null || { $(APT) update && $(APT) install -y gcc libc6-dev; }
+	@headers=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))'); \
+		[ -e "$$headers/Python.h" ] \
+		|| { $(APT) update && $(APT) install -y "$$(basename "$$headers")-dev"; }
+
 # In .run/compiled, laid out as in a wheel. Only what changed is compiled again.
 .PHONY: compiled
 compiled: $(RUN)/compiled/.made ## compile what each request runs through, with Cython; installs a C compiler if there is none
@@ -192,14 +202,20 @@ SOURCES = $(shell find $(LAYERS) rillway spark_formats \
 	-name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.pxd' -o -name '*.lua' \) -print)
 
 $(RUN)/compiled/.made: $(VENV)/.demo setup.py $(SOURCES)
-	@command -v gcc >/dev/null || { $(APT) update && $(APT) install -y gcc libc6-dev; }
-	@# Debian keeps Python's headers in a package of their own.
-	@name=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))'); \
-		[ -e "$$name/Python.h" ] || { $(APT) update && $(APT) install -y "$${name##*/}-dev"; }
+	@$(MAKE) compiler
 	@rm -rf $(RUN)/compiled
 	@COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
 		--build-lib $(RUN)/compiled
 	@touch $@
+
+# auditwheel names the oldest glibc that it runs on. For other systems and Pythons there is cibuildwheel,
+# which pyproject.toml configures.
+.PHONY: wheel
+wheel: $(VENV)/.dev compiler ## build a compiled wheel for this Python in DIST
+	@rm -rf $(RUN)/wheel
+	@COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
+		--build-lib $(RUN)/wheel/modules bdist_wheel --dist-dir $(RUN)/wheel
+	@PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --wheel-dir "$(DIST)" $(RUN)/wheel/*.whl
 
 # `make test` the other way round. First, modules come from .run/compiled, only tests from here: that
 # takes a safe path, and no pythonpath.

@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     output = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
-    # Compiled, it is tested by `make wheel-test`.
+    # Compiled, it is tested by test_compiled_wheel.py.
     environment = {**os.environ, "COMPILE_RILLWAY": "0"}
     subprocess.run(
         [*build, "--wheel-dir", str(output), str(source)],
@@ -59,7 +59,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    root = tmp_path_factory.mktemp("environment")
+    return installed(wheel, tmp_path_factory.mktemp("environment"))
+
+
+def installed(wheel: Path, root: Path) -> Environment:
+    """A new virtual environment in the folder `root`, with the wheel in it."""
     venv.create(root, with_pip=False, symlinks=True)
     (site_packages,) = root.glob("lib/python*/site-packages")
     before = {path.name for path in site_packages.iterdir()}
