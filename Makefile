@@ -198,7 +198,7 @@ compiler: $(VENV)/.created
 compiled: $(RUN)/compiled/.made ## compile what each request runs through, with Cython; installs a C compiler if there is none
 	@:
 
-SOURCES = $(shell find $(LAYERS) rillway spark_formats \
+SOURCES = $(shell find $(LAYERS) rillway \
 	-name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.pxd' -o -name '*.lua' \) -print)
 
 $(RUN)/compiled/.made: $(VENV)/.demo setup.py $(SOURCES)

@@ -180,7 +180,12 @@ setup(
         "rillway": "rillway",
         **{f"rillway.app.{layer}": layer for layer in LAYERS},
     },
-    package_data={f"{APP.replace('/', '.')}.commands.scripting": ["lua/*.lua"]},
+    # These and no others: what setuptools leaves beside the formats would be taken for data.
+    include_package_data=False,
+    package_data={
+        "rillway": ["py.typed"],
+        f"{APP.replace('/', '.')}.commands.scripting": ["lua/*.lua"],
+    },
     ext_modules=compiled_modules() if wants_compiled() else [],
     cmdclass={"build_ext": build_into_app},
 )

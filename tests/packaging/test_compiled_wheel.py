@@ -60,7 +60,7 @@ def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
     information = f"rillway-{__version__}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"rillway", information, *SPARK_FORMATS}
     endings = {Path(name).suffix for name in names if not name.startswith(information)}
-    assert endings == {".py", ".so", ".lua"}
+    assert endings == {".py", ".so", ".lua", ".typed"}
 
 
 def test_its_server_runs_compiled_where_there_is_no_compiler(
