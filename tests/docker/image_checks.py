@@ -91,8 +91,13 @@ def test_it_adds_less_than_150_mb_to_its_base(root: Path) -> None:
 def test_what_built_it_is_not_in_it(root: Path) -> None:
     for pattern in ("pip*", "setuptools*"):
         assert not list(root.glob(f"opt/rillway/lib/*/site-packages/{pattern}"))
-    for path in ("source", "tools", "wheel", "etc/pip.conf"):
+    for path in ("source", "tools", "wheel", "etc/pip.conf", "usr/bin/gcc"):
         assert not (root / path).exists(), path
+
+
+def test_its_server_is_compiled(container: Container) -> None:
+    with container.serving() as server:
+        assert server.client.info("server")["rillway_compiled"] == 1
 
 
 def test_it_declares_its_port_its_volume_and_a_user_whose_number_is_not_roots() -> None:

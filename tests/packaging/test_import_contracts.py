@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ import pytest
 pytestmark = pytest.mark.packaging
 
 ROOT = Path(__file__).parents[2]
+LAYERS = ("server", "commands", "storage", "protocol")
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+    "contracts"
+]
 LINTER = Path(sys.executable).parent / "lint-imports"
 
 
@@ -21,11 +26,17 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def rooms_of_the_pipeline() -> list[str]:
+    (contract,) = [one for one in CONTRACTS if one.get("containers") == ["rillway.pipeline"]]
+    return [room for layer in contract["layers"] for room in layer.split(" | ")]
+
+
 @pytest.fixture
 def small_tree(tmp_path: Path) -> Path:
     """A repository of almost empty layers under the real contracts."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for package in ("rillway", "server", "commands", "storage", "protocol"):
+    pipeline = [f"rillway/pipeline/{room}" for room in rooms_of_the_pipeline()]
+    for package in (*LAYERS, "rillway", "rillway/pipeline", *pipeline):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
     (tmp_path / "server/main.py").touch()
@@ -57,6 +68,7 @@ def test_a_tree_without_violations_passes(small_tree: Path) -> None:
         ("storage/outward.py", "import commands"),
         ("protocol/outward.py", "from server import main"),
         ("rillway/shortcut.py", "from storage import __name__"),
+        ("rillway/pipeline/client/outward.py", "from rillway.pipeline import archive"),
     ],
 )
 def test_a_forbidden_import_is_noticed(small_tree: Path, module: str, statement: str) -> None:
