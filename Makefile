@@ -144,6 +144,17 @@ test: $(VENV)/.dev compiled redis-server redis-sentinel java ## run all tests, b
 cluster-test: $(VENV)/.dev redis-server java ## the pipeline's jobs on a Spark cluster of two workers
 	@$(BIN)/python -m pytest -m cluster tests/rillway/pipeline $(ARGS)
 
+# In .run/oldest-spark, before the packages of .venv: only Spark differs.
+$(RUN)/oldest-spark/.installed: $(VENV)/.dev .ci/oldest-spark.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --require-hashes \
+		--upgrade --target $(@D) --requirement .ci/oldest-spark.txt
+	@touch $@
+
+.PHONY: oldest-spark
+oldest-spark: $(RUN)/oldest-spark/.installed redis-server java ## the formats and the archive on the oldest Spark
+	@PYTHONPATH=$(CURDIR)/$(RUN)/oldest-spark $(BIN)/python -m pytest -m "oldest and not thorough" \
+		tests/rillway/pipeline/jvm/test_oldest_spark.py $(ARGS)
+
 .PHONY: check
 check: $(VENV)/.dev ## lint, formatting, types, layers
 	@$(BIN)/ruff check .

@@ -4,6 +4,7 @@
     docker/build-requirements.txt   what builds the wheel
     .ci/requirements.txt            what development, tests and the pipeline need: CI
     .ci/data-set.txt                the demo's data set, without what it declares
+    .ci/oldest-spark.txt            the oldest Spark, for its own tests
 
 They hold for every platform and every Python that pyproject.toml allows. Versions that are locked
 stay where they are allowed, unless --upgrade is given. All files agree on a version.
@@ -16,6 +17,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).parents[1]
 PYTHON = "3.11"  # the oldest
 SERVER = "docker/requirements.txt"
@@ -27,12 +30,19 @@ LOCKS: dict[str, list[str]] = {
     ],
     "docker/build-requirements.txt": ["-", "--constraint", ".ci/requirements.txt"],
     ".ci/data-set.txt": ["-", "--no-deps"],
+    ".ci/oldest-spark.txt": ["-"],
 }  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+(SPARK,) = [
+    Requirement(words)
+    for words in PROJECT["project"]["optional-dependencies"]["pipeline"]
+    if words.startswith("pyspark")
+]
 # For those that are made from no file.
 WANTED = {
     "docker/build-requirements.txt": "\n".join(PROJECT["build-system"]["requires"]),
     ".ci/data-set.txt": PROJECT["project"]["optional-dependencies"]["demo"][0],
+    ".ci/oldest-spark.txt": f"pyspark=={min(each.version for each in SPARK.specifier)}",
 }
 
 

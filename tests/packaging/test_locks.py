@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SERVER, CI = "docker/requirements.txt", ".ci/requirements.txt"
 BUILD, DATA_SET = "docker/build-requirements.txt", ".ci/data-set.txt"
-FILES = [SERVER, CI, BUILD, DATA_SET]
+OLDEST_SPARK = ".ci/oldest-spark.txt"
+FILES = [SERVER, CI, BUILD, DATA_SET, OLDEST_SPARK]
 STALE = "{} does not hold what pyproject.toml asks for any more. Run: make lock"
 # A major version of these breaks nothing of ours: they build the wheel.
 WITHOUT_UPPER_BOUND = {"setuptools"}
@@ -89,6 +90,12 @@ def test_the_data_set_is_the_one_that_is_asked_for() -> None:
     ((name, versions),) = locked(DATA_SET).items()
     assert name == asked.name
     assert [str(one.version) for one in asked.specifier] == list(versions)
+
+
+def test_the_oldest_spark_is_the_lower_bound() -> None:
+    (allowed,) = [one for one in wanted("pipeline") if one.name == "pyspark"]
+    (oldest,) = locked(OLDEST_SPARK)["pyspark"]
+    assert str(allowed.specifier).endswith(f">={oldest}")
 
 
 def test_every_dependency_has_an_upper_bound() -> None:

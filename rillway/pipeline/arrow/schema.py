@@ -67,4 +67,7 @@ def to_arrow(schema: StructType) -> pa.Schema:
     """What Spark expects batches of a schema to be, exactly."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(schema, timezone="UTC")
+    try:
+        return to_arrow_schema(schema, timezone="UTC")
+    except TypeError:  # before Spark 4.2, which has no other zone
+        return to_arrow_schema(schema)

@@ -11,6 +11,7 @@
 `ledger`              what a task has written, so that its next attempt continues there
 `monitoring`          the formats `redis-streams-pending` and `redis-streams-groups`
 `monitoring_options`  their options
+`versions`            what older versions of Spark lack
 `session`             a session that starts quickly and prints little; errors in one line
 `class_archive`       Java's class-data archive, for quicker starts
 """

@@ -42,9 +42,11 @@ class RedisStreams(DataSource):
         return BatchReader(self._source_options(schema), schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
-        from rillway.pipeline.spark.source import StreamReader
+        from rillway.pipeline.spark.source import StreamReader, UnlimitedStreamReader
+        from rillway.pipeline.spark.versions import HAS_ADMISSION_CONTROL
 
-        return StreamReader(self._source_options(schema), schema)
+        kind = StreamReader if HAS_ADMISSION_CONTROL else UnlimitedStreamReader
+        return kind(self._source_options(schema), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         from rillway.pipeline.spark.options import OptionError, sink_options
@@ -55,7 +57,14 @@ class RedisStreams(DataSource):
         return BatchWriter(sink_options(self.options, streaming=False), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
-        from rillway.pipeline.spark.options import sink_options
+        from rillway.pipeline.spark.options import OptionError, sink_options
+        from rillway.pipeline.spark.versions import HAS_STREAM_SINK, VERSION
+
+        if not HAS_STREAM_SINK:
+            raise OptionError(
+                f"writeStream needs Spark 4.1, and this is {VERSION}: use foreachBatch with "
+                "df.write.format('redis-streams')"
+            )
         from rillway.pipeline.spark.sink import StreamWriter
 
         return StreamWriter(sink_options(self.options, streaming=True), schema)

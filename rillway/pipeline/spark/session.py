@@ -126,11 +126,18 @@ def register_formats(spark: SparkSession) -> None:
 
     It looks for modules named pyspark_*, which are there where the package is installed.
     """
+    from pyspark.errors import AnalysisException
+
     from rillway.pipeline.spark.datasource import RedisStreams
     from rillway.pipeline.spark.monitoring import RedisStreamsGroups, RedisStreamsPending
 
     for source in (RedisStreams, RedisStreamsPending, RedisStreamsGroups):
-        spark.dataSource.register(source)
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            # Spark before 4.2 found it by itself, and does not take it again.
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
 
 
 def add_to_python_path(folder: Path) -> None:

@@ -13,15 +13,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from rillway.pipeline.arrow.schema import to_arrow
 from rillway.pipeline.spark.options import SinkOptions
+from rillway.pipeline.spark.versions import HAS_ADMISSION_CONTROL, DataSourceStreamArrowWriter
 from rillway.pipeline.spark.writing import EntryWriter, encoder_of
 
 # The local properties by which Spark names a micro-batch to its tasks.
@@ -77,7 +74,8 @@ class BatchWriter(_Writer, DataSourceArrowWriter):
 class StreamWriter(_Writer, DataSourceStreamArrowWriter):
     """Of the micro-batches of a query. Its checkpoint names it, unless `writeId` does."""
 
-    has_fixed_tasks = True
+    # Before Spark 4.2 the tasks of a batch are not in the checkpoint (UnlimitedStreamReader).
+    has_fixed_tasks = HAS_ADMISSION_CONTROL
 
     def _ledger(self) -> tuple[str, int, int]:
         task = _task()

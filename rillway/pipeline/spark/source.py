@@ -15,13 +15,6 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxBytes,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from rillway.pipeline.arrow.collector import paused_collector
@@ -41,9 +34,17 @@ from rillway.pipeline.ranges.offsets import Offset, Position, from_json, to_json
 from rillway.pipeline.ranges.planning import Planner, backlog, shares
 from rillway.pipeline.ranges.reading import SliceReader, joined
 from rillway.pipeline.ranges.tasks import Task, share, tasks
-from rillway.pipeline.spark.options import EARLIEST, LATEST, SourceOptions
+from rillway.pipeline.spark.options import EARLIEST, LATEST, OptionError, SourceOptions
 from rillway.pipeline.spark.shadow_group import publish, shadow_group
 from rillway.pipeline.spark.starting import beginning, ending_offset, starting_offset
+from rillway.pipeline.spark.versions import (
+    VERSION,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 
 T = TypeVar("T")
 
@@ -293,6 +294,62 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._ask(move)
         except ConnectionLost as error:
             self._policy.unclear(f"progress of {group} is not shown: {error}")
+
+
+class UnlimitedStreamReader(StreamReader):
+    """For Spark before 4.2, which says neither where a batch starts nor how large it may be.
+
+    A batch goes to the ends of the streams. How it is shared among tasks is not in the checkpoint:
+    a batch that is run again may be shared in another way.
+    """
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        super().__init__(options, schema)
+        self._planned: Offset = {}  # the end of the batch that Spark planned last
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Raises OptionError for a limit. Spark 4.0 hides what the constructor raises."""
+        refuse_limits(self.options)
+        offset = super().initialOffset()
+        self._planned = from_json(offset)
+        return offset
+
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802
+        """The ends of the streams. Spark asks when all that it planned before is done."""
+        refuse_limits(self.options)
+        self._publish(self._planned)
+
+        def ends(connection: Connection) -> Offset:
+            names = find_streams(connection, self.options.streams, self.options.pattern)
+            facts = all_facts(connection, sorted({*names, *self._planned}))
+            # A stream that is missing for now stays where it was read up to.
+            return self._planned | {
+                name: end_of(each) for name, each in facts.items() if not each.is_missing
+            }
+
+        return to_json(self._ask(ends))
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        first, self._planned = from_json(start), from_json(end)
+
+        def cut(connection: Connection) -> Sequence[InputPartition]:
+            facts = all_facts(connection, self._planned)
+            last = plan(connection, self.options, first, self._planned, facts)
+            return partitions(connection, first, last, facts, self._policy)
+
+        return self._ask(cut)
+
+
+def refuse_limits(options: SourceOptions) -> None:
+    """Raises OptionError for options that need admission control."""
+    limits = {
+        "maxEntriesPerTrigger": options.max_entries,
+        "maxBytesPerTrigger": options.max_bytes,
+        "minEntriesPerTrigger": options.min_entries,
+    }
+    for name, value in limits.items():
+        if value is not None:
+            raise OptionError(f"{name} needs Spark 4.2, and this is {VERSION}")
 
 
 def end_of(facts: StreamFacts) -> Position:

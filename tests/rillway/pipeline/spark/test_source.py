@@ -11,12 +11,13 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from pyspark.sql.types import IntegerType, StringType, StructType
 
-from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.arrow.schema import arrow_schema, spark_schema
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.spark.options import OptionError
 from rillway.pipeline.spark.shadow_group import read_groups
-from rillway.pipeline.spark.source import StreamReader
+from rillway.pipeline.spark.source import StreamReader, UnlimitedStreamReader
 from tests.rillway.pipeline.scene import (
     add,
     add_many,
@@ -360,3 +361,44 @@ def test_ids_come_from_batches_in_order(link: Connection) -> None:
     found = list(reader.read(part))
     assert [batch.num_rows for batch in found] == [10_100, 10_000, 4_900]
     assert ids_of(found) == ids(1, 25_000)
+
+
+# -- before Spark 4.2 -----------------------------------------------------------------------------
+
+
+def unlimited_reader(link: Connection, **options: Any) -> UnlimitedStreamReader:
+    limited = stream_reader(link, stream="s", startingOffsets="earliest", **options)
+    return UnlimitedStreamReader(limited.options, spark_schema(limited.options.mode))
+
+
+def test_without_admission_control_a_batch_goes_to_the_end(link: Connection) -> None:
+    add_many(link, "s", 100)
+    reader = unlimited_reader(link, entriesPerPartition=30, groupName="q")
+    start, end = reader.initialOffset(), reader.latestOffset()
+    assert end == at(100)
+    planned = reader.partitions(start, end)
+    assert len(planned) == 4
+    assert joined(read_all(pickle.loads(pickle.dumps(reader)), planned)) == ids(1, 100)
+    # That it is asked again says that the batch is done.
+    assert reader.latestOffset() == end
+    assert read_groups(link, "s")[0].lag == 0
+
+
+def test_without_admission_control_a_restart_begins_with_the_end(link: Connection) -> None:
+    add_many(link, "s", 10)
+    reader = unlimited_reader(link)
+    assert reader.latestOffset() == at(10)
+    assert take(reader, at(4), at(10)) == ids(5, 10)
+    link.call("DEL", "s")
+    assert reader.latestOffset() == at(10)
+
+
+@pytest.mark.parametrize(
+    "name", ["maxEntriesPerTrigger", "maxBytesPerTrigger", "minEntriesPerTrigger"]
+)
+def test_without_admission_control_limits_are_refused(link: Connection, name: str) -> None:
+    add_many(link, "s", 1)
+    reader = unlimited_reader(link, **{name: 5})
+    for ask in (reader.initialOffset, reader.latestOffset):
+        with pytest.raises(OptionError, match=f"{name} needs Spark 4.2"):
+            ask()
