@@ -1,10 +1,11 @@
 """Directives of Redis whose feature Rillway does not have yet.
 
 An option that is accepted works. Clients and tools ask for some of these (`CONFIG GET maxmemory`),
-and redis.conf as Redis ships it names nearly all of them, so each may be given with the value that
-it has in Redis when the feature is not used; any other value is refused, with a text that says why.
+and redis.conf as Redis ships it names nearly all of them, so each accepts the value that it has in
+Redis when the feature is not used; any other value is refused with an error that names the missing
+feature.
 
-To add a feature: take its lines away here and declare them in commands/config/configuration.py.
+To add a feature: move its lines from here to commands/config/configuration.py.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ FEATURES = _FEATURES | _WITHOUT_A_DEFAULT  # directive -> what is missing
 
 
 def check(name: str, words: list[str]) -> None:
-    """Raise ValueError unless `words` say that the feature of `name` is not used."""
+    """Raise ValueError unless `words` is the value of `name` that leaves its feature unused."""
     expected = VALUES.get(name)
     if expected is not None and _plain(" ".join(words)) == expected.lower():
         return

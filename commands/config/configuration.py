@@ -4,8 +4,8 @@
 `config.stream_node_max_entries`), so that reading one costs an attribute access. To add a
 directive: one line in `Configuration`. What a value looks like is in
 commands/config/directive_kinds.py; directives that are known but whose feature is missing are in
-commands/config/absent_features.py. Reading files is the server's (server/config_file.py), and so is
-putting a change into force (`Host.apply_config`).
+commands/config/absent_features.py. The server reads files (server/config_file.py) and applies
+changes (`Host.apply_config`).
 
 Source: redis.conf of Redis 7.2.
 """
@@ -42,7 +42,7 @@ from commands.config.directive_kinds import (
 )
 from storage.redis_format.encoding_limits import EncodingLimits
 
-DANGEROUS_COMMANDS = Choice("no", "yes", "local")  # for whom a dangerous command is enabled
+DANGEROUS_COMMANDS = Choice("no", "yes", "local")  # who may use it: no client, all, local ones
 
 
 def directive(
@@ -56,8 +56,9 @@ def directive(
 ) -> Any:
     """A directive as a dataclass field; `default` as a file would give it.
 
-    `immutable`: only at start. `protected`: by CONFIG SET only for whom enable-protected-configs
-    lets. `sensitive`: the slow log does not show it. `alias`: another name, as Redis keeps them.
+    `immutable`: can be set only at start. `protected`: CONFIG SET needs enable-protected-configs.
+    `sensitive`: the slow log does not show the value. `alias`: an older name that Redis still
+    accepts.
     """
     words = default.split() if kind.takes_several_words else [default]
     metadata = {
@@ -74,7 +75,8 @@ def directive(
 class Configuration(EncodingLimits):
     """The values in force, one attribute per directive.
 
-    It is the encoding limits, too: whoever has hold of those sees what CONFIG SET changes.
+    It also serves as the `EncodingLimits` of storage, so that CONFIG SET takes effect there at
+    once.
     """
 
     # network
@@ -112,7 +114,8 @@ class Configuration(EncodingLimits):
     rdb_save_incremental_fsync: bool = directive(Boolean(), "yes")
     stop_writes_on_bgsave_error: bool = directive(Boolean(), "yes")
     sanitize_dump_payload: str = directive(Choice("no", "yes", "clients"), "no")
-    # Rillway's own: which form streams are written in, and whether a snapshot may be loaded in part
+    # Rillway's own: the form in which streams are written, and whether a snapshot may be loaded in
+    # part
     rdb_stream_type: str = directive(Choice("auto", "15", "19", "21"), "auto")
     rdb_skip_unsupported: bool = directive(Boolean(), "no")
     # the append-only file
@@ -128,7 +131,7 @@ class Configuration(EncodingLimits):
     auto_aof_rewrite_percentage: int = directive(Integer(0, INT32_MAX), "100")
     auto_aof_rewrite_min_size: int = directive(Memory(0, INT64_MAX), "64mb")
     aof_load_truncated: bool = directive(Boolean(), "yes")
-    # Rillway's own: whether a start goes on without the writes that had to be refused
+    # Rillway's own: whether a start continues without writes that cannot be replayed
     aof_skip_refused_writes: bool = directive(Boolean(), "no")
     aof_use_rdb_preamble: bool = directive(Boolean(), "yes")
     aof_timestamp_enabled: bool = directive(Boolean(), "no")
@@ -150,7 +153,8 @@ class Configuration(EncodingLimits):
     repl_timeout: int = directive(Integer(1, INT32_MAX), "60")
     min_replicas_to_write: int = directive(Integer(0, INT32_MAX), "0", alias="min-slaves-to-write")
     min_replicas_max_lag: int = directive(Integer(0, INT32_MAX), "10", alias="min-slaves-max-lag")
-    # Rillway's own: which Redis the snapshots for replicas that are no Rillway are written for
+    # Rillway's own: the Redis version that snapshots for other replicas than Rillway's are written
+    # for
     repl_snapshot_version: str = directive(Choice("7.0", "7.2", "auto"), "7.0")
     # replication: a replica
     replicaof: tuple[str, int] | None = directive(
@@ -208,7 +212,7 @@ class Configuration(EncodingLimits):
     def set(self, name: str, words: list[str], *, further: bool = False) -> None:
         """Set the directive `name` from the words of a line. Raises ValueError, KeyError.
 
-        `further`: the same file has set it before, and some directives add up.
+        `further`: the same file has set it before; directives such as `save` then add to the value.
         """
         if name in absent_features.FEATURES:
             absent_features.check(name, words)
@@ -228,7 +232,7 @@ class Configuration(EncodingLimits):
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """What is known of a directive apart from its value."""
+    """A directive's name, kind, default and flags."""
 
     name: str  # with hyphens, as in a file
     attribute: str  # of Configuration
@@ -259,5 +263,5 @@ NAMES = [*DIRECTIVES, *absent_features.VALUES]  # what CONFIG GET * answers
 
 
 def is_known(name: str) -> bool:
-    """Whether `name` (lower case) is a directive of ours or of a feature that is missing."""
+    """Whether `name` (lower case) is a directive, including those of missing features."""
     return name in DIRECTIVES or name in absent_features.FEATURES

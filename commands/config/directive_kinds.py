@@ -1,7 +1,7 @@
-"""How the words of a configuration directive become a value, and the value becomes words again.
+"""The types of configuration directives: parsing and formatting of their values.
 
-A kind knows nothing of files or commands. `parse` takes the directive's words, as a line of a file
-or one argument of CONFIG SET gives them, and raises ValueError with Redis's own text; `format`
+A kind is independent of files and commands. `parse` takes the directive's words, as a line of a
+file or one argument of CONFIG SET gives them, and raises ValueError with Redis's own text; `format`
 gives the text that CONFIG GET answers; `words` the words that CONFIG REWRITE writes.
 
 Source: the texts and bounds of Redis 7 (CONFIG SET of a running server).
@@ -23,7 +23,7 @@ INT64_MAX = 2**63 - 1
 class Kind:
     """One type of directive."""
 
-    expected = ""  # what a valid value looks like, for the message that stops the start
+    expected = ""  # a description of a valid value, for the error at start
     takes_several_words = False
 
     def parse(self, words: list[str]) -> Any:
@@ -40,11 +40,11 @@ class Kind:
         return (text.split() or [""]) if self.takes_several_words else [text]
 
     def combine(self, old: Any, new: Any) -> Any:
-        """The value in force once `new` was set where `old` was."""
+        """The value in force after `new` was set over `old`."""
         return new
 
     def extend(self, old: Any, new: Any) -> Any:
-        """The value in force once a further line of the same file says `new`."""
+        """The value in force after a further line of the same file with `new`."""
         return self.combine(old, new)
 
 
@@ -96,7 +96,7 @@ class Integer(Kind):
 
 
 class ClampedInteger(Integer):
-    """A number that is taken to the nearest sensible one, as Redis does with `hz`."""
+    """A number that is clamped to its bounds, as Redis does with `hz`."""
 
     def check(self, number: int) -> int:
         if not 0 <= number <= INT32_MAX:
@@ -320,7 +320,9 @@ class FileName(Text):
 
 @dataclass(frozen=True, slots=True)
 class SavePoint:
-    """A snapshot is due `seconds` after the last one if there were so many changes since."""
+    """A snapshot is due `seconds` after the last one if there were at least `changes` changes
+    since.
+    """
 
     seconds: int
     changes: int

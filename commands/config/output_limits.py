@@ -1,8 +1,8 @@
-"""How much output a client may leave waiting: client-output-buffer-limit.
+"""Limits on a client's unsent output: client-output-buffer-limit.
 
-The server looks at what waits in a connection's buffer (server/connection.py). Replies that are
-still being collected are counted here, so that a batch or a transaction ends where it has made too
-much. As in Redis, what an EXEC has begun it does to the end; only its replies are dropped.
+The server checks a connection's output buffer (server/connection.py). This module also counts
+replies that are still being collected, so that a batch stops when its output exceeds the limit. As
+in Redis, an EXEC always runs to its end; only its replies are dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from commands.core.client import GATE_AUTH, GATE_REPLICA
 if TYPE_CHECKING:
     from commands.core.client import Client
 
-# What fits into the first buffer of a client of Redis.
+# The size of a client's static output buffer in Redis.
 _BEFORE_LOGIN = OutputLimit(hard_bytes=16 * 1024, soft_bytes=0, soft_seconds=0)
 
 
@@ -32,14 +32,14 @@ def output_limit(client: Client) -> OutputLimit:
 
 
 def _of_replica(limit: OutputLimit, backlog_bytes: int) -> OutputLimit:
-    """What the backlog may hold for it, it may leave waiting as well."""
+    """A replica's limits, raised to at least the size of the backlog, as in Redis."""
     if not limit.hard_bytes or limit.hard_bytes >= backlog_bytes:
         return limit
     return replace(limit, hard_bytes=backlog_bytes)
 
 
 def output_room_bytes(client: Client) -> int | None:
-    """How much more may wait, beside what is in `client.output`; None for any number of bytes."""
+    """How many more bytes may be added to `client.output`; None without a limit."""
     hard_bytes = output_limit(client).hard_bytes
     if not hard_bytes:
         return None
@@ -47,7 +47,7 @@ def output_room_bytes(client: Client) -> int | None:
 
 
 def drop_for_output(client: Client) -> None:
-    """Close the connection of a client that leaves too much waiting, at once."""
+    """Close the connection of a client whose unsent output exceeds its limit, at once."""
     instance = client.instance
     instance.stats.client_output_buffer_limit_disconnections += 1
     instance.host.log("warning", f"output buffer limit: closing {client.address!r}")

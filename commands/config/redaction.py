@@ -13,10 +13,10 @@ REDACTED = b"(redacted)"
 
 
 def redacted(argv: Argv) -> Argv:
-    """`argv` itself, or a copy in which what nobody should read is replaced.
+    """`argv` itself, or a copy in which secrets are replaced.
 
-    AUTH: all arguments. HELLO: name and password behind AUTH. CONFIG SET: values of directives
-    that hold a secret. Source: Redis 7.
+    AUTH: all arguments. HELLO: name and password after AUTH. CONFIG SET: values of directives that
+    hold a secret. Source: Redis 7.
     """
     name = argv[0].lower() if argv else b""
     if name == b"auth":

@@ -1,7 +1,8 @@
 """A cursor over a request's arguments.
 
-Handlers parse all of their arguments before they touch anything. `Arguments` keeps the place, so
-that "not an integer", "syntax error" and trailing words are each one error in one place.
+Handlers parse all of their arguments before they change anything. `Arguments` keeps the current
+position and raises the errors that parsers share: "not an integer", "syntax error" for a missing or
+a trailing argument.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def parse_int(
 
 
 class Arguments:
-    """The words of a request from `position` on."""
+    """The arguments of a request from `position` on."""
 
     __slots__ = ("argv", "position")
 
@@ -44,7 +45,7 @@ class Arguments:
 
     @property
     def remaining(self) -> int:
-        """How many words are left."""
+        """The number of arguments that are left."""
         return len(self.argv) - self.position
 
     def peek(self) -> bytes:
@@ -80,6 +81,6 @@ class Arguments:
         return parse_int(self.next(), error, minimum, maximum)
 
     def finish(self, error: bytes = errors.SYNTAX) -> None:
-        """Refuse words that are left."""
+        """Raise `ReplyError(error)` if arguments are left."""
         if self:
             raise ReplyError(error)

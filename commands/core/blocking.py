@@ -1,13 +1,13 @@
 """Blocked clients: who waits for which key, and which keys have become ready.
 
-A hash table maps a key to the clients that wait for it, first come first. A write that may serve
-them calls `signal_key_as_ready`; the key goes on the ready list, once. Dispatch takes the list
-before the loop polls again, or before a command runs that might take the data away, and runs each
-waiter's retry (server/dispatch.py). A waiter that still finds nothing goes to the tail of each of
-its keys and keeps its deadline.
+A hash table maps a key to a FIFO of the clients that wait for it. A write that may serve them calls
+`signal_key_as_ready`, which puts the key on the ready list, once. Dispatch processes the list
+before the loop polls again, or before a command runs that might remove the data, and runs each
+waiter's retry (server/dispatch.py). A waiter that still finds nothing moves to the end of the queue
+of each of its keys and keeps its deadline.
 
-Readers that tail one stream all ask the same: they share one `Block`, and what it finds is made
-once for all of them.
+Readers that tail one stream send identical requests: they share one `Block`, and the reply is built
+once for all of them (fan-out).
 
 Pure bookkeeping: no clock and no socket. Source: reference 1.14, seeds "How serving blocked
 consumers work".
@@ -41,14 +41,15 @@ class Block:
     """A handler's decision to wait.
 
     `retry` runs the command again, from scratch but with `$` already resolved; it answers, raises a
-    ReplyError, decides anew how to wait, or returns None to wait on as before. `is_common`: it
-    changes nothing, and whoever sends the same request in the same RESP version may wait with the
-    same Block: they all get the same answer (XREAD behind given IDs). `on_missing_key`: also wake
+    ReplyError, returns a new Block, or returns None to keep waiting as before. `is_common`: it
+    changes nothing, and clients that send the same request in the same RESP version may share the
+    Block, because they all get the same reply (XREAD after given IDs). `on_missing_key`: also wake
     when a key vanishes or holds another type (XREADGROUP). `wake_ms`: also run it again at that
     Unix time, because time alone may bring something (XREADGROUP with CLAIM). `finds_nothing`: a
-    quick look before `retry`; True if that would find nothing, and all that it would do is done.
-    `value_type`: only a key that holds such a value wakes the client, unless `on_missing_key`.
-    `timeout_reply` is what the client gets at the deadline or from CLIENT UNBLOCK ... TIMEOUT.
+    quick check before `retry`; True if `retry` would find nothing, in which case its side effects
+    are already done. `value_type`: only a key that holds such a value wakes the client, unless
+    `on_missing_key`. `timeout_reply` is what the client gets at the deadline or from CLIENT UNBLOCK
+    ... TIMEOUT.
     """
 
     keys: list[bytes]
@@ -64,7 +65,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A blocked client's state; that of all who wait without a deadline with a common Block."""
+    """A blocked client's state; shared by those that wait with a common Block and no deadline."""
 
     block: Block
     watched: tuple[WatchedKey, ...]
@@ -73,9 +74,10 @@ class Waiting:
 
 
 class Alarms:
-    """Times at which something is to happen to clients that still wait as they do now.
+    """A heap of times at which blocked clients must be looked at: deadlines or times to wake.
 
-    What is over is dropped when it comes to the top, and when there is much of it.
+    Entries of clients that no longer wait are dropped when they reach the top, or all at once when
+    they outnumber the waiting clients.
     """
 
     __slots__ = ("_heap", "_ticket")
@@ -88,7 +90,10 @@ class Alarms:
         return len(self._heap)
 
     def set(self, when_ms: int, client: Client, reason: Block | Waiting, clients: int) -> None:
-        """Until `reason` is not the client's any more. `clients`: how many wait in all."""
+        """Add an alarm, valid while `reason` is the client's.
+
+        `clients`: the number that wait in all.
+        """
         heapq.heappush(self._heap, (when_ms, next(self._ticket), client, reason))
         if len(self._heap) > 2 * clients + 64:
             # Clients that block with long timeouts and are served at once would pile up here.
@@ -126,7 +131,7 @@ class BlockedClients:
         self._deadlines = Alarms()
         self._wakes = Alarms()
 
-    # -- who waits -----------------------------------------------------------------------------
+    # -- queues of waiters ---------------------------------------------------------------------
 
     def block(self, client: Client, block: Block, deadline_ms: int, argv: list[bytes]) -> None:
         """Queue `client` on all of the keys. `deadline_ms` 0: wait for ever."""
@@ -151,13 +156,15 @@ class BlockedClients:
             self._set_wake(client, block)
 
     def _common_waiting(self, client: Client, block: Block) -> Waiting | None:
-        """The state of the last client in the queue, if that waits with the same Block."""
+        """The state of the last client in the queue, if it waits with the same Block."""
         queue = self.waiters.get((client.db.index, block.keys[0]))
         waiting = next(reversed(queue)).waiting if queue else None
         return waiting if waiting is not None and waiting.block is block else None
 
     def common_block(self, client: Client, key: bytes, argv: list[bytes]) -> Block | None:
-        """The common Block of the last client in the queue of `key`, if that asked the same."""
+        """The common Block of the last client in the queue of `key`, if its request was the
+        same.
+        """
         queue = self.waiters.get((client.db.index, key))
         if queue is None:
             return None
@@ -191,7 +198,7 @@ class BlockedClients:
             queue[client] = None
 
     def wait_on(self, client: Client, block: Block) -> None:
-        """Wait again, in the same place of every queue: it was only time that woke it."""
+        """Wait again, at the same place in every queue: the client was woken by time alone."""
         assert client.waiting is not None
         if block is not client.waiting.block:
             assert not client.waiting.block.is_common
@@ -203,11 +210,12 @@ class BlockedClients:
         assert block.wake_ms is not None
         self._wakes.set(block.wake_ms, client, block, len(self.clients))
 
-    # -- which keys are ready ------------------------------------------------------------------
+    # -- ready keys ----------------------------------------------------------------------------
 
     def signal_key_as_ready(self, db_index: int, key: bytes) -> None:
-        """`key` may serve its waiters now, or is gone or of another type: dispatch sees which
-        of them that concerns."""
+        """`key` may serve its waiters now, was removed, or changed its type; dispatch decides which
+        of them to wake.
+        """
         watched = (db_index, key)
         if watched in self.waiters:
             self.ready_keys[watched] = None
@@ -219,7 +227,7 @@ class BlockedClients:
                 self.ready_keys[watched] = None
 
     def take_ready_keys(self) -> list[WatchedKey]:
-        """The ready keys in the order in which they were signalled; the list is empty then."""
+        """Return the ready keys in the order in which they were signalled, and clear the list."""
         ready = list(self.ready_keys)
         self.ready_keys.clear()
         return ready
@@ -227,7 +235,7 @@ class BlockedClients:
     # -- times ---------------------------------------------------------------------------------
 
     def next_alarm_ms(self) -> int | None:
-        """The earliest time at which a client is to be woken or has waited long enough."""
+        """The earliest deadline or time to wake of a client that still waits."""
         deadline_ms, wake_ms = self._deadlines.next_ms(), self._wakes.next_ms()
         if deadline_ms is None or wake_ms is None:
             return wake_ms if deadline_ms is None else deadline_ms
@@ -244,7 +252,7 @@ class BlockedClients:
     # -- INFO clients --------------------------------------------------------------------------
 
     def keys_on_missing_key(self) -> int:
-        """How many watched keys have a waiter that wakes when the key vanishes."""
+        """The number of watched keys with a waiter that wakes when the key vanishes."""
         return sum(
             any(c.waiting is not None and c.waiting.block.on_missing_key for c in queue)
             for queue in self.waiters.values()

@@ -1,4 +1,4 @@
-"""What BLPOP, BLMPOP, BZPOPMIN and their like have in common, whatever they pop from.
+"""The common part of the blocking pops: BLPOP, BLMPOP, BZPOPMIN and their relatives.
 
 Their keys are tried in the order in which they are named, and the first that exists decides: it is
 popped from, or it is of another type and the command fails. If none exists the client waits, and
@@ -93,10 +93,10 @@ def pop_or_wait(
     *,
     null: bytes | None = None,
 ) -> bytes | Block:
-    """What `serve` answers, or the decision to wait until it answers something.
+    """The reply of `serve`, or a `Block` that waits until there is one.
 
-    `serve` pops and says what is to be propagated; None: there is nothing to pop. `null`: what is
-    answered at once where the client may not wait; the same as after a timeout if not given.
+    `serve` pops, propagates and returns the encoded reply; None if there is nothing to pop. `null`
+    is the reply where the client may not wait; by default the same as after a timeout.
     """
     reply = serve(client)
     if reply is not None:

@@ -1,7 +1,7 @@
-"""What a carrier brings along, to be run: see storage/append_only/carriers.py.
+"""Requests that only Rillway knows, propagated inside an ECHO (storage/append_only/carriers.py).
 
-Handlers propagate what only Rillway knows with `propagate_carried`. It comes back as an ECHO, from
-the append-only file or from a primary (`client.replays`), and `carried` finds the command in it.
+Handlers propagate them with `propagate_carried`. Each comes back as an ECHO, from the append-only
+file or from a primary (`client.replays`), and `carried` finds the command in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from storage.append_only.carriers import UnknownCarrier, unwrap, wrap
 
 
 def propagate_carried(client: Client, *request: bytes) -> None:
-    """As `Client.propagate`, for a request that no Redis knows."""
+    """`Client.propagate` for a request that no version of Redis knows."""
     if client.instance.sinks:
         client.propagate(*wrap(request))
 
@@ -21,7 +21,7 @@ def propagate_carried(client: Client, *request: bytes) -> None:
 def carried(argv: Argv) -> tuple[Command, Argv] | None:
     """The command that an ECHO carries; None for an ordinary ECHO.
 
-    Raises ReplyError for one that this version does not understand.
+    Raises ReplyError for a carried request that this version does not know.
     """
     try:
         request = unwrap(argv)

@@ -1,4 +1,4 @@
-"""A client: what the server knows of one connection, and what a handler may do through it.
+"""A client: the state of one connection, and the operations that handlers perform through it.
 
 A handler gets the client that called and its argv, nothing else. The client is free of I/O: bytes
 for it collect in `output` and the server writes them once per cycle; replay of the append-only
@@ -32,20 +32,21 @@ if TYPE_CHECKING:
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
-# Gates: reasons why a client's request needs a second look before it runs. A plain client has 0.
+# Gates: flags for states in which a request must be checked before it runs (server/admission.py). A
+# client in none of them has 0.
 GATE_AUTH = 1 << 0  # has not authenticated
 GATE_MULTI = 1 << 1  # is queueing a transaction
 GATE_SUBSCRIBED = 1 << 2  # RESP2 and subscribed: few commands are allowed
 GATE_SILENT = 1 << 3  # CLIENT REPLY OFF or SKIP
-GATE_TRACKING = 1 << 4  # keys it reads are remembered
+GATE_TRACKING = 1 << 4  # the keys that it reads go into the tracking table
 GATE_MONITOR = 1 << 5  # is in MONITOR mode: may not use the keyspace
-GATE_REPLICA = 1 << 6  # is a replica's link: a reply would be taken for part of the stream
-GATE_PRIMARY = 1 << 7  # is the link to the primary: what it sends was accepted there
+GATE_REPLICA = 1 << 6  # is a replica's link: a reply would corrupt the replication stream
+GATE_PRIMARY = 1 << 7  # is the link to the primary, which has accepted its requests already
 
 
 @cython.cclass
 class Client:
-    """One connection's state. Plain attributes; whoever owns a feature owns its attributes."""
+    """One connection's state. Plain attributes, each set by the module of its feature."""
 
     __slots__ = (
         "address", "authenticated", "channels", "close_after_reply",
@@ -90,7 +91,7 @@ class Client:
         self.no_touch = False
         self.monitoring = False
         self.deny_blocking = False  # inside EXEC: BLOCK does not block
-        self.replays = False  # what it sends was accepted before: by a primary, or from a file
+        self.replays = False  # its requests come from a primary or a file and were accepted before
         # transactions
         self.queue: list[tuple[Command, Argv]] | None = None
         self.queued_bytes = 0  # of the arguments in it
@@ -107,11 +108,11 @@ class Client:
         # blocking
         self.waiting: Waiting | None = None
         self.long_reply: LongReply | None = None  # is being sent in pieces
-        # propagation of the command that runs: None until the handler says something itself
+        # propagation of the command that runs: None until the handler propagates something itself
         self.propagated: list[Argv] | None = None
         self.write_offset = 0  # Instance.propagated_units after its last write
         self.replicated_offset = 0  # ReplicationState.offset then
-        self.replica: Replica | None = None  # what it said of itself as one (REPLCONF)
+        self.replica: Replica | None = None  # what it reported as a replica (REPLCONF)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -185,23 +186,23 @@ class Client:
     # -- changing ------------------------------------------------------------------------------
 
     def store(self, key: bytes, value: Value) -> None:
-        """Put a value at `key` (new or in the place of another) and wake who waits for it.
+        """Set the value of `key`, new or replaced, and wake the clients that wait for it.
 
-        A time to live stays; callers that mean to drop it call `db.persist`. Notifies `new` for a
-        key that was not there, `overwritten` and `type_changed` for one that was; the command's
-        own event, `modified` and propagation are up to it.
+        A time to live stays; callers that want to drop it call `db.persist`. Notifies `new` for a
+        new key, `overwritten` and `type_changed` for a replaced one. The command's own event,
+        `modified` and propagation are left to the caller.
         """
         self.instance.store(self.db, key, value)
 
     def remove(self, key: bytes) -> None:
-        """Take `key` away for good and wake who waits for its absence."""
+        """Delete `key` and wake the clients that wait for its absence."""
         self.instance.remove(self.db, key)
 
     def modified(self, key: bytes, changes: int = 1) -> None:
         """`key` was changed: transactions that watch it fail, caches are invalidated.
 
-        `changes` counts towards the `save` points; a command that changed something and said
-        nothing through `propagate` is propagated as it was sent.
+        `changes` counts towards the `save` points. A command that changed something and did not
+        call `propagate` is propagated as it was sent.
         """
         instance = self.instance
         instance.dirty += changes
@@ -209,7 +210,7 @@ class Client:
             instance.key_modified(self.db, key, self)
 
     def changed(self, changes: int = 1) -> None:
-        """Something changed that neither transactions nor caches look at: a group's state.
+        """State changed that neither WATCH nor client-side caching covers: that of a group.
 
         As in Redis, XACK, XCLAIM, XREADGROUP and most of XGROUP do not fail a WATCH.
         """
@@ -221,7 +222,7 @@ class Client:
             self.instance.notify(event_class, event, key, self.db.index)
 
     def notify_fields(self, event: bytes, key: bytes, fields: Sequence[bytes]) -> None:
-        """`notify` of a command on hashes; `fields` are those that the event is about."""
+        """`notify` for a hash command; `fields` are the fields that the event is about."""
         if self.instance.config.notify_keyspace_events:
             self.instance.notify_fields(event, key, fields, self.db.index)
 
@@ -245,7 +246,7 @@ class Client:
             self.propagated = []
 
     def note_write(self) -> None:
-        """What WAIT and WAITAOF wait for is now what was propagated up to here."""
+        """Make WAIT and WAITAOF of this client wait for all that is propagated up to now."""
         instance = self.instance
         self.write_offset = instance.propagated_units
         self.replicated_offset = instance.replication.offset

@@ -18,7 +18,7 @@ from protocol.errors import ReplyError
 _DECIMAL = rb"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _HEXADECIMAL = rb"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?\d+)?"
 _NUMBER = re.compile(rb"([+-]?)(?:(%b)|(%b)|(?i:inf(?:inity)?))" % (_HEXADECIMAL, _DECIMAL))
-# So many digits are a number that a double can hold, whatever they are.
+# Up to this many digits, every number fits a double.
 _FEW_DIGITS = 20
 _BLANKS = b" \t\n\v\f\r"
 
@@ -26,7 +26,7 @@ _BLANKS = b" \t\n\v\f\r"
 def parse_double(text: bytes, error: bytes = errors.NOT_A_FLOAT) -> float:
     """A number that a double can hold; `ReplyError(error)` otherwise, for NaN too.
 
-    A number too large for a double, or too small to be told from 0, is refused.
+    A number too large for a double, or so small that it would become 0, is refused.
     """
     if text.isdigit() and len(text) <= _FEW_DIGITS:
         return float(text)
@@ -43,9 +43,9 @@ def parse_double(text: bytes, error: bytes = errors.NOT_A_FLOAT) -> float:
 
 
 def parse_loose_double(text: bytes) -> float | None:
-    """A number as the bounds of a range of scores have it, None if it is none.
+    """A bound of a range of scores, None if it is not a number.
 
-    Blanks before it are allowed, nothing at all is 0, and it ends at a NUL.
+    Leading blanks are allowed, the empty text is 0, and the number ends at a NUL.
     """
     text = text.partition(b"\0")[0].lstrip(_BLANKS)
     if not text:
@@ -65,7 +65,7 @@ def _value(parts: re.Match[bytes]) -> float:
 
 
 def _has_digits(parts: re.Match[bytes]) -> bool:
-    """Whether a number that came out as 0 was written as another one."""
+    """Whether a number that was parsed as 0 has a digit other than 0 (an underflow)."""
     if parts[2]:
         return bool(parts[2][2:].lower().partition(b"p")[0].strip(b"0."))
     return bool(parts[3].lower().partition(b"e")[0].strip(b"0."))

@@ -1,7 +1,7 @@
 """The HELP sub-command that every container of sub-commands has.
 
-Only the form is here, and it is Redis's: a line that says how the container is called, the lines
-of its sub-commands, and HELP itself. What the lines say is up to each container.
+This module has only the layout, which is Redis's: a line with the container's usage, the lines of
+its sub-commands, and HELP itself. Each container supplies its own lines.
 """
 
 from __future__ import annotations

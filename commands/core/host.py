@@ -1,7 +1,7 @@
-"""What commands may ask of the process that runs them.
+"""`Host`: the interface through which commands use the clock, chance, sockets, files and the log.
 
-The server implements `Host` over the loop, sockets, clock and disk; unit tests and the in-process
-server implement it over nothing. It is the only way out of `commands/`.
+The server implements it with the event loop, sockets and the disk; unit tests and the in-process
+server implement it in memory. Code in `commands/` has no other access to the process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ProcessFacts:
-    """What INFO and MEMORY tell of the process."""
+    """What INFO and MEMORY report about the process."""
 
     pid: int
     executable: str
@@ -44,39 +44,46 @@ class ProcessFacts:
 class Persistence(Protocol):
     """What commands may ask of the files (server/persistence/persistence.py).
 
-    What is known of them is in `Instance.persistence`. The log tells why something failed.
+    Their state is in `Instance.persistence`. The log has the reason of a failure.
     """
 
     @property
     def synced_units(self) -> int:
-        """How many of `Instance.propagated_units` are on disk; -1: none, whatever was written."""
+        """The number of `Instance.propagated_units` on disk; -1 if the append-only file is off."""
 
     def save(self) -> bool:
-        """Write a snapshot now; False if that failed. There must be no child that saves."""
+        """Write a snapshot and return when it is on disk; False if that failed.
+
+        No child may be saving.
+        """
 
     def start_save(self) -> bool:
-        """Let a child write one; False if that failed. There must be no child."""
+        """Start a child that writes a snapshot; False if that failed. No child may be running."""
 
     def start_rewrite(self) -> bool:
-        """Let a child rewrite the append-only file; False if that failed. There must be none."""
+        """Start a child that rewrites the append-only file; False if that failed.
+
+        No other may run.
+        """
 
     def answer_when_synced(self, client: Client, block: Block, units: int) -> None:
-        """Answer a client that is about to wait on `block` (WAITAOF) when so many are synced."""
+        """Answer a client that is about to wait on `block` (WAITAOF) once `units` are synced."""
 
     def data_replaced(self) -> None:
-        """All data is another one, by a synchronisation: the append-only file begins again."""
+        """A synchronisation replaced all data: start the append-only file again."""
 
     def all_data_flushed(self) -> None:
-        """FLUSHALL: a child that saves what is gone is called off, and the snapshot follows."""
+        """FLUSHALL: stop a child that saves the removed data; with `save` points, save again."""
 
     def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
-        """DEBUG RELOAD: save, forget everything, load it again, each unless it is left out.
+        """DEBUG RELOAD: save a snapshot, remove all data, load the snapshot; `save` and `flush`
+        switch the first two off.
 
         `merge`: keys of the file replace those that are there. Raises ReplyError.
         """
 
     def reload_append_only_file(self) -> None:
-        """DEBUG LOADAOF: forget everything and load the append-only file.
+        """DEBUG LOADAOF: remove all data and load the append-only file.
 
         The process ends if that fails.
         """
@@ -85,52 +92,53 @@ class Persistence(Protocol):
 class Replication(Protocol):
     """What commands may ask of replication (server/replication/replication.py).
 
-    What is known of it is in `Instance.replication`.
+    Its state is in `Instance.replication`.
     """
 
     def send(self, replica: Replica, data: bytes) -> None:
-        """Bytes for a replica, in the order in which they are given."""
+        """Send bytes to a replica, in the order of the calls."""
 
     def check_can_serve(self, client: Client) -> None:
         """Raise ReplyError if the client cannot become a replica now."""
 
     def synchronise(self, client: Client, replication_id: bytes, offset: int) -> None:
-        """PSYNC: from now on the client is a replica that has all before `offset`."""
+        """PSYNC: make the client a replica that has everything before `offset`."""
 
     def synchronise_blindly(self, client: Client) -> None:
-        """SYNC: from now on the client is a replica that knows no offsets."""
+        """SYNC: make the client a replica that does not use offsets."""
 
     def acknowledged(self, replica: Replica) -> None:
-        """A replica has said how far it is."""
+        """A replica has acknowledged an offset."""
 
     def answer_when_acknowledged(
         self, client: Client, block: Block, counted: int, *, on_disk: bool
     ) -> None:
-        """Run the command of a client again that is about to wait on `block`, when replicas have
-        said more than what made `counted` of them count (WAIT, WAITAOF)."""
+        """Run the command of a client that is about to wait on `block` again when more than the
+        `counted` replicas acknowledge what it waits for (WAIT, WAITAOF).
+        """
 
     def take_over(self, replication_id: bytes) -> None:
-        """PSYNC ... FAILOVER: the primary wants this replica to be one. Raises ReplyError."""
+        """PSYNC ... FAILOVER: become the primary at the primary's request. Raises ReplyError."""
 
     def start_failover(
         self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool
     ) -> None:
-        """Hand the role over to a replica as soon as it has everything; 0: without a limit."""
+        """Hand the role over to a replica as soon as it is up to date. `timeout_ms` 0: no limit."""
 
     def abort_failover(self) -> None:
         """Stay the primary."""
 
     def follow(self, host: str, port: int) -> None:
-        """REPLICAOF: be a replica of that one."""
+        """REPLICAOF: become a replica of the given server."""
 
     def promote(self) -> None:
-        """REPLICAOF NO ONE: be a primary."""
+        """REPLICAOF NO ONE: become a primary."""
 
     def drop_link(self) -> None:
-        """CLIENT KILL of the link to the primary: it is made again."""
+        """CLIENT KILL of the link to the primary: close it; the server reconnects."""
 
     def acknowledge_now(self) -> None:
-        """Tell the primary how far this server is."""
+        """Send the primary this server's offset (REPLCONF ACK)."""
 
 
 class Host(Protocol):
@@ -155,82 +163,82 @@ class Host(Protocol):
         """Close the connection at once; output that is not yet sent is dropped."""
 
     def peer_is_gone(self, client: Client) -> bool:
-        """Whether the other side has closed, though the loop has not yet told us."""
+        """Whether the peer has closed the connection, even if the loop has not reported it yet."""
 
     def set_delay(self, client: Client, *, is_allowed: bool) -> None:
-        """Whether small packets may be held back, to send fewer (repl-disable-tcp-nodelay)."""
+        """Allow or forbid the delay of small packets, TCP_NODELAY (repl-disable-tcp-nodelay)."""
 
     def unsent_bytes(self, client: Client) -> int:
         """Output that has left `client.output` but that the client has not yet taken."""
 
     def resume_postponed(self) -> None:
-        """CLIENT PAUSE ended or changed: run what was held back."""
+        """CLIENT PAUSE ended or changed: run the postponed requests."""
 
     def pause(self, seconds: float) -> None:
         """Stop the whole server for a while (DEBUG SLEEP)."""
 
     def begin_shutdown(self, *, save: bool | None, force: bool) -> bool:
-        """Wait for replicas, and end then. False if there is nothing to wait for."""
+        """Wait for replicas to catch up, then end. False if there is nothing to wait for."""
 
     def abort_shutdown(self) -> bool:
-        """Call that off; False if there is nothing to call off."""
+        """SHUTDOWN ABORT; False if no shutdown is waiting."""
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """Bring everything to disk and end: no request runs after this one (SHUTDOWN).
+        """Write everything to disk and end: no request runs after this one (SHUTDOWN).
 
-        False if the disk does not take it: then the server goes on. `save` None: if there are save
-        points. `force`: a failure is no reason to stay.
+        False if the write fails: the server then goes on. `save` None: save if there are save
+        points. `force`: end even if the write fails.
         """
 
     def facts(self) -> ProcessFacts:
         """The process's numbers, fresh."""
 
     def purge_memory(self) -> None:
-        """Give memory that is not used any more back to the operating system (MEMORY PURGE)."""
+        """Return unused memory to the operating system (MEMORY PURGE)."""
 
     def apply_config(self, names: list[str]) -> None:
-        """Bring directives that CONFIG SET changed into force (port, bind, maxclients, ...).
+        """Apply directives that CONFIG SET changed (port, bind, maxclients, ...).
 
-        Raises ValueError with a text for the client where that fails; nothing is changed then.
+        Raises ValueError with a text for the client if that fails; nothing is changed then.
         """
 
     def rewrite_config(self) -> None:
         """CONFIG REWRITE. Raises OSError, or ValueError when there is no configuration file."""
 
     def resume(self) -> None:
-        """A script that had paused is done: finish the cycle."""
+        """A script that had paused has ended: finish the cycle."""
 
     def log(self, level: str, message: str) -> None:
         """Write to the server's log; levels as the `loglevel` directive names them."""
 
 
 class Dispatcher(Protocol):
-    """What handlers may ask of the dispatcher (server/dispatch.py)."""
+    """The dispatcher's services to handlers (server/dispatch.py)."""
 
     def execute(self, client: Client, argv: Argv) -> bool:
         """Run one request as if the client had sent it."""
 
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
-        """Run a command now, with statistics and propagation, and give back its reply."""
+        """Run a command now, with statistics and propagation, and return its reply."""
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether EXEC runs: what it has changed so far is not propagated yet."""
+        """Whether EXEC runs: its changes so far are not propagated yet."""
 
     def propagate(self, db_index: int, request: Argv) -> None:
-        """Propagate what no client asked for, at its place among what commands propagate."""
+        """Propagate a change that no client requested, in order with the commands' own."""
 
     def propagate_message(self, request: Argv) -> None:
-        """Send to replicas what changes no data (PUBLISH), at its place among the rest."""
+        """Send replicas a request that changes no data (PUBLISH), in order with the others."""
 
     def settle_propagation(self) -> None:
-        """Hand on what was collected so far: the role is about to change."""
+        """Hand the collected requests to the sinks now: the role is about to change."""
 
     def serve_ready_keys(self) -> None:
         """Run the retries of the clients that wait for keys on the ready list."""
 
     def wake(self, client: Client) -> None:
-        """Run the command of a client again, if it waits: it may be answered, or wait on."""
+        """Run the command of a blocked client again: it is answered or keeps waiting."""
 
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client with `reply` and let it go on with its next request."""
@@ -238,13 +246,13 @@ class Dispatcher(Protocol):
     def account(
         self, client: Client, command: Command, argv: Argv, handler: Handler | None
     ) -> Reply:
-        """As `run`, with a handler of one's own; a long reply comes in parts."""
+        """`run` with another handler than the command's; a long reply is sent in pieces."""
 
     def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
         """The reply of `work`, which may call `pause_script`; a Block if it has."""
 
     def pause_script(self) -> None:
-        """Let the loop go on for a while, in the midst of the script that runs."""
+        """Suspend the script that runs, and let the event loop continue for a while."""
 
     def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
-        """As `run`; of what it propagates only that which redis.set_repl(`keeps`) lets pass."""
+        """`run` that propagates only to the targets that redis.set_repl(`keeps`) selects."""

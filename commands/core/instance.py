@@ -1,10 +1,10 @@
-"""The instance: everything that one running server knows, and no I/O.
+"""The instance: the whole state of one running server, without any I/O.
 
 Databases, clients, configuration, blocked clients, subscriptions, statistics. The server makes one
 and gives it a `Host`; tests make as many as they like. Handlers reach it through their client.
 
-Rules kept here, once for all commands: a key that expires or is removed wakes who waits for its
-absence, fails transactions that watch it, and invalidates caches.
+Rules kept here, once for all commands: a key that expires or is removed wakes the clients that wait
+for its absence, fails transactions that watch it, and invalidates clients' caches.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 # The gates of Instance.gates.
 GATE_PAUSED = 1 << 0  # CLIENT PAUSE
 GATE_LOADING = 1 << 1  # the data is being read from disk
-GATE_WRITES_REFUSED = 1 << 2  # what cannot be made durable is not accepted
+GATE_WRITES_REFUSED = 1 << 2  # writes that cannot be made durable are refused
 GATE_FEW_REPLICAS = 1 << 3  # min-replicas-to-write
-GATE_READ_ONLY = 1 << 4  # a replica that takes writes from its primary only
-GATE_WRITES_HELD = 1 << 6  # until other servers have everything
-GATE_STALE = 1 << 5  # a replica without a link that must not serve what may be old
-GATE_BUSY = 1 << 7  # a script runs, and has for long
+GATE_READ_ONLY = 1 << 4  # a replica accepts writes from its primary only
+GATE_WRITES_HELD = 1 << 6  # writes wait until replicas are up to date (SHUTDOWN, FAILOVER)
+GATE_STALE = 1 << 5  # a replica without a link must not serve stale data
+GATE_BUSY = 1 << 7  # a script has run for longer than busy-reply-threshold
 
 
 @cython.cclass
@@ -74,7 +74,7 @@ class Instance:
         self.clients: dict[int, Client] = {}
         self.next_client_id = 1
         self.monitors: dict[Client, None] = {}
-        # Reasons to look twice at every client's request; a plain time has 0.
+        # Flags for states in which every client's request must be checked; 0 in normal operation.
         self.gates = 0
         self.paused_until_ms = 0  # CLIENT PAUSE
         self.pause_writes_only = False
@@ -103,7 +103,7 @@ class Instance:
 
     @property
     def scripting(self) -> Scripting:
-        """Scripts and libraries of functions. What they need is imported for the first of them."""
+        """Scripts and libraries of functions; Lua is imported at first use."""
         if self.scripting_if_used is None:
             from commands.scripting.scripting import Scripting
 
@@ -111,7 +111,7 @@ class Instance:
         return self.scripting_if_used
 
     def look_up_settings(self) -> None:
-        """What each XADD asks the configuration, at hand. To be called before each batch."""
+        """Cache the configuration values that every XADD reads. To be called before each batch."""
         config = self.config
         self.node_max_entries = config.stream_node_max_entries
         self.node_max_bytes = config.stream_node_max_bytes
@@ -124,7 +124,7 @@ class Instance:
         return self.dispatcher.run(client, command, argv)
 
     def serve_ready_keys(self) -> None:
-        """Serve blocked clients before the caller takes away what they wait for."""
+        """Serve blocked clients now, before the caller removes the data that they wait for."""
         self.dispatcher.serve_ready_keys()
 
     def unblock(self, client: Client, reply: bytes) -> None:
@@ -138,7 +138,7 @@ class Instance:
     # -- gates ---------------------------------------------------------------------------------
 
     def set_gate(self, gate: int, *, is_shut: bool) -> None:
-        """Let requests be looked at twice for this reason, or no more."""
+        """Set or clear one flag of `gates`."""
         self.gates = self.gates | gate if is_shut else self.gates & ~gate
 
     def pause_until(self, until_ms: int) -> None:
@@ -152,7 +152,7 @@ class Instance:
         self.set_gate(GATE_LOADING, is_shut=is_loading)
 
     def refuse_writes(self, refusal: ReplyError | None) -> None:
-        """Answer `refusal` to what would change data; None lets it run again."""
+        """Answer `refusal` to every command that would change data; None allows writes again."""
         self.write_refusal = refusal
         self.set_gate(GATE_WRITES_REFUSED, is_shut=refusal is not None)
 
@@ -166,7 +166,7 @@ class Instance:
         return client
 
     def forget_client(self, client: Client) -> None:
-        """The connection is gone: no queue, subscription or table knows it any more."""
+        """The connection has closed: remove the client from every queue, subscription and table."""
         client.closed = True
         client.output.clear()
         if client.long_reply is not None:
@@ -215,14 +215,14 @@ class Instance:
             self.blocked.signal_key_as_ready(db.index, key)
 
     def take(self, db: Database, key: bytes) -> None:
-        """Take a key away whose value goes on under another name, or in another database."""
+        """Remove a key whose value moves to another name or database."""
         if db.take(key) is not None and self.blocked.waiters:
             self.blocked.signal_key_as_ready(db.index, key)
 
     def expire(self, db: Database, key: bytes) -> None:
-        """Remove a key whose time is past. Replicas and the file get a DEL.
+        """Remove an expired key. Replicas and the append-only file get a DEL.
 
-        On a replica it stays, hidden from clients, until the primary says so.
+        On a replica the key stays, hidden from clients, until the primary's DEL arrives.
         """
         if self.gates & GATE_READ_ONLY:
             return
@@ -233,7 +233,7 @@ class Instance:
         self.notify(notifications.EXPIRED, b"expired", key, db.index)
 
     def key_modified(self, db: Database, key: bytes, by: Client | None) -> None:
-        """Fail the transactions that watch `key`, invalidate caches of it."""
+        """Fail the transactions that watch `key`, and invalidate clients' caches of it."""
         watched = (db.index, key)
         watchers = self.watchers.get(watched)
         if watchers:
@@ -273,7 +273,7 @@ class Instance:
         self.notify(notifications.KEY_MISS, b"keymiss", key, db.index)
 
     def notify_overwritten(self, db: Database, key: bytes, old: Value, new: Value) -> None:
-        """A command put a value in the place of another: events since Redis 8.2."""
+        """A command replaced a value: events `overwritten` and `type_changed`, since Redis 8.2."""
         self.notify(notifications.OVERWRITTEN, b"overwritten", key, db.index)
         if type(old) is not type(new):
             self.notify(notifications.TYPE_CHANGED, b"type_changed", key, db.index)
@@ -281,14 +281,14 @@ class Instance:
     def emit(self, db_index: int, unit: list[Argv], *, messages: bool = False) -> None:
         """Hand the propagated requests of one action to every sink.
 
-        `messages`: there are such among them, and it is for those who take messages.
+        `messages`: some of them are messages; the unit then goes to the sinks that take messages.
         """
         self.propagated_units += 1
         sinks = [sink for sink in self.sinks if sink.takes_messages] if messages else self.sinks
         hand_to(sinks, db_index, unit)
 
     def emit_encoded(self, db_index: int, wire: bytes, units: int) -> None:
-        """Hand on `units` actions of one request each, one behind the other in RESP."""
+        """Hand `units` actions of one request each to every sink, concatenated in RESP."""
         self.propagated_units += units
         for sink in self.sinks:
             take = sink.take_encoded

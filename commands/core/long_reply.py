@@ -1,12 +1,11 @@
-"""Long replies, made and sent in pieces so that other clients keep their turn.
+"""Long replies, built and sent in pieces so that other clients are served in between.
 
-A handler that finds that it has tens of thousands of entries to answer returns a `LongReply`
-instead of bytes. The server then makes a piece at a time, between other clients' requests, as fast
-as the client takes them (server/long_replies.py). Meanwhile the client's own later requests wait.
+A handler whose reply has tens of thousands of entries returns a `LongReply` instead of bytes. The
+server then builds one piece at a time, between other clients' requests, as fast as the client reads
+them (back-pressure) (server/long_replies.py). Meanwhile the client's own later requests wait.
 
-The reply must be that of the moment at which the handler ran: what it needs and what may change
-has to be taken hold of by then. Inside EXEC, and wherever nobody sends pieces, it is joined and
-answered at once.
+The reply must show the data as it was when the handler ran: the handler must copy or freeze what
+may change later. Inside EXEC, and wherever pieces cannot be sent, they are joined into one reply.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ class LongReply:
     def __init__(self, pieces: Iterable[bytes], on_end: Callable[[], object] | None = None) -> None:
         """`pieces`: each takes at most about half a millisecond to make; it may be empty.
 
-        Making them may raise a ReplyError, as long as all pieces before were empty. `on_end` is
-        called once, when nothing more is wanted: after the last piece, or when the client is gone.
+        The iterator may raise a ReplyError as long as all pieces before were empty. `on_end` is
+        called once: after the last piece, or when the client disconnects.
         """
         self._pieces: Iterator[bytes] = iter(pieces)
         self._on_end = on_end
-        self.is_begun = False  # something of it was sent
-        self.behind: list[bytes] = []  # messages that came meanwhile, to be sent behind it
-        self.request: list[bytes] = []  # that it answers
+        self.is_begun = False  # whether a part of it was sent
+        self.behind: list[bytes] = []  # messages that arrived meanwhile, to be sent after it
+        self.request: list[bytes] = []  # the request that it answers
         self.used_us = 0  # for the pieces so far
 
     def next_piece(self) -> bytes | None:
-        """Another piece; None behind the last one. An error is a piece, and the last one."""
+        """The next piece; None after the last one. An error is a piece, and the last one."""
         try:
             piece = next(self._pieces, None)
         except ReplyError as error:
@@ -52,7 +51,7 @@ class LongReply:
         return piece
 
     def join(self) -> bytes:
-        """All of it at once."""
+        """The whole reply at once."""
         pieces: list[bytes] = []
         while (piece := self.next_piece()) is not None:
             pieces.append(piece)

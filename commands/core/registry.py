@@ -26,8 +26,8 @@ Argv: TypeAlias = list[bytes]
 # None: the handler sent what there was to send.
 Reply: TypeAlias = "bytes | Block | LongReply | None"
 Handler: TypeAlias = "Callable[[Client, Argv], Reply]"
-# Takes a request as it came, if it is of the form that most clients send; None, and nothing done,
-# if it is not: then the handler gets its words.
+# Handles the raw bytes of a request if they have the usual form. Returns None, with nothing done,
+# if they have another: then the handler gets the parsed arguments.
 RawHandler: TypeAlias = "Callable[[Client, Cutter], bytes | None]"
 
 # -- flags, in the order in which COMMAND INFO prints them; MAY_REPLICATE is not shown ------------
@@ -78,12 +78,13 @@ FLAG_NAMES = {
 class KeySpec:
     """Where a command's keys are: a key specification of Redis 7.
 
-    The first key is at argument `begin` or, when `keyword` is given, behind that word, searched
-    from `begin`. `last` is relative to the first key; below zero it counts from the end of the
-    arguments. With `limit` 2 only the first half of what remains are keys. `is_counted`: at `begin`
-    is the number of the keys, which follow. `is_unknown`: nothing of this says where they are.
-    Where that is not always true (flag INCOMPLETE), `find` gives the positions from the arguments;
-    for arguments that make no sense to it, a keyword still says where keys would be, as in Redis.
+    The first key is at argument `begin` or, when `keyword` is given, after that word, searched from
+    `begin`. `last` is relative to the first key; below zero it counts from the end of the
+    arguments. With `limit` 2 only the first half of what remains are keys. `is_counted`: argument
+    `begin` is the number of keys, and the keys follow it. `is_unknown`: the position depends on the
+    arguments in another way. Where these fields do not cover every request (flag INCOMPLETE),
+    `find` computes the positions from the arguments; for arguments that it cannot parse, `keyword`
+    still applies, as in Redis.
     """
 
     begin: int = 1
@@ -97,7 +98,7 @@ class KeySpec:
     is_unknown: bool = False
 
     def positions(self, argv: Sequence[bytes]) -> list[int]:
-        """Indexes into `argv`; empty if the arguments do not reach."""
+        """Indexes of the keys in `argv`; empty if there are too few arguments."""
         found = [] if self.find is None else self.find(argv)
         if found or (self.find is not None and not self.keyword):
             return found
@@ -120,7 +121,7 @@ class KeySpec:
 
 
 def _counted_positions(argv: Sequence[bytes], at: int, step: int) -> list[int]:
-    """The positions of as many keys as the number at `at` says, every `step`th."""
+    """The positions of the keys that follow their number at `at`, every `step`th argument."""
     number = as_int64(argv[at]) if at < len(argv) else None
     if number is None or not 0 < number * step < len(argv) - at:
         return []
@@ -175,7 +176,7 @@ class Command:
     subcommands: dict[bytes, Command] = field(default_factory=dict)  # by lower-case name
 
     def accepts(self, argument_count: int) -> bool:
-        """Whether a request of that many words, names included, has the right length."""
+        """Whether a request of `argument_count` words, names included, has the right arity."""
         if self.arity >= 0:
             return argument_count == self.arity
         return argument_count >= -self.arity
@@ -223,7 +224,7 @@ def command(
     `arity` counts the name's words and is negative for a minimum. `syntax` is what follows the
     name, in the notation of the Redis documentation; COMMAND DOCS derives its arguments from it.
     `defers_ready_keys`: blocked clients need not be served before this command runs, because it
-    takes nothing away from them (design: several appends of one cycle make one reply).
+    removes none of the data that they wait for: several appends of one cycle make one reply.
     """
 
     def declare(handler: Handler) -> Handler:
@@ -256,7 +257,7 @@ def command(
 def container(
     name: str, *, group: str, since: str, summary: str, flags: int = 0, arity: int = -2
 ) -> None:
-    """Declare a command that is nothing but its sub-commands; before the first of them."""
+    """Declare a command that has only sub-commands; to be called before they are declared."""
     _register(
         name,
         Command(
@@ -298,7 +299,7 @@ _NAMED_BY_GROUPS = frozenset(_GROUP_CATEGORIES.values())
 def acl_categories(declared: Command) -> list[bytes]:
     """The ACL categories, with their @, as COMMAND INFO prints them."""
     if declared.handler is None:
-        return [b"@slow"]  # what a container may do is told by its sub-commands
+        return [b"@slow"]  # a container has the categories of its sub-commands
     names: list[str] = []
     if declared.flags & WRITE:
         names.append("write")

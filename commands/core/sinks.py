@@ -1,8 +1,8 @@
 """Sinks: the receivers of propagated requests, such as the append-only file and replicas.
 
-A unit is the requests of one action, which count together: a single request, or several between
-MULTI and EXEC. It is encoded once for all who take bytes. Runs of units of one request each may
-come encoded, as they stand in the file.
+A unit is the requests of one action: a single request, or several between MULTI and EXEC. It is
+encoded once for all sinks that take bytes. Several units of one request each may be handed over in
+one call, already encoded.
 
 Messages (PUBLISH) change no data: they are for replicas only, and are for no database.
 """
@@ -20,7 +20,7 @@ from storage.append_only.requests import encode_request, encode_requests
 if TYPE_CHECKING:
     from commands.core.registry import Argv
 
-# The database of a unit that holds nothing but messages.
+# The database of a unit that consists of messages only.
 ANY_DATABASE = -1
 
 
@@ -34,9 +34,10 @@ class FileRequest(list[bytes]):
 
 @dataclass(frozen=True)
 class Sink:
-    """`append(db_index, unit)` takes a unit, or `take_encoded(db_index, wire, last_db)` its bytes.
+    """A receiver: `append(db_index, unit)` takes a unit, or `take_encoded(db_index, wire, last_db)`
+    its bytes.
 
-    `db_index` is for the first of its requests, `last_db` for the last.
+    `db_index` is the database of the first request, `last_db` that of the last.
     """
 
     append: Callable[[int, list[Argv]], None] | None = None
@@ -56,7 +57,7 @@ class Sink:
 
 
 def hand_to(sinks: list[Sink], db_index: int, unit: list[Argv]) -> None:
-    """Give a unit to each of these."""
+    """Hand one unit to every sink in `sinks`."""
     wire = b""
     last_db = db_index
     for sink in sinks:

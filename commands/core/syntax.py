@@ -1,4 +1,4 @@
-"""The `syntax` of a command declaration, taken apart into the arguments of COMMAND DOCS.
+"""Parses the `syntax` of a command declaration into the arguments of COMMAND DOCS.
 
 The notation is that of the Redis documentation:
 
@@ -8,8 +8,8 @@ The notation is that of the Redis documentation:
     key [key ...]        one or more; also for several words, and with their token in front
 
 A token belongs to what follows it: `COUNT count` is one argument with a token, `GROUP group
-consumer` a block with a token, `NOACK` a pure token. The types are told by the names
-(`count` is an integer wherever it stands); a few commands differ and are listed.
+consumer` a block with a token, `NOACK` a pure token. The type follows from the name (`count` is
+always an integer); exceptions are listed below.
 
 Leaves out: the reply (commands/server/command_docs.py).
 
@@ -65,7 +65,7 @@ class Argument:
     arguments: list[Argument] = field(default_factory=list)
 
 
-# Stands at the end of choices that may be made again: `[ID id] | [TYPE type] [[ID id] | ... ...]`.
+# Ends a list of choices that may be repeated: `[ID id] | [TYPE type] [[ID id] | ... ...]`.
 _CHOICES_REPEAT = Argument("", "")
 
 
@@ -103,7 +103,7 @@ class _Parser:
         return token
 
     def sequence(self) -> list[Argument]:
-        """Arguments up to a closing bracket or a bar; tokens still stand by themselves."""
+        """Arguments up to a closing bracket or a bar; tokens are not attached yet."""
         items: list[Argument] = []
         while self.peek() not in ("", "]", ">", "|"):
             token = self.next()
@@ -118,7 +118,7 @@ class _Parser:
         return items
 
     def _optional(self, items: list[Argument]) -> None:
-        """What stands in square brackets: an optional group, or a repetition of `items`' end."""
+        """The contents of square brackets: an optional group, or a repetition of the last items."""
         alternatives = self._alternatives("]")
         is_repetition = self.tokens[self.position - 2] == "..."
         if is_repetition and len(alternatives) > 1:
@@ -156,7 +156,7 @@ def _type_of(name: str) -> str:
 
 
 def _repeat(items: list[Argument], length: int) -> None:
-    """The last `length` of `items` may come several times."""
+    """Mark the last `length` of `items` as one argument that may be repeated."""
     repeated = items[-length:]
     if length == 2 and _is_bare_token(repeated[0]):
         token = repeated[0].token
@@ -168,7 +168,7 @@ def _repeat(items: list[Argument], length: int) -> None:
 
 
 def _group(alternatives: list[list[Argument]]) -> Argument:
-    """One argument for what stands in brackets."""
+    """One argument for the contents of a pair of brackets."""
     last = alternatives[-1]
     is_multiple = bool(last) and last[-1] is _CHOICES_REPEAT
     if is_multiple:
@@ -195,7 +195,7 @@ def _block(arguments: list[Argument]) -> Argument:
 
 
 def _joined_name(parts: list[Argument]) -> str:
-    """The name of a block or oneof; the first parts are enough to tell it."""
+    """The name of a block or oneof, made of the names of its first parts."""
     return "_".join(part.name for part in parts[:3])
 
 
@@ -204,7 +204,7 @@ def _is_bare_token(item: Argument) -> bool:
 
 
 def _attach_tokens(items: list[Argument]) -> list[Argument]:
-    """Give each bare token the arguments that follow it and must be there."""
+    """Attach to each bare token the required arguments that follow it."""
     result: list[Argument] = []
     position = 0
     while position < len(items):

@@ -1,4 +1,4 @@
-"""What the server says it is. Clients steer by the Redis version (INFO, HELLO)."""
+"""The versions that the server reports in INFO and HELLO; clients enable features by Redis's."""
 
 from __future__ import annotations
 

@@ -1,20 +1,21 @@
 """Background work: tasks that no client waits for, done in small steps when the server has time.
 
-A task is an iterator that does a little, about half a millisecond's worth at most, each time that
-it is asked for the next item; the items mean nothing. Commands and requests run between any two
-steps, so a task must find its way among whatever they change. It neither notifies nor propagates:
-nobody can tell, but by the memory that is used, whether it has run.
+A task is an iterator; each `next` does a step of at most about half a millisecond, and the items
+carry no meaning. Commands run between any two steps, so a task must tolerate any change that they
+make. It neither notifies nor propagates: apart from the memory used, tasks are invisible to
+clients.
 
     instance.background_work.discard(removed)  free removed data (storage/deferred_free.py)
-    instance.background_work.tidy(steps)       bring data into a better form
+    instance.background_work.tidy(steps)       convert data to a more compact form
 
-Whoever runs the server asks for `step` again and again (server/background_scheduler.py); the
-in-process server of the tests does so when it is told to.
+The scheduler calls `step` when the server has time (server/background_scheduler.py); the in-process
+server of the tests does so when a test asks for it.
 
-While a child saves, memory is shared with it, and to write to it has it copied. What is tidied can
-wait until then. What is freed cannot: there may be more and more of it.
+While a child saves, it shares memory with the server, and each page that is written to is copied
+(copy on write). Tidying therefore waits until the child has ended. Freeing does not: the removed
+data could accumulate.
 
-Leaves out: when there is time, and how much of it a task may have.
+Leaves out: when steps run, and how much time they may take.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ Task: TypeAlias = Iterator[None]
 
 
 class BackgroundWork:
-    """What is still to be done for one instance, in turns."""
+    """The tasks of one instance, run round-robin."""
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
-        """`report` is told of a task that has failed: it is a defect, and ends that task only."""
+        """`report` is called with the exception of a task that failed, a defect; only that task
+        ends.
+        """
         self.steps = 0  # taken so far
-        self.used_us = 0  # the server's time; whoever runs the steps counts it
+        self.used_us = 0  # microseconds spent in steps; the caller of `step` adds to it
         self.freed_objects = 0
         self.failed = 0
         self._report = report
@@ -46,20 +49,20 @@ class BackgroundWork:
 
     @property
     def unfreed_objects(self) -> int:
-        """How many values are gone for clients, while their memory is still to be given back."""
+        """The number of removed values whose memory is not freed yet (lazyfree_pending_objects)."""
         return sum(objects for _, objects in self._freeing)
 
     def free(self, task: Task, objects: int = 1) -> None:
-        """Let `task` give back the memory of so many values (keys, groups), by and by."""
+        """Free the memory of `objects` values (keys, groups) incrementally, with `task`."""
         self._freeing.append((task, objects))
 
     def discard(self, removed_data: RemovedData, objects: int = 1) -> None:
-        """Free what so many values were made of: by and by if it is large, else right away."""
+        """Free the data of `objects` removed values: incrementally if it is large, else at once."""
         if removed_data.is_large:
             self.free(removed_data.free(), objects)
 
     def tidy(self, task: Task) -> None:
-        """Let `task` bring data into another form, when nobody else needs them as they are."""
+        """Convert data with `task`, while no child shares the memory."""
         self._tidying.append(task)
 
     def has_work(self, *, child_lives: bool = False) -> bool:
@@ -67,7 +70,7 @@ class BackgroundWork:
         return bool(self._freeing or (self._tidying and not child_lives))
 
     def step(self, *, child_lives: bool = False) -> bool:
-        """Do a little of the task whose turn it is. False: there was nothing to do."""
+        """Run one step of the next task. False if there was nothing to do."""
         if self._freeing:
             task, objects = self._freeing.popleft()
             if self._advance(task):
@@ -83,7 +86,7 @@ class BackgroundWork:
         return False
 
     def _advance(self, task: Task) -> bool:
-        """Take a step; False if that was the last one."""
+        """Run one step of `task`; False if it has ended."""
         self.steps += 1
         try:
             next(task)
@@ -96,11 +99,11 @@ class BackgroundWork:
         return True
 
     def finish(self) -> None:
-        """Do everything now."""
+        """Run all tasks to their end."""
         while self.step():
             pass
 
     def clear(self) -> None:
-        """Forget everything, when the server ends: its memory goes as a whole."""
+        """Drop all tasks when the server ends: the process returns its memory as a whole."""
         self._freeing.clear()
         self._tidying.clear()

@@ -1,8 +1,8 @@
-"""Latencies counted by microsecond, and the shapes in which Redis shows them.
+"""Latency histograms by microsecond, and the forms in which Redis reports them.
 
-`LatencyHistogram` is a dictionary from microseconds to how often: the dispatcher counts with
-`histogram[elapsed_us] += 1`, which is as cheap as counting gets in Python. It stays small, because
-it rounds what it holds whenever it has grown too large.
+`LatencyHistogram` is a dictionary from microseconds to the number of calls: the dispatcher counts
+with `histogram[elapsed_us] += 1`, which is as cheap as counting gets in Python. It stays small
+because it merges neighbouring values whenever it has grown too large.
 
 Redis counts in an HdrHistogram of nanoseconds with two significant digits, up to one second; what
 INFO latencystats and LATENCY HISTOGRAM print are the upper ends of its buckets. `bucket_end_ns`
@@ -19,7 +19,7 @@ _BUCKET_BITS = 8
 
 
 class LatencyHistogram(dict[int, int]):
-    """Microseconds -> how often."""
+    """Microseconds -> the number of calls."""
 
     def __missing__(self, elapsed_us: int) -> int:
         if len(self) >= MAX_DISTINCT:
@@ -38,16 +38,16 @@ class LatencyHistogram(dict[int, int]):
 
     @property
     def calls(self) -> int:
-        """How many latencies were counted."""
+        """The number of latencies counted."""
         return sum(self.values())
 
     def percentiles_us(self, percentiles: list[float]) -> list[float]:
-        """For each percentile the latency, in microseconds, that so many percent did not exceed."""
+        """For each percentile, the latency in microseconds that this share did not exceed."""
         calls, counts = self.calls, sorted(self.items())
         return [_latency_at(counts, max(1, round(calls * p / 100))) for p in percentiles]
 
     def cumulative_us(self) -> list[tuple[int, int]]:
-        """(microseconds, how many took no longer), for powers of two where the number grows."""
+        """(microseconds, number of calls that took no longer), at powers of two where it grows."""
         rows: list[tuple[int, int]] = []
         below, limit_ns = 0, 1024
         for elapsed_us, count in sorted(self.items()):
@@ -63,7 +63,7 @@ class LatencyHistogram(dict[int, int]):
 
 
 def bucket_end_ns(value_ns: int) -> int:
-    """The largest value that HdrHistogram does not tell from `value_ns`."""
+    """The upper end of the HdrHistogram bucket that holds `value_ns`."""
     dropped_bits = max(0, value_ns.bit_length() - _BUCKET_BITS)
     return (((value_ns >> dropped_bits) + 1) << dropped_bits) - 1
 

@@ -1,8 +1,8 @@
 """The latency monitor: slow events by name, as LATENCY reports them.
 
 An event (`command`, `fast-command`, `expire-cycle`, ...) that took at least
-latency-monitor-threshold milliseconds leaves a sample. Each event keeps its 160 latest ones, one
-for a second: of several in the same second the slowest stays.
+latency-monitor-threshold milliseconds leaves a sample. Each event keeps its 160 latest samples, one
+for each second; of several in the same second the slowest is kept.
 
 Source: LATENCY of Redis 7.
 """
@@ -47,5 +47,5 @@ class LatencyMonitor:
         self.events.setdefault(event, LatencyEvent()).add(now_ms // 1000, duration_ms)
 
     def reset(self, names: list[bytes]) -> int:
-        """Forget the named events, all if none is named; how many there were."""
+        """Delete the named events, or all if none is named; return the number deleted."""
         return sum(self.events.pop(name, None) is not None for name in names or list(self.events))

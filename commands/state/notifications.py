@@ -24,7 +24,7 @@ MODULE = 1 << 13  # d
 NEW = 1 << 14  # n: not part of A
 OVERWRITTEN = 1 << 15  # o: not part of A
 TYPE_CHANGED = 1 << 16  # c: not part of A
-# Which channels say the fields of a hash that an event is about (Redis 8.8); not part of A either.
+# Channels that report the hash fields of an event (Redis 8.8); not part of A either.
 SUBKEYSPACE = 1 << 17  # S: __subkeyspace@<db>__:<key>
 SUBKEYEVENT = 1 << 18  # T: __subkeyevent@<db>__:<event>
 SUBKEYSPACE_ITEM = 1 << 19  # I: __subkeyspaceitem@<db>__:<key>\n<field>
@@ -66,7 +66,7 @@ def subkey_messages(
 ) -> Iterator[tuple[bytes, bytes]]:
     """(channel, message) of each subkey event, by those of the four classes that are enabled.
 
-    What could not be taken apart again is left out: events with a bar, keys with a line break.
+    Ambiguous names are left out: events with a bar, keys with a line break.
     """
     listed = b",".join([b"%d:%b" % (len(field), field) for field in fields])
     if enabled & SUBKEYSPACE and b"|" not in event:

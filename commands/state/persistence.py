@@ -1,4 +1,4 @@
-"""What is known of the files: is the data being loaded, saved, written, and did that succeed?
+"""The state of persistence: loading, snapshots, the append-only file, and their last results.
 
 Plain attributes, set by the server (server/persistence) and read by commands: INFO, LASTSAVE, and
 the gates of the dispatcher. Times are Unix ms or seconds as their names say; -1 stands for never.
@@ -15,7 +15,7 @@ NEVER = -1
 
 @dataclass
 class PersistenceState:
-    """Of one instance; see the module."""
+    """The state of persistence of one instance; see the module."""
 
     # loading
     loading: bool = False
@@ -25,7 +25,7 @@ class PersistenceState:
     loaded_keys: int = 0
     expired_keys_on_load: int = 0
     skipped_keys_on_load: int = 0  # of types that are not supported (rdb-skip-unsupported)
-    loaded_history: dict[bytes, bytes] = field(default_factory=dict)  # what a snapshot says of one
+    loaded_history: dict[bytes, bytes] = field(default_factory=dict)  # what the snapshot contains
     # snapshots
     last_save_ms: int = 0  # Unix ms; the start of the server until there was one
     last_save_attempt_ms: int = 0
@@ -37,14 +37,14 @@ class PersistenceState:
     saves: int = 0
     save_copied_bytes: int = 0  # memory that the child had to copy (copy on write)
     # the append-only file
-    append_only: bool = False  # it is written
+    append_only: bool = False  # whether it is written
     rewrite_in_progress: bool = False
     rewrite_started_ms: int = 0
     rewrite_scheduled: bool = False
     rewrite_succeeded: bool = True
     rewrite_duration_s: int = NEVER
     rewrites: int = 0
-    rewrite_failures: int = 0  # in a row
+    rewrite_failures: int = 0  # failures in a row
     rewrite_copied_bytes: int = 0
     write_error: str = ""  # why the file cannot be written at present
     current_bytes: int = 0

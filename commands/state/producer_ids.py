@@ -1,9 +1,8 @@
-"""Which streams remember producers' IDs, so that the old ones are forgotten in the background.
+"""Expires the producers' IDs that streams remember for idempotent XADD, in the background.
 
-What a stream remembers is watched from its first ID on, by a weak reference: a stream that is
-deleted takes its memory along, and one that is renamed or moved needs no notice. A round begins
-with the stream that waited longest, and ends where it has looked at so many producers
-(server/cron.py).
+A stream's IDs are watched from the first one on, through a weak reference: deleting the stream ends
+the watch, and renaming or moving it needs no update. A round begins with the stream that has waited
+longest and ends after a given number of producers (server/cron.py).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from storage.idempotence import Idempotence
 
 
 class IdempotenceWatch:
-    """The memories that hold at least one ID, in the order in which they are looked at."""
+    """The sets of remembered IDs that hold at least one ID, in the order of the next check."""
 
     def __init__(self) -> None:
         self._queue: OrderedDict[ref[Idempotence], None] = OrderedDict()
@@ -24,11 +23,11 @@ class IdempotenceWatch:
         return len(self._queue)
 
     def watch(self, idempotence: Idempotence) -> None:
-        """See to it that the old IDs are forgotten; nothing if it is watched already."""
+        """Expire the old IDs of `idempotence` from now on; no effect if it is watched already."""
         self._queue.setdefault(ref(idempotence))
 
     def expire(self, now_ms: int, limit: int) -> None:
-        """Let streams forget what is too old, until `limit` producers were looked at."""
+        """Drop expired IDs, one stream after another, until `limit` producers were checked."""
         for _ in range(len(self._queue)):
             if limit <= 0:
                 return

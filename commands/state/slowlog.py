@@ -1,7 +1,7 @@
 """The slow log: the latest requests that took longer than slowlog-log-slower-than.
 
 Bounded in both directions: at most slowlog-max-len entries, each with at most 32 arguments of 128
-bytes; what was cut off is counted in the last one. Passwords are not kept.
+bytes; the last one counts what was cut off. Passwords are not kept.
 
 Source: SLOWLOG of Redis 7.
 """
@@ -48,9 +48,10 @@ class SlowLog:
         return len(self._requests)
 
     def record(self, client: Client, argv: list[bytes], duration_us: int, now_ms: int) -> None:
-        """Remember a request that took `duration_us`.
+        """Add a request that took `duration_us`.
 
-        A blocked client's request comes back without its words: its name stands for them.
+        The arguments of a blocked client's request are no longer known when it ends: only its name
+        is logged.
         """
         if not argv and client.last_command is not None:
             argv = client.last_command.fullname.split(b"|")
@@ -72,7 +73,7 @@ class SlowLog:
         return islice(self._requests, None if count == -1 else count)
 
     def reset(self) -> None:
-        """Forget all."""
+        """Delete all entries."""
         self._requests.clear()
 
 

@@ -1,4 +1,4 @@
-"""Counters, as INFO, LATENCY HISTOGRAM and COMMAND STATS report them.
+"""Counters that INFO and LATENCY HISTOGRAM report.
 
 Plain numbers that other code adds to. CONFIG RESETSTAT sets them to zero with `reset`; rates per
 second come from samples that the server's timer takes with `sample`.
@@ -28,7 +28,7 @@ MAX_ERROR_CODES = 128
 
 @cython.cclass
 class CommandStats:
-    """What INFO commandstats and latencystats tell of one command."""
+    """What INFO commandstats and latencystats report about one command."""
 
     __slots__ = ("calls", "failed_calls", "histogram", "rejected_calls", "usec")
 
@@ -36,7 +36,7 @@ class CommandStats:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Set all counters to zero."""
         self.calls = 0
         self.usec = 0
         self.rejected_calls = 0  # refused before it ran: arity, authentication, ...
@@ -45,14 +45,14 @@ class CommandStats:
 
 
 class Rate:
-    """How fast a counter grows."""
+    """The growth of a counter per second."""
 
     def __init__(self) -> None:
         self._rates: deque[float] = deque([0.0] * SAMPLES, maxlen=SAMPLES)
         self._total = 0
 
     def sample(self, total: int, elapsed_ms: int) -> None:
-        """The counter stands at `total`, so many milliseconds after the last sample."""
+        """Add a sample: the counter is at `total`, `elapsed_ms` milliseconds after the last one."""
         self._rates.append(max(0, total - self._total) * 1000 / elapsed_ms)
         self._total = total
 
@@ -63,7 +63,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class ScriptingFigures:
-    """What INFO shows of scripts and functions; as it is without any."""
+    """What INFO reports about scripts and functions; the defaults are those without any."""
 
     eval_bytes: int = 0  # of the interpreter for scripts
     function_bytes: int = 0  # of the one for functions
@@ -103,14 +103,14 @@ class Stats:
         self.expired_keys = 0
         self.expired_subkeys = 0  # fields of hashes
         self.expire_cycle_us = 0  # spent in active expiry
-        self.expire_cycles_cut_short = 0  # passes of it that left expired keys behind
+        self.expire_cycles_cut_short = 0  # rounds of it that left expired keys
         self.cycles = 0  # of the event loop, those that had something to do
         self.cycles_us = 0  # spent in them
         self.client_query_buffer_limit_disconnections = 0
         self.client_output_buffer_limit_disconnections = 0
         self.acl_access_denied_auth = 0
         self.forks = 0
-        self.latest_fork_us = 0  # how long it held the server up
+        self.latest_fork_us = 0  # how long it blocked the server
         # growth per second
         self.operations = Rate()
         self.input_bytes = Rate()

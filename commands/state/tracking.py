@@ -1,16 +1,17 @@
-"""Client-side caching: which client read which key, and whom to tell when it changes.
+"""Client-side caching: the invalidation table (CLIENT TRACKING).
 
-Two modes. By default the table remembers the keys that a tracking client reads, and the first
-change of such a key tells everyone who read it, once: the key is then forgotten until it is read
-again. With BCAST nothing is remembered; a client names prefixes and hears of every changed key
-that has one of them, in one message per prefix and cycle.
+Two modes. By default the table remembers the keys that a tracking client reads. The first change of
+such a key sends one invalidation to every client that read it, and the key is removed from the
+table until it is read again. With BCAST nothing is remembered: a client names prefixes and gets
+every changed key that has one of them, in one message per prefix and cycle.
 
-Guarantees: a client that was told nothing may keep what it read. The table holds at most
-`tracking-table-max-keys` keys; one that must go is invalidated first. Databases are not told
-apart, as in Redis: a change of a key invalidates its namesakes in the others.
+Guarantees: as long as a client gets no invalidation, its cached value is current. The table holds
+at most `tracking-table-max-keys` keys; a key is invalidated before it is evicted. As in Redis,
+databases are not distinguished: a change of a key also invalidates keys of the same name in other
+databases.
 
-A client that closes leaves its ID in the table until its keys change, because looking for it
-everywhere would cost more than it frees.
+The ID of a closed client stays in the table until its keys change, because a search for it would
+cost more than it frees.
 
 Leaves out: the commands (commands/connection/client_tracking.py).
 Source: Redis 7.2, "Client-side caching" in its documentation.
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from commands.core.instance import Instance
     from commands.core.registry import Argv, Command
 
-# Where a RESP2 client that others redirect to hears of invalidations.
+# The channel on which a RESP2 client gets the invalidations that are redirected to it.
 INVALIDATION_CHANNEL = b"__redis__:invalidate"
 
 
@@ -44,8 +45,8 @@ class TrackingState:
     bcast: bool = False
     optin: bool = False  # remember only what follows CLIENT CACHING YES
     optout: bool = False  # remember all but what follows CLIENT CACHING NO
-    noloop: bool = False  # say nothing of the client's own changes
-    redirect: int = 0  # the client ID that hears instead; 0: the client itself
+    noloop: bool = False  # no messages for the client's own changes
+    redirect: int = 0  # ID of the client that gets the messages; 0: the client itself
     prefixes: list[bytes] = field(default_factory=list)  # with BCAST; none covers another
     caching: bool = False  # CLIENT CACHING was said for the request that comes now
     broken: bool = False  # the client that messages are redirected to has left
@@ -70,13 +71,17 @@ class TrackingTable:
         self.readers: dict[bytes, dict[int, None]] = {}  # key -> IDs; the oldest key comes first
         self.total_items = 0  # IDs in it, over all keys
         self.listeners: dict[bytes, dict[Client, None]] = {}  # prefix -> clients with BCAST
-        # Keys changed in this cycle, by prefix, with who changed each: None for more than one.
+        # Keys changed in this cycle, by prefix, with the client that changed each: None if several
+        # did.
         self.changes: dict[bytes, dict[bytes, Client | None]] = {}
 
-    # -- who tracks ----------------------------------------------------------------------------
+    # -- tracking clients ----------------------------------------------------------------------
 
     def start(self, client: Client, state: TrackingState) -> None:
-        """Put a client in tracking mode. If it is in it, `state` has the prefixes so far, too."""
+        """Turn tracking on for a client.
+
+        If it is on already, `state` includes the earlier prefixes.
+        """
         client.tracking = state
         client.gates |= GATE_TRACKING
         self.clients[client] = None
@@ -85,7 +90,7 @@ class TrackingTable:
         self.active = True
 
     def forget(self, client: Client) -> None:
-        """End tracking for a client: CLIENT TRACKING OFF, RESET, or its connection is gone."""
+        """Turn tracking off for a client: CLIENT TRACKING OFF, RESET, or a closed connection."""
         if client.tracking is None:
             return
         self._leave_prefixes(client, client.tracking)
@@ -108,7 +113,7 @@ class TrackingTable:
         self.readers.clear()
         self.total_items = 0
 
-    # -- what was read -------------------------------------------------------------------------
+    # -- keys that were read -------------------------------------------------------------------
 
     def command_ran(self, client: Client, command: Command, argv: Argv) -> None:
         """Called after every command of a tracking client, those inside EXEC included."""
@@ -141,7 +146,7 @@ class TrackingTable:
         while limit and len(self.readers) > limit:
             self._invalidate_readers(next(iter(self.readers)), None)
 
-    # -- what changed --------------------------------------------------------------------------
+    # -- keys that were changed ----------------------------------------------------------------
 
     def invalidate(self, key: bytes, by: Client | None) -> None:
         """`key` changed; `by` is the client that changed it, None for the server itself."""
@@ -165,14 +170,16 @@ class TrackingTable:
             self._send(client, state, keys)
 
     def invalidate_all(self) -> None:
-        """Every key may have changed (FLUSHALL, FLUSHDB): a message with null for the keys."""
+        """Every key may have changed (FLUSHALL, FLUSHDB): send a message with null for the keys."""
         self._forget_keys()
         for client in self.clients:
             assert client.tracking is not None
             self._send(client, client.tracking, None)
 
     def broadcast(self) -> None:
-        """Send what the BCAST clients wait for; the end of each cycle, before output leaves."""
+        """Send the collected messages of BCAST clients: at the end of a cycle, before output
+        leaves.
+        """
         changes, self.changes = self.changes, {}
         for prefix, changed in changes.items():
             keys = sorted(changed)
@@ -188,10 +195,10 @@ class TrackingTable:
                     self._send(client, state, replies.bulk_array(of_others))
 
     def _send(self, client: Client, state: TrackingState, keys: bytes | None) -> None:
-        """One invalidation; `keys` is an encoded array, None for null.
+        """Send one invalidation; `keys` is an encoded array, None for null.
 
-        RESP2 has no pushes: its clients hear only as the target of a redirection, while
-        subscribed, and then as if a message were published.
+        RESP2 has no pushes: a RESP2 client gets invalidations only as the target of a redirection,
+        while subscribed, in the form of a published message.
         """
         target: Client | None = client
         if state.redirect:
