@@ -1,7 +1,7 @@
 """BITFIELD and BITFIELD_RO: numbers of any width at any bit of a string.
 
-All operations are read before the first one runs. The string grows for the highest of those that
-write, even if that one fails in the end.
+All operations are parsed before the first one runs. The string grows for the highest offset that is
+written to, even if that operation fails.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FieldOperation:
         return pattern - (1 << self.bits) if is_negative else pattern
 
     def result(self, old: int) -> int | None:
-        """What is written in the place of the number `old`; None if it fails."""
+        """The number that replaces `old`; None if OVERFLOW FAIL applies."""
         number = self.operand if self.name == b"SET" else old + self.operand
         if self.name == b"SET" and not self.is_signed and number < 0:
             number += 1 << 64  # Redis takes it for the number of 64 bits that looks the same

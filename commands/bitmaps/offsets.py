@@ -1,4 +1,4 @@
-"""Places of bits in strings, as requests give them: bit 0 is the highest of the first byte."""
+"""Parsing of bit offsets and bit ranges; bit 0 is the highest bit of the first byte."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocol.errors import ReplyError
 
 
 def parse_bit_offset(client: Client, text: bytes, unit_bits: int = 0) -> int:
-    """The place of a bit. With `unit_bits` it may also be `#3`: that many of such units.
+    """A bit offset. With `unit_bits`, `#3` means three times that number of bits.
 
     Raises ReplyError, also for a string that would be longer than allowed.
     """
@@ -36,7 +36,7 @@ class BitRange:
     counts_bits: bool = False
 
     def clip(self, length_bytes: int) -> tuple[int, int] | None:
-        """The bits from one place to before another one of a string; None if there are none."""
+        """The range as bit offsets [start, end) of a string of this length; None if it is empty."""
         start, end = self.start, self.end
         length = length_bytes * 8 if self.counts_bits else length_bytes
         if start < 0 and end < 0 and start > end:
@@ -50,9 +50,9 @@ class BitRange:
 
 
 def parse_bit_range(words: Sequence[bytes], *, is_position: bool) -> BitRange:
-    """The rest of a request: of BITPOS, or of BITCOUNT, which wants both ends.
+    """Parse the range of BITPOS, or of BITCOUNT, which requires both ends or none.
 
-    Raises ReplyError. As in Redis, it depends on the command whether the unit is read first.
+    Raises ReplyError. As in Redis, the commands check the unit and the numbers in different order.
     """
     if not words:
         return BitRange()

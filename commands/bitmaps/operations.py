@@ -1,4 +1,4 @@
-"""BITOP: strings are combined bit by bit."""
+"""BITOP: bitwise operations on strings."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def bitop(client: Client, argv: Argv) -> bytes:
 
 
 def _store(client: Client, key: bytes, data: bytes) -> None:
-    """Make the result the string at `key`; nothing takes the key away."""
+    """Store the result as a string at `key`; an empty result removes the key."""
     exists = client.lookup_for_write(key) is not None
     if data:
         client.store(key, StringValue(data, client.instance.now_ms, b"raw"))

@@ -1,4 +1,4 @@
-"""BITCOUNT and BITPOS: how many bits are set, and where the first one is."""
+"""BITCOUNT and BITPOS: the number of bits that are set, and the position of the first."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def bitpos(client: Client, argv: Argv) -> bytes:
 
 def _first(data: bytes | bytearray, bit: int, start: int, end: int) -> int | None:
     """The place of the first such bit from `start` to before `end`."""
-    # The first byte may begin before the range: it is looked at by itself, the others at once.
+    # The first byte may begin before the range: it is checked by itself, the others together.
     head_end = min((start + 7) & ~7, end)
     place = _first_in_number(extract(data, start, head_end), head_end - start, bit)
     if place is not None:

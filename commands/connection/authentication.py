@@ -1,4 +1,4 @@
-"""AUTH and HELLO: who the client is, and which protocol it speaks.
+"""AUTH and HELLO: authentication, and the protocol version of a connection.
 
 There is one user, `default`; `requirepass` is its password. A change of the password does not
 touch connections that are authenticated already.
@@ -34,7 +34,7 @@ _FLAGS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
 
 
 def require_authentication(client: Client) -> None:
-    """The state of a new connection: outside, if a password is set."""
+    """Require authentication of a new connection if a password is set."""
     client.user = DEFAULT_USER
     client.authenticated = not client.instance.config.requirepass
     if client.authenticated:
@@ -59,7 +59,7 @@ def auth(client: Client, argv: Argv) -> bytes:
     if len(argv) == 3:
         authenticate(client, argv[1], argv[2])
     else:
-        # Without a user name the client believes in a password that the server does not have.
+        # Without a user name the client expects a password that the server does not have.
         if not client.instance.config.requirepass:
             raise ReplyError(errors.AUTH_WITHOUT_PASSWORD)
         authenticate(client, DEFAULT_USER, argv[1])
@@ -67,7 +67,7 @@ def auth(client: Client, argv: Argv) -> bytes:
 
 
 def authenticate(client: Client, user: bytes, password: bytes) -> None:
-    """Let the client in. Raises WRONGPASS, and then leaves it as it was."""
+    """Authenticate the client. Raises WRONGPASS, and leaves its state unchanged then."""
     required = client.instance.config.requirepass
     if user != DEFAULT_USER or (required and not _is_same(required, password)):
         client.instance.stats.acl_access_denied_auth += 1
@@ -78,7 +78,7 @@ def authenticate(client: Client, user: bytes, password: bytes) -> None:
 
 
 def _is_same(required: str, password: bytes) -> bool:
-    """Compare in a time that tells nothing, not even about the length: of equally long hashes."""
+    """Compare in constant time, by hashes, so that not even the length leaks."""
     expected = hashlib.sha256(required.encode("utf-8", "surrogateescape")).digest()
     return hmac.compare_digest(expected, hashlib.sha256(password).digest())
 

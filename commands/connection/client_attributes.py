@@ -1,4 +1,5 @@
-"""CLIENT ID, SETNAME, GETNAME, SETINFO, REPLY, NO-EVICT, NO-TOUCH and HELP: one's own connection.
+"""CLIENT ID, SETNAME, GETNAME, SETINFO, REPLY, NO-EVICT, NO-TOUCH and HELP: the caller's
+connection.
 
 This module declares the container CLIENT, so it is imported before the others of its commands.
 
@@ -41,7 +42,7 @@ def _is_one_word(text: bytes) -> bool:
     flags=_FLAGS,
     group="connection",
     since="5.0.0",
-    summary="Tells the connection's ID, which no other connection will have.",
+    summary="Returns the connection's ID, which is unique.",
 )
 def client_id(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
@@ -54,7 +55,7 @@ def client_id(client: Client, argv: Argv) -> bytes:
     flags=_FLAGS,
     group="connection",
     since="2.6.9",
-    summary="Names the connection; an empty name takes the name away.",
+    summary="Names the connection; an empty name removes the name.",
     syntax="connection-name",
 )
 def client_setname(client: Client, argv: Argv) -> bytes:
@@ -70,7 +71,7 @@ def client_setname(client: Client, argv: Argv) -> bytes:
     flags=_FLAGS,
     group="connection",
     since="2.6.9",
-    summary="Tells the connection's name.",
+    summary="Returns the connection's name.",
 )
 def client_getname(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
@@ -83,7 +84,7 @@ def client_getname(client: Client, argv: Argv) -> bytes:
     flags=_FLAGS,
     group="connection",
     since="7.2.0",
-    summary="Says which client library speaks on the connection.",
+    summary="Sets the name and version of the client library.",
     syntax="<LIB-NAME libname | LIB-VER libver>",
 )
 def client_setinfo(client: Client, argv: Argv) -> bytes:
@@ -106,7 +107,7 @@ def client_setinfo(client: Client, argv: Argv) -> bytes:
     flags=_FLAGS,
     group="connection",
     since="3.2.0",
-    summary="Says whether the server answers at all, or leaves one answer out.",
+    summary="Turns replies on or off, or skips the next one.",
     syntax="<ON | OFF | SKIP>",
 )
 def client_reply(client: Client, argv: Argv) -> bytes:

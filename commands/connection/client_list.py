@@ -1,9 +1,9 @@
-"""CLIENT LIST and CLIENT INFO: what the server knows of its connections, a line for each.
+"""CLIENT LIST and CLIENT INFO: the state of connections, one line for each.
 
 The fields and their order are those of Redis 7.4. `rbs`, `rbp` and `obl` belong to a fixed reply
-buffer that Redis gives each client and Rillway does not have: they are 0. `qbuf` is what was
-received of an unfinished request, `omem` what waits to be sent, `tot-mem` what the client's own
-objects take in memory.
+buffer that Redis gives each client and Rillway does not have: they are 0. `qbuf` is the size of an
+unfinished request, `omem` that of the unsent output, `tot-mem` the memory of the client's own
+objects, all in bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def parse_client_type(word: bytes) -> bytes:
 
 
 def client_type(client: Client) -> bytes:
-    """What TYPE of CLIENT LIST and CLIENT KILL selects by."""
+    """The client's type, as TYPE of CLIENT LIST and CLIENT KILL selects it."""
     if client.gates & GATE_PRIMARY:
         return b"master"
     if client.gates & GATE_REPLICA:
@@ -46,7 +46,7 @@ def client_type(client: Client) -> bytes:
     flags=NOSCRIPT | LOADING | STALE,
     group="connection",
     since="6.2.0",
-    summary="Tells about this connection what CLIENT LIST would.",
+    summary="Describes this connection as CLIENT LIST does.",
     tips=(b"nondeterministic_output",),
 )
 def client_info(client: Client, argv: Argv) -> bytes:
@@ -60,7 +60,7 @@ def client_info(client: Client, argv: Argv) -> bytes:
     flags=ADMIN | NOSCRIPT | LOADING | STALE,
     group="connection",
     since="2.4.0",
-    summary="Tells about the connections, a line for each.",
+    summary="Describes the connections, one line for each.",
     syntax="[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
     complexity="O(N) where N is the number of connections.",
     tips=(b"nondeterministic_output",),
@@ -157,7 +157,7 @@ def _flags(client: Client) -> bytes:
 
 
 def _own_bytes(client: Client) -> int:
-    """What the client's own objects take, with the bytes of its unfinished request."""
+    """The bytes of the client's own objects, its unfinished request included."""
     tables = (client.output, client.channels, client.patterns, client.shard_channels)
     held = sum(map(sys.getsizeof, (client, client.watched, client.queue, *tables)))
     return held + client.query_buffer_bytes

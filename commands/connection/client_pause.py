@@ -1,4 +1,4 @@
-"""CLIENT PAUSE, UNPAUSE and UNBLOCK: hold clients back, and let them go.
+"""CLIENT PAUSE, UNPAUSE and UNBLOCK: postpone requests, resume them, end a wait.
 
 Source: Redis 7.2.
 """
@@ -20,7 +20,7 @@ _FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
     flags=_FLAGS,
     group="connection",
     since="2.9.50",
-    summary="Holds requests back for a while.",
+    summary="Postpones requests for a while.",
     syntax="timeout [WRITE | ALL]",
 )
 def client_pause(client: Client, argv: Argv) -> bytes:
@@ -48,7 +48,7 @@ def client_pause(client: Client, argv: Argv) -> bytes:
     flags=_FLAGS,
     group="connection",
     since="6.2.0",
-    summary="Lets go what CLIENT PAUSE holds back.",
+    summary="Ends a CLIENT PAUSE and runs the postponed requests.",
     complexity="O(N) where N is the number of clients held back.",
 )
 def client_unpause(client: Client, argv: Argv) -> bytes:

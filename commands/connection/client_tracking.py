@@ -23,13 +23,13 @@ _FLAGS = NOSCRIPT | LOADING | STALE
     flags=_FLAGS,
     group="connection",
     since="6.0.0",
-    summary="Tells the connection when keys change that it has read, or stops it.",
+    summary="Turns invalidation messages for keys that the connection read on or off.",
     syntax="<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN]"
     " [OPTOUT] [NOLOOP]",
     complexity="O(1); with BCAST, O(N) where N is the number of prefixes.",
 )
 def client_tracking(client: Client, argv: Argv) -> bytes:
-    """Errors: options that do not fit each other, the mode so far, or the clients there are."""
+    """Errors: options that exclude each other or the current mode; an unknown client ID."""
     wanted = _parse(client, Arguments(argv, 3))
     switch = argv[2].upper()
     if switch == b"ON":
@@ -89,7 +89,7 @@ def _check(wanted: TrackingState, current: TrackingState | None) -> None:
 def _all_prefixes(wanted: list[bytes], current: TrackingState | None) -> list[bytes]:
     """The prefixes so far and the new ones; no prefix at all means every key.
 
-    Refused where two overlap, since a client would hear of a key twice.
+    Raises ReplyError if two overlap, since a client would get the same key twice.
     """
     existing = current.prefixes if current is not None else []
     for position, prefix in enumerate(wanted):
@@ -112,7 +112,7 @@ def _overlap(one: bytes, other: bytes) -> bool:
     flags=_FLAGS,
     group="connection",
     since="6.0.0",
-    summary="Has the keys of the next request remembered (OPTIN), or not (OPTOUT).",
+    summary="Turns tracking on (OPTIN) or off (OPTOUT) for the next request.",
     syntax="<YES | NO>",
 )
 def client_caching(client: Client, argv: Argv) -> bytes:
@@ -139,7 +139,7 @@ def client_caching(client: Client, argv: Argv) -> bytes:
     flags=_FLAGS,
     group="connection",
     since="6.0.0",
-    summary="Tells which client hears of this connection's invalidations.",
+    summary="Returns the ID of the client that gets this connection's invalidation messages.",
 )
 def client_getredir(client: Client, argv: Argv) -> bytes:
     """The client ID; 0 for the connection itself, -1 without tracking. Source: Redis 7.2."""
@@ -156,7 +156,7 @@ def _redirection(client: Client) -> int:
     flags=_FLAGS,
     group="connection",
     since="6.2.0",
-    summary="Tells how the connection tracks keys.",
+    summary="Describes the connection's tracking mode.",
 )
 def client_trackinginfo(client: Client, argv: Argv) -> bytes:
     """A map: flags (a set), redirect (as CLIENT GETREDIR), prefixes. Source: Redis 7.2."""

@@ -1,4 +1,4 @@
-"""PING, ECHO, SELECT, RESET and QUIT: the conversation itself.
+"""PING, ECHO, SELECT, RESET and QUIT: basic commands on the connection.
 
 Source: Redis 7.2.
 """
@@ -29,7 +29,7 @@ _ALWAYS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
 
 
 def ping_raw(client: Client, request: Cutter) -> bytes | None:
-    """As `ping` without a message, from a request that is still bytes."""
+    """`ping` without a message, on the raw bytes of a request."""
     return replies.PONG if request.count == 1 else None
 
 
@@ -45,7 +45,7 @@ def ping_raw(client: Client, request: Cutter) -> bytes | None:
     raw=ping_raw,
 )
 def ping(client: Client, argv: Argv) -> bytes:
-    """To a RESP2 client with subscriptions, a message like those it waits for. Source: Redis 7.2.
+    """PONG or the message; to a RESP2 client with subscriptions, an array. Source: Redis 7.2.
 
     Errors: the arity error for more than one message.
     """

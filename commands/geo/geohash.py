@@ -1,4 +1,4 @@
-"""Places as numbers: 52 bits of a geohash, which a sorted set keeps as a score.
+"""Geohashes: a place as a number of 52 bits, stored as a score of a sorted set.
 
 The map is divided into halves, again and again, by longitude and by latitude in turn; each halving
 is a bit. A cell of `step` halvings in either direction has 2 * step bits, and all places in it have
@@ -7,8 +7,8 @@ them as the first bits of their numbers.
 Latitudes end at 85.05112878 degrees, where a square map of the world (Web Mercator) ends. The text
 of GEOHASH goes up to 90 degrees, as geohashes do elsewhere.
 
-Every operation on floating-point numbers stands in the order in which Redis has it: the last digit
-of a distance depends on it.
+Floating-point operations are in the same order as in Redis, because the last digit of a distance
+depends on it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _spread(number: int) -> int:
 
 
 def _gather(number: int) -> int:
-    """What `_spread` was given."""
+    """The inverse of `_spread`."""
     number &= 0x5555555555555555
     number = (number | number >> 1) & 0x3333333333333333
     number = (number | number >> 2) & 0x0F0F0F0F0F0F0F0F
@@ -119,7 +119,7 @@ def encode(place: Place) -> int:
 
 
 def decode(score: float) -> Place:
-    """The middle of the cell that a score stands for."""
+    """The centre of the cell that a score encodes."""
     bits = _whole_bits(score)
     cell = Cell(_gather(bits >> 1), _gather(bits), STEP_MAX)
     longitude = (cell.west_edge + cell.east_edge) / 2

@@ -1,7 +1,7 @@
 """GEOSEARCH, GEOSEARCHSTORE and the older GEORADIUS commands: places around a center.
 
-Without an order the places come as their cells are searched (commands/geo/shapes.py), in the order
-of their geohashes. COUNT takes the nearest; with ANY, the first that are found.
+Without an order the places come cell by cell (commands/geo/shapes.py), in the order of their
+geohashes. COUNT takes the nearest; with ANY, the first that are found.
 """
 
 from __future__ import annotations

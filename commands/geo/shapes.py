@@ -1,7 +1,7 @@
-"""What GEOSEARCH and GEORADIUS look for: places within a circle or a box, and in which cells.
+"""The shapes of GEOSEARCH and GEORADIUS, circle and box, and the geohash cells that cover them.
 
-A search looks through up to nine cells: the one with the center, and its neighbours, as far as they
-can have something. They are so large that the nine cover the shape.
+A search scans up to nine cells: the one with the center, and those of its neighbours that overlap
+the shape. The cells are large enough for the nine to cover it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Shape(ABC):
                 previous = cell
 
     def _cells(self) -> list[Cell | None]:
-        """The cells of _AROUND; None for those that have nothing of the shape."""
+        """The cells of _AROUND; None for those that do not overlap the shape."""
         box = self._bounds()
         cell = Cell.of(self.center, _step_for(self.reach_m, self.center.latitude))
         if cell.step > 1 and not _neighbours_cover(cell, box):
@@ -129,7 +129,7 @@ def _neighbours_cover(cell: Cell, box: Box) -> bool:
 
 
 def _may_hold(cell: Cell, east: int, north: int, box: Box) -> bool:
-    """Whether a neighbour may have something of the box, or ends the box within the cell."""
+    """Whether a neighbouring cell may overlap the box."""
     return not (
         (north < 0 and cell.south_edge < box.south)
         or (north > 0 and cell.north_edge > box.north)

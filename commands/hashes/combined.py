@@ -47,7 +47,7 @@ def hgetdel(client: Client, argv: Argv) -> bytes:
     if value is None:
         return values_reply(client, None, names)
     found, removed = [], []
-    for name in names:  # one that is named twice is not there any more
+    for name in names:  # a field that is named twice is already removed
         found.append(value.fields.get(name))
         if value.delete(name):
             removed.append(name)
@@ -101,7 +101,7 @@ class _Options:
     keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
     group="hash",
     since="8.0.0",
-    summary="Returns the values of fields, and sets or takes away their times.",
+    summary="Returns the values of fields, and sets or removes their expiry.",
     syntax=f"key [{_TIMES} | PERSIST] FIELDS numfields field [field ...]",
     complexity=_PER_FIELD,
 )

@@ -1,7 +1,7 @@
 """HIMPORT: many hashes with the same fields, which are named once.
 
-A fieldset belongs to a connection, until that is reset or closed. The hashes are plain ones; what
-is propagated makes the same without the fieldset.
+A fieldset belongs to a connection, until that is reset or closed. The hashes are plain ones and are
+propagated without the fieldset.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def himport_set(client: Client, argv: Argv) -> bytes:
     flags=FAST,
     group="hash",
     since="8.10.0",
-    summary="Forgets a fieldset.",
+    summary="Removes a fieldset of this connection.",
     syntax="fieldset-name",
 )
 def himport_discard(client: Client, argv: Argv) -> bytes:
@@ -101,7 +101,7 @@ def himport_discard(client: Client, argv: Argv) -> bytes:
     flags=FAST,
     group="hash",
     since="8.10.0",
-    summary="Forgets all fieldsets of this connection.",
+    summary="Removes all fieldsets of this connection.",
 )
 def himport_discardall(client: Client, argv: Argv) -> bytes:
     """Integer: how many there were. Source: Redis 8.10."""

@@ -1,8 +1,8 @@
-"""Finding a hash for a command, and removing the fields of it that have expired.
+"""Look-up of hashes for commands, with removal of expired fields (lazy expiry).
 
-A field whose time is past reads as if it were not there. A command that names such a field removes
-it first, as a command does with a key that has expired; commands that read the whole hash pass
-over it. What a primary or a file sends was accepted before, and finds every field.
+An expired field reads as missing. A command that names one removes it first, as commands do with
+expired keys; commands that read the whole hash skip it. Requests from a primary or a file were
+accepted before, and see every field.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def write_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValu
 
 
 def time_for(client: Client) -> int | None:
-    """The time by which fields have expired for a client; None if none has."""
+    """The time (Unix ms) up to which fields count as expired for a client; None: none do."""
     return None if client.replays else client.instance.now_ms
 
 
 def _current(
     client: Client, key: bytes, found: HashValue, names: Iterable[bytes]
 ) -> HashValue | None:
-    """A hash without those of the fields that have expired; None if nothing is left of it.
+    """Remove the expired ones of the named fields; None if the hash is empty then.
 
-    On a replica they stay, hidden from clients, until the primary says so.
+    On a replica they stay, hidden from clients, until the primary's HDEL arrives.
     """
     if client.replays:
         return found
@@ -64,7 +64,7 @@ def _current(
 def remove_expired(
     instance: Instance, db: Database, key: bytes, value: HashValue, due: Sequence[bytes]
 ) -> None:
-    """Remove fields whose time is past. Replicas and the file get an HDEL for each."""
+    """Remove expired fields. Replicas and the append-only file get an HDEL for each."""
     for field in due:
         value.delete(field)
         instance.dispatcher.propagate(db.index, [b"HDEL", key, field])
@@ -79,9 +79,9 @@ def remove_expired(
 
 
 def remove_fields(client: Client, key: bytes, value: HashValue, names: Iterable[bytes]) -> int:
-    """Remove fields for a command, and the key with the last of them; how many were there.
+    """Remove fields for a command, and the key with the last of them; return how many existed.
 
-    Notifies `hdel`, and `del` for the key. What is propagated is up to the command.
+    Notifies `hdel`, and `del` for the key. Propagation is left to the command.
     """
     removed = [name for name in names if value.delete(name)]
     if removed:

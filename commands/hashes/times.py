@@ -1,7 +1,7 @@
-"""When fields expire: HEXPIRE and its kin, HTTL and its kin, HPERSIST.
+"""HEXPIRE and HTTL with their variants, and HPERSIST: the time to live of hash fields.
 
-A time is kept and propagated as Unix time in milliseconds. A time that has come already removes
-the field at once, and an HDEL is what is propagated.
+Deadlines are stored and propagated as Unix time in milliseconds. A deadline in the past removes the
+field at once, and an HDEL is propagated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_TIME = -1
 
 
 def check_type(client: Client, key: bytes) -> None:
-    """Raise WRONGTYPE before anything else of a request is looked at, as Redis does here."""
+    """Raise WRONGTYPE before the rest of the request is checked, as Redis does here."""
     value = client.db.get(key)
     if value is not None and type(value) is not HashValue:
         client.lookup_typed_for_write(key, HashValue)
@@ -51,9 +51,9 @@ def parse_time(amount: bytes, unit_ms: int, base_ms: int, name: bytes) -> int:
 
 
 def parse_fields(argv: Argv, at: int, error: bytes) -> list[bytes]:
-    """The fields of `FIELDS n field...`, which begins at a place and ends the request.
+    """The fields of `FIELDS n field...`, which begins at argument `at` and ends the request.
 
-    Raises ReplyError; `error` if the number is none that there can be.
+    Raises ReplyError, with the text `error` for an invalid number.
     """
     if argv[at].upper() != b"FIELDS":
         raise ReplyError(errors.FIELDS_MISSING)
@@ -140,7 +140,7 @@ def _expire(client: Client, argv: Argv, name: bytes, unit_ms: int, base_ms: int)
     if value is None:
         return _integers([NO_FIELD] * len(names))
     value.keep_times()
-    # What is repeated may be followed by a request that lets the field live longer.
+    # A replayed request may be followed by one that extends the deadline.
     is_past = when_ms <= client.instance.now_ms and not client.replays
     results = [_expire_field(value, field, when_ms, condition, is_past) for field in names]
     expiring = [field for field, result in zip(names, results, strict=True) if result == SET]
@@ -164,7 +164,7 @@ def _expire_field(
 
 
 def _allows(condition: bytes, current_ms: int | None, when_ms: int) -> bool:
-    """Whether a condition holds. No time counts as one that never comes."""
+    """Whether a condition holds. No deadline counts as an infinite one."""
     if current_ms is None:
         return condition not in (b"XX", b"GT")
     if condition == b"GT":
@@ -207,7 +207,7 @@ def announce_times(
     keys=one_key(b"RW", b"UPDATE"),
     group="hash",
     since="7.4.0",
-    summary="Takes the times of fields away.",
+    summary="Removes the time to live of fields.",
     syntax=f"key {_FIELDS}",
     complexity=_PER_FIELD,
 )
@@ -234,7 +234,7 @@ def hpersist(client: Client, argv: Argv) -> bytes:
 
 
 def persist_fields(client: Client, key: bytes, value: HashValue, names: list[bytes]) -> list[bytes]:
-    """Take the times of fields away; those that had one. What is propagated is the command's."""
+    """Remove the deadlines of fields; return the fields that had one. Propagates nothing."""
     persisted = value.persist(names)
     if persisted:
         client.modified(key, len(persisted))

@@ -1,4 +1,4 @@
-"""HSCAN and HRANDFIELD: some of a hash's fields at a time."""
+"""HSCAN and HRANDFIELD: iteration over a hash's fields, and random ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FEW_SHARE = 1 / 3
     keys=one_key(b"RO", b"ACCESS"),
     group="hash",
     since="2.8.0",
-    summary="Walks over the fields of a hash, some with every call.",
+    summary="Iterates over the fields of a hash, a few with each call.",
     syntax="key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
     complexity="O(1) for a call, O(N) for the whole walk, with N the number of fields.",
     tips=(b"nondeterministic_output",),

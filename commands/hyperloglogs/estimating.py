@@ -1,4 +1,4 @@
-"""PFADD, PFCOUNT and PFMERGE: how many different elements there were, within a percent or so."""
+"""PFADD, PFCOUNT and PFMERGE: estimates of cardinality, within about one percent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from storage.strings import StringValue
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """What is no HyperLogLog, or a damaged one, is an error of the request's."""
+    """Convert the errors of an invalid or damaged HyperLogLog to ReplyError."""
     try:
         yield
     except hyperloglog.InvalidHyperLogLog:
@@ -81,12 +81,15 @@ def _checked_or_new(client: Client, value: StringValue | None) -> StringValue:
     keys=keys_to_end(b"RW", b"ACCESS"),
     group="hyperloglog",
     since="2.8.9",
-    summary="Estimates how many different elements HyperLogLogs have got, all together.",
+    summary="Estimates the number of different elements of HyperLogLogs together.",
     syntax="key [key ...]",
     complexity="O(1) for one key, O(N) for several.",
 )
 def pfcount(client: Client, argv: Argv) -> bytes:
-    """Integer. For one key it is remembered in the string, which is a change. Source: Redis 7.2."""
+    """Integer.
+
+    For one key it is cached in the string, which counts as a change. Source: Redis 7.2.
+    """
     if len(argv) == 2:
         return replies.integer(_count_one(client, argv[1]))
     return replies.integer(_count_several(client, argv[1:]))
@@ -129,7 +132,7 @@ def _count_several(client: Client, keys: list[bytes]) -> int:
     ),
     group="hyperloglog",
     since="2.8.9",
-    summary="Adds all that HyperLogLogs have got to another one, which is created if needed.",
+    summary="Merges HyperLogLogs into another one, which is created if needed.",
     syntax="destkey [sourcekey [sourcekey ...]]",
     complexity="O(N) with N the number of keys.",
 )

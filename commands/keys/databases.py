@@ -1,7 +1,7 @@
 """FLUSHDB, FLUSHALL and SWAPDB: whole databases.
 
-ASYNC and SYNC are accepted and mean the same: the keys are gone when the reply comes, and their
-memory is given back by and by (commands/state/background_work.py).
+ASYNC and SYNC are accepted and mean the same: the keys are removed when the reply is sent, and
+their memory is freed incrementally in the background (commands/state/background_work.py).
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _flush(client: Client, databases: list[Database]) -> None:
         _fail_watchers(instance, db, empty)
         instance.dirty += db.clear()
         instance.blocked.signal_all_as_ready(db.index)
-    OPENED.clear()  # what is left is read from other databases, and comes back
-    # Client-side caches do not know databases: they are told to drop everything.
+    OPENED.clear()  # nodes of other databases are opened again when read
+    # Client-side caches do not distinguish databases: invalidate everything.
     if instance.tracking.active:
         instance.tracking.invalidate_all()
 
@@ -125,8 +125,8 @@ def _swap(instance: Instance, first: Database, second: Database) -> None:
 def _fail_watchers(instance: Instance, db: Database, replacement: Database) -> None:
     """Fail the transactions that watch a key of `db` while `replacement` takes its place.
 
-    A key that neither has is unchanged. One that had expired when it was watched, or was not
-    there, is changed only by one that is alive: an expired key counts as none.
+    A key that neither database has is unchanged. A key that was missing or expired when it was
+    watched is changed only if the replacement has a live one: an expired key counts as missing.
     """
     for (index, key), clients in instance.watchers.items():
         if index != db.index or (key not in db and key not in replacement):

@@ -1,7 +1,7 @@
 """DEL, UNLINK, EXISTS, TOUCH and TYPE: which keys there are.
 
-A removed key's memory is given back at once, by UNLINK too; for a value of millions of parts that
-takes a while.
+DEL and UNLINK do the same: the key is removed at once, and the memory of a large value is freed
+incrementally in the background (storage/deferred_free.py).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def unlink(client: Client, argv: Argv) -> bytes:
 
 
 def delete(client: Client, key: bytes) -> bool:
-    """Remove a key and tell everybody; False if it was not there or had expired.
+    """Remove a key and notify; False if it was not there or had expired.
 
-    What is propagated is up to the command.
+    Propagation is left to the command.
     """
     if find(client, client.db, key) is None:
         return False
@@ -111,9 +111,12 @@ def touch(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RO"),
     group="generic",
     since="1.0.0",
-    summary="Tells what kind of value a key holds.",
+    summary="Returns the type of a key's value.",
     syntax="key",
 )
 def type_(client: Client, argv: Argv) -> bytes:
-    """Simple string: stream, string or none. Source: Redis 7.2."""
+    """Simple string: string, list, set, zset, hash or stream; none without the key.
+
+    Source: Redis 7.2.
+    """
     return replies.simple(type_name(peek(client, argv[1])))

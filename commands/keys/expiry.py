@@ -1,7 +1,7 @@
-"""EXPIRE and its kin, TTL and its kin, PERSIST: a key's time to live.
+"""EXPIRE and TTL with their variants, and PERSIST: a key's time to live.
 
-Every deadline is kept and propagated as Unix time in milliseconds. A deadline that has come
-already removes the key at once, and a DEL is what is propagated.
+Deadlines are stored and propagated as Unix time in milliseconds. A deadline in the past removes the
+key at once, and a DEL is propagated.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _expire(client: Client, argv: Argv, command: bytes, unit_ms: int, base_ms: i
         return replies.ZERO
     if not _allows(conditions, client.db.expires.get(key), when_ms):
         return replies.ZERO
-    # A request that is repeated may be followed by one that lets the key live longer.
+    # A replayed request may be followed by one that extends the deadline.
     if when_ms <= client.instance.now_ms and not client.replays:
         delete(client, key)
         client.propagate(b"DEL", key)
@@ -106,7 +106,7 @@ def _expire(client: Client, argv: Argv, command: bytes, unit_ms: int, base_ms: i
 
 
 def set_deadline(client: Client, key: bytes, when_ms: int) -> None:
-    """Let an existing key expire at `when_ms`, tell everybody, and propagate it."""
+    """Set the deadline of an existing key (Unix ms), notify, and propagate it."""
     client.db.expire_at(key, when_ms)
     client.modified(key)
     client.notify(notifications.GENERIC, b"expire", key)
@@ -126,7 +126,7 @@ def _parse_conditions(words: list[bytes]) -> set[bytes]:
 
 
 def _allows(conditions: set[bytes], current_ms: int | None, when_ms: int) -> bool:
-    """Whether all conditions hold. No deadline counts as one that never comes."""
+    """Whether all conditions hold. No deadline counts as an infinite one."""
     if current_ms is None:
         return not conditions & {b"XX", b"GT"}
     if b"NX" in conditions:
@@ -146,7 +146,7 @@ def _allows(conditions: set[bytes], current_ms: int | None, when_ms: int) -> boo
     keys=one_key(b"RO", b"ACCESS"),
     group="generic",
     since="1.0.0",
-    summary="Tells how many seconds a key has left.",
+    summary="Returns the time to live of a key in seconds.",
     syntax="key",
     history=(("2.8.0", "Added the reply -2."),),
     tips=(b"nondeterministic_output",),
@@ -163,7 +163,7 @@ def ttl(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RO", b"ACCESS"),
     group="generic",
     since="2.6.0",
-    summary="Tells how many milliseconds a key has left.",
+    summary="Returns the time to live of a key in milliseconds.",
     syntax="key",
     history=(("2.8.0", "Added the reply -2."),),
     tips=(b"nondeterministic_output",),
@@ -180,7 +180,7 @@ def pttl(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RO", b"ACCESS"),
     group="generic",
     since="7.0.0",
-    summary="Tells the Unix time in seconds at which a key expires.",
+    summary="Returns the Unix time in seconds at which a key expires.",
     syntax="key",
 )
 def expiretime(client: Client, argv: Argv) -> bytes:
@@ -195,7 +195,7 @@ def expiretime(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RO", b"ACCESS"),
     group="generic",
     since="7.0.0",
-    summary="Tells the Unix time in milliseconds at which a key expires.",
+    summary="Returns the Unix time in milliseconds at which a key expires.",
     syntax="key",
 )
 def pexpiretime(client: Client, argv: Argv) -> bytes:
@@ -219,7 +219,7 @@ def _deadline(client: Client, key: bytes, unit_ms: int, base_ms: int) -> bytes:
     keys=one_key(b"RW", b"UPDATE"),
     group="generic",
     since="2.2.0",
-    summary="Takes a key's time to live away.",
+    summary="Removes a key's time to live.",
     syntax="key",
 )
 def persist(client: Client, argv: Argv) -> bytes:
@@ -230,7 +230,7 @@ def persist(client: Client, argv: Argv) -> bytes:
 
 
 def persist_key(client: Client, key: bytes) -> bool:
-    """Take a key's time to live away, tell everybody, and propagate it; False if it had none."""
+    """Remove a key's time to live, notify, and propagate it; False if it had none."""
     if not client.db.persist(key):
         return False
     client.modified(key)

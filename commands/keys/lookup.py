@@ -1,4 +1,4 @@
-"""Finding keys and databases where `Client.lookup` says or does too much."""
+"""Look-up of keys without the side effects of `Client.lookup`, and of databases by index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from storage.values import Value
 
 
 def find(client: Client, db: Database, key: bytes) -> Value | None:
-    """The value in any database, None if there is none or it has expired; it counts as no use."""
+    """The value in any database, None if there is none or it has expired; counts nothing."""
     value = db.values.get(key)
     if value is None or key not in db.expires or client.replays:
         return value
@@ -22,9 +22,9 @@ def find(client: Client, db: Database, key: bytes) -> Value | None:
 
 
 def peek(client: Client, key: bytes, *, tell_of_miss: bool = True) -> Value | None:
-    """`Client.lookup` that leaves the access time alone, for commands that look from outside.
+    """`Client.lookup` that leaves the access time alone, for commands that inspect a key.
 
-    With `tell_of_miss` a key that is not there causes the event `keymiss`, as any read does.
+    With `tell_of_miss` a missing key causes the event `keymiss`, as any read does.
     """
     instance = client.instance
     value = find(client, client.db, key)

@@ -1,4 +1,4 @@
-"""OBJECT: how a key's value is kept."""
+"""OBJECT: the encoding, reference count and idle time of a key's value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protocol.errors import ReplyError
 from storage.strings import StringValue
 from storage.values import Value
 
-# Redis keeps one object for each small number, which all keys share.
+# Redis shares one object for each small number among all keys.
 SHARED_NUMBERS = 10_000
 SHARED_REFERENCES = (1 << 31) - 1
 
@@ -19,7 +19,7 @@ container(
     "OBJECT",
     group="generic",
     since="2.2.3",
-    summary="Tells how a key's value is kept.",
+    summary="Describes how a key's value is stored.",
 )
 
 
@@ -34,7 +34,7 @@ def _value(client: Client, key: bytes) -> Value | None:
     keys=one_key(b"RO", at=2),
     group="generic",
     since="2.2.3",
-    summary="Names the form in which a value is kept.",
+    summary="Returns the encoding of a value.",
     syntax="key",
     tips=(b"nondeterministic_output",),
 )
@@ -76,7 +76,7 @@ def _is_shared_number(value: Value) -> bool:
     keys=one_key(b"RO", at=2),
     group="generic",
     since="2.2.3",
-    summary="Tells for how many seconds a value was not used.",
+    summary="Returns the seconds since a value was last used.",
     syntax="key",
     tips=(b"nondeterministic_output",),
 )
@@ -95,7 +95,7 @@ def object_idletime(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RO", at=2),
     group="generic",
     since="4.0.0",
-    summary="Tells how often a value is used, where an LFU policy keeps count.",
+    summary="Returns the access frequency of a value under an LFU policy.",
     syntax="key",
     tips=(b"nondeterministic_output",),
 )

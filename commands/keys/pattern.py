@@ -4,10 +4,11 @@
     ?       any one byte                [a-f]   one of this range, whichever end comes first
     \\x      x, whatever it means         [^abc]  one that is none of these
 
-Patterns and texts are bytes, every value included. Every `*` settles for its first match, so that
-matching costs at most the length of the text times that of the pattern: two stars are no worse
-than one. A pattern of usual length becomes a regular expression; a long one is walked instead,
-because compiling a megabyte takes seconds and comparing it with a key ends at the first byte.
+Patterns and texts are bytes, every value included. Every `*` takes its first match and never
+backtracks, so that matching costs at most the length of the text times that of the pattern, however
+many stars there are. A pattern of usual length becomes a regular expression; a long one is
+interpreted instead, because compiling a megabyte takes seconds and comparing it with a key usually
+ends at the first byte.
 
 Source: Redis 7.2. What it does with unfinished classes and escapes is kept, and so is that an
 empty text matches nothing but the empty pattern. The bytes of a range are unsigned, as in Redis
@@ -55,7 +56,7 @@ def _compile(pattern: bytes, ignore_case: bool) -> Matcher:
 
 
 def _expression(pattern: bytes, ignore_case: bool) -> bytes:
-    runs: list[list[bytes]] = [[]]  # the elements before, between and behind the stars
+    runs: list[list[bytes]] = [[]]  # the elements before, between and after the stars
     position = 0
     while position < len(pattern):
         accepted, position = _element(pattern, position, ignore_case)
@@ -66,7 +67,7 @@ def _expression(pattern: bytes, ignore_case: bool) -> bytes:
     first, *others = (b"".join(run) for run in runs)
     if not others:
         return first
-    # Atomic groups: a star that has found its match never looks for another.
+    # Atomic groups: a star that has found its match never backtracks.
     middle = b"".join(b"(?>.*?%b)" % run for run in others[:-1] if run)
     return first + middle + b".*" + others[-1]
 
@@ -85,7 +86,9 @@ def _one_of(accepted: Set[int]) -> bytes:
 
 
 def _walker(pattern: bytes, ignore_case: bool) -> Matcher:
-    """`matches` for a non-empty pattern, which is read once and no further than texts lead."""
+    """`matches` for a non-empty pattern, parsed lazily: each element once, when a text reaches
+    it.
+    """
 
     @cache
     def element_at(position: int) -> tuple[Set[int], int]:
@@ -93,7 +96,7 @@ def _walker(pattern: bytes, ignore_case: bool) -> Matcher:
 
     def walk(text: bytes) -> bool:
         place = position = 0  # in the text, in the pattern
-        resume: tuple[int, int] | None = None  # go on here when the last star takes a byte more
+        resume: tuple[int, int] | None = None  # continue here when the last star takes a byte more
         while place < len(text):
             accepted, following = element_at(position)
             if accepted is _STAR:

@@ -1,7 +1,7 @@
-"""DUMP and RESTORE: a value as bytes that any server can make a key of.
+"""DUMP and RESTORE: a serialized value that any server can load.
 
-What RESTORE gets is validated in full, whatever `sanitize-dump-payload` says, and nothing changes
-unless it is sound.
+RESTORE always validates the payload in full, whatever `sanitize-dump-payload` says, and changes
+nothing if it is damaged.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from storage.values import Value
 
 MAX_FREQ = 255
 
-# What takes more than some milliseconds to write (see Value.effort) is dumped in pieces.
+# Values that take more than some milliseconds to serialize (see Value.effort) are sent in pieces.
 MUCH_EFFORT = 32
 
 
 def snapshot_options(config: Configuration) -> SnapshotOptions:
-    """How the directives want snapshots and payloads to be written."""
+    """The options for writing snapshots and payloads, from the configuration."""
     fixed = config.rdb_stream_type
     return SnapshotOptions(
         compress=config.rdbcompression,
@@ -77,7 +77,7 @@ def _dump_in_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iter
 
 @dataclass(slots=True)
 class _Options:
-    """The words behind the payload."""
+    """The options after the payload."""
 
     replace: bool = False
     absolute: bool = False  # the time to live is a Unix time
@@ -91,7 +91,7 @@ class _Options:
     keys=one_key(b"OW", b"UPDATE"),
     group="generic",
     since="2.6.0",
-    summary="Makes a key of what DUMP returned.",
+    summary="Creates a key from a value that DUMP returned.",
     syntax=("key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]"),
     complexity="O(N) with N the size of the value.",
     categories=("dangerous",),
@@ -102,7 +102,7 @@ class _Options:
     ),
 )
 def restore_command(client: Client, argv: Argv) -> bytes:
-    """OK. A deadline that has come already makes no key, and removes one that was to be replaced.
+    """OK. With a deadline in the past no key is created; with REPLACE the old one is removed.
 
     Errors in Redis's order: options, BUSYKEY, the time to live, the payload. Source: Redis 7.2.
     """
@@ -133,7 +133,7 @@ def restore_command(client: Client, argv: Argv) -> bytes:
 
 
 def _restore_nothing(client: Client, key: bytes, old: Value | None) -> None:
-    """The deadline has come: all that is left to do is to tell of the key that went."""
+    """The deadline is in the past: only notify and propagate the removal of the old key."""
     if old is None:
         return
     client.modified(key)
@@ -142,7 +142,7 @@ def _restore_nothing(client: Client, key: bytes, old: Value | None) -> None:
 
 
 def _parse_options(arguments: Arguments) -> _Options:
-    """The options. FREQ is read and forgotten: there is no LFU policy."""
+    """Parse the options. FREQ is accepted and ignored: there is no LFU policy."""
     options = _Options()
     has_freq = False
     while arguments:
@@ -179,7 +179,7 @@ def _parse_deadline(client: Client, text: bytes, options: _Options) -> int | Non
 
 def _decode(client: Client, payload: bytes) -> Value:
     instance = client.instance
-    # What is in a file was accepted before, perhaps by another configuration.
+    # A request from a file was accepted before, perhaps under another configuration.
     max_bytes = None if client.replays else instance.config.proto_max_bulk_len
     try:
         return restore(

@@ -1,4 +1,4 @@
-"""How much memory a key takes: what MEMORY USAGE answers."""
+"""The memory that a key takes, in bytes, for MEMORY USAGE."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLE_ENTRY_BYTES = 100
 def value_bytes(key: bytes, value: Value, samples: int) -> int:
     """An estimate of what a key and its value occupy in memory.
 
-    `samples` parts of it are looked at (nodes of a stream, fields of a hash), and the others taken
-    to be like them; 0: all.
+    `samples` parts of it (nodes of a stream, fields of a hash) are measured and extrapolated to the
+    rest; 0: all are measured.
     """
     return getsizeof(key) + TABLE_ENTRY_BYTES + value.memory_bytes(samples)

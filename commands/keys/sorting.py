@@ -1,10 +1,10 @@
 """SORT and SORT_RO: the elements of a list, a set or a sorted set in another order.
 
-A pattern names other keys: its first `*` stands for the element, and a `->` after that precedes
-the field of a hash. BY without a `*` does not sort: lists and sorted sets keep their order. A set
-has none, so it is sorted by its bytes all the same where the result is stored.
+A pattern names other keys: its first `*` stands for the element, and a `->` after that precedes the
+field of a hash. BY without a `*` does not sort: lists and sorted sets keep their order. A set has
+no order, so it is sorted by its bytes if the result is stored.
 
-Leaves out: the order of a locale. ALPHA compares bytes, as Redis does in the locale "C".
+Leaves out: collation by locale. ALPHA compares bytes, as Redis does in the locale "C".
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPTION_WORDS = {b"LIMIT": 2, b"BY": 1, b"GET": 1, b"STORE": 1}
 
 
 def store_positions(argv: Sequence[bytes]) -> list[int]:
-    """Where the key is that the result goes to: after the last STORE."""
+    """The position of the key that gets the result: after the last STORE."""
     position, found = 2, list[int]()
     while position < len(argv):
         word = argv[position].upper()
@@ -110,7 +110,7 @@ class SortRequest:
 
     @property
     def sorts(self) -> bool:
-        """Whether the elements are put into another order."""
+        """Whether the elements are sorted."""
         return self.by is None or b"*" in self.by
 
 
@@ -149,8 +149,9 @@ def _sort(client: Client, key: bytes, request: SortRequest) -> bytes:
 
 
 def _elements(client: Client, key: bytes, request: SortRequest) -> list[bytes]:
-    """The elements in the order that they have; where it stays, DESC turns it round, but for a
-    set, which has none. Raises WRONGTYPE."""
+    """The elements in their own order, which DESC reverses if they are not sorted, except for a
+    set. Raises WRONGTYPE.
+    """
     value = client.lookup(key)
     if value is None:
         return []
@@ -162,7 +163,7 @@ def _elements(client: Client, key: bytes, request: SortRequest) -> list[bytes]:
         return [member for _, member in value.slice(0, len(value), reverse=turned)]
     if isinstance(value, SetValue):
         if not request.sorts and request.target is not None:
-            # The same everywhere that the request is propagated to.
+            # The order must be the same on every server that the request is propagated to.
             request.by, request.alpha = None, True
         return value.members()
     raise ReplyError(errors.WRONG_TYPE)
@@ -181,19 +182,19 @@ def _in_order(client: Client, items: list[bytes], request: SortRequest) -> list[
 
 
 def _alpha_key(weight: bytes | None, item: bytes) -> tuple[bool, bytes]:
-    """What is missing comes first; what is equal stays in its order."""
+    """Missing weights come first; equal ones keep their order (stable sort)."""
     return weight is not None, weight or b""
 
 
 def _number_key(weight: bytes | None, item: bytes) -> tuple[float, bytes]:
-    """What is missing counts as 0; equal numbers are in the order of their elements."""
+    """A missing weight counts as 0; equal numbers are in the order of their elements."""
     text = (weight or b"").partition(b"\0")[0]
     number = parse_double(text.lstrip(_BLANKS), errors.SORT_NOT_A_DOUBLE) if text else 0.0
     return number, item
 
 
 def _get(client: Client, pattern: bytes, item: bytes) -> bytes | None:
-    """What the pattern names for an element; None if there is no such key or field."""
+    """The value of the key or field that the pattern names for an element; None without it."""
     if pattern == _ELEMENT:
         return item
     prefix, star, suffix = pattern.partition(b"*")
@@ -210,7 +211,7 @@ def _get(client: Client, pattern: bytes, item: bytes) -> bytes | None:
 
 
 def _store(client: Client, key: bytes, items: list[bytes]) -> None:
-    """Make the result the list at `key`; nothing takes the key away."""
+    """Store the result as a list at `key`; an empty result removes the key."""
     exists = client.lookup_for_write(key) is not None
     if items:
         limits, now_ms = client.instance.config, client.instance.now_ms

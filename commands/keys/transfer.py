@@ -1,6 +1,6 @@
-"""RENAME, RENAMENX, COPY and MOVE: a value comes to another key or another database.
+"""RENAME, RENAMENX, COPY and MOVE: move or copy a value to another key or database.
 
-A value takes its time to live along. A stream that arrives at a key wakes who waits for it there.
+The time to live moves with the value. The new key wakes the clients that wait for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from storage.values import Value
     keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"UPDATE")),
     group="generic",
     since="1.0.0",
-    summary="Gives a key another name; a key of that name is overwritten.",
+    summary="Renames a key; a key of the new name is overwritten.",
     syntax="key newkey",
 )
 def rename(client: Client, argv: Argv) -> bytes:
@@ -42,7 +42,7 @@ def rename(client: Client, argv: Argv) -> bytes:
     keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"INSERT")),
     group="generic",
     since="1.0.0",
-    summary="Gives a key another name, unless that name is taken.",
+    summary="Renames a key, unless the new name is taken.",
     syntax="key newkey",
     history=(("3.2.0", "Two equal names are no error any more."),),
 )
@@ -79,14 +79,14 @@ def _rename(client: Client, key: bytes, new_key: bytes, value: Value) -> None:
 
 
 def _place(client: Client, db: Database, key: bytes, value: Value, when_ms: int | None) -> None:
-    """Put a value at a key that is not there, with its time to live."""
+    """Set a new key to a value, with its time to live."""
     client.instance.store(db, key, value)
     if when_ms is not None:
         db.expire_at(key, when_ms)
 
 
 def _tell(client: Client, db: Database, event: bytes, key: bytes) -> None:
-    """What `Client.modified` and `Client.notify` tell, of a key of any database."""
+    """`Client.modified` and `Client.notify` for a key of any database."""
     instance = client.instance
     instance.key_modified(db, key, client)
     instance.notify(notifications.GENERIC, event, key, db.index)
@@ -152,7 +152,7 @@ def _parse_copy_options(client: Client, arguments: Arguments) -> tuple[Database,
     keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
     group="generic",
     since="1.0.0",
-    summary="Takes a key to another database.",
+    summary="Moves a key to another database.",
     syntax="key db",
 )
 def move(client: Client, argv: Argv) -> bytes:

@@ -1,6 +1,6 @@
-"""KEYS, SCAN, RANDOMKEY and DBSIZE: a database's keys as a whole.
+"""KEYS, SCAN, RANDOMKEY and DBSIZE: iteration over a database's keys.
 
-SCAN's cursor and what a walk guarantees: storage/keyspace.py.
+SCAN's cursor and its guarantees: storage/keyspace.py.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from storage.key_walk import KeyWalk
 from storage.values import type_name
 
 SCAN_COUNT = 10
-# KEYS takes about a millisecond for so many; over more of them it answers in pieces.
+# KEYS takes about a millisecond for this many keys; with more, the reply is sent in pieces.
 MANY_KEYS = 4000
 KEYS_PER_STEP = 200
-# What C's strtoull reads: blanks, a sign, digits. And what Redis's own reader, which comes first,
-# takes for a negative number of 64 bits.
+# The syntax of C's strtoull: blanks, a sign, digits. And the negative 64-bit numbers that Redis's
+# own parser, which runs first, accepts.
 _CURSOR = re.compile(rb"[ \t\n\v\f\r]*([+-]?)0*(\d{1,20})")
 _NEGATIVE = re.compile(rb"-[1-9]\d*")
 _CURSOR_LIMIT = 1 << 64
@@ -50,14 +50,14 @@ def keys(client: Client, argv: Argv) -> bytes | LongReply:
         return LongReply(_keys_in_pieces(walk, argv[1]), walk.end)
     found = matching(client.db.keys(), argv[1])
     if client.db.expires:
-        # Unlike other reads, KEYS hides what has expired and leaves it there.
+        # Unlike other reads, KEYS hides expired keys and does not remove them.
         db, now_ms = client.db, client.instance.now_ms
         found = (key for key in found if not db.is_expired(key, now_ms))
     return replies.bulk_array(list(found))
 
 
 def _keys_in_pieces(walk: KeyWalk, pattern: bytes) -> Iterator[bytes]:
-    """The reply; nothing of it is sent before all keys were compared and counted."""
+    """The pieces of the reply; empty ones until all keys were matched and counted."""
     count = 0
     pieces: list[bytes] = []
     for names in walk.read():
@@ -70,13 +70,13 @@ def _keys_in_pieces(walk: KeyWalk, pattern: bytes) -> Iterator[bytes]:
 
 
 def matching(names: Iterable[bytes], pattern: bytes) -> Iterable[bytes]:
-    """The names that match; a lone `*` lets the empty name through as well."""
+    """The names that match; a lone `*` also matches the empty name."""
     return names if pattern == b"*" else filter(matcher(pattern), names)
 
 
 @dataclass(slots=True)
 class ScanOptions:
-    """What SCAN returns, and how far it goes in one call."""
+    """The options of SCAN."""
 
     pattern: bytes = b"*"
     count: int = SCAN_COUNT
@@ -89,7 +89,7 @@ class ScanOptions:
     flags=READONLY,
     group="generic",
     since="2.8.0",
-    summary="Walks over the keys, a few with every call.",
+    summary="Iterates over the keys, a few with each call.",
     syntax="cursor [MATCH pattern] [COUNT count] [TYPE type]",
     complexity="O(1) for a call, O(N) for the whole walk, with N the number of keys.",
     history=(("6.0.0", "Added the `TYPE` option."),),
@@ -117,7 +117,7 @@ def _scan_some(
 
 
 def _scan_in_pieces(client: Client, cursor: int, options: ScanOptions) -> Iterator[bytes]:
-    """The reply for a great COUNT: as if the client had sent several SCANs, one after the other."""
+    """The reply for a large COUNT: equal to that of several SCANs in sequence."""
     left, found = options.count, 0
     pieces: list[bytes] = []
     while left:
@@ -134,7 +134,7 @@ def _scan_in_pieces(client: Client, cursor: int, options: ScanOptions) -> Iterat
 
 
 def parse_cursor(word: bytes) -> int:
-    """A cursor as Redis reads it since 7.4; of negative numbers it sees those of 64 bits.
+    """Parse a cursor as Redis does since 7.4: negative numbers of 64 bits are errors, others wrap.
 
     Raises ReplyError.
     """
@@ -169,7 +169,7 @@ def parse_scan_options(arguments: Arguments, *, takes_type: bool = False) -> Sca
 
 @dataclass(slots=True)
 class MemberScanOptions:
-    """What HSCAN, SSCAN and ZSCAN return, and how far they go in one call."""
+    """The options of HSCAN, SSCAN and ZSCAN."""
 
     pattern: bytes = b"*"
     count: int = SCAN_COUNT
@@ -199,7 +199,7 @@ def parse_member_scan_options(
 
 
 def _has_type(client: Client, key: bytes, wanted: bytes | None) -> bool:
-    """Whether a key that SCAN came across is there and of the type asked for, if any."""
+    """Whether a key of the walk exists and has the wanted type, if one is given."""
     value = find(client, client.db, key)
     return value is not None and wanted in (None, type_name(value))
 

@@ -1,6 +1,6 @@
 """BLPOP, BRPOP, BLMPOP, BLMOVE, BRPOPLPUSH and BLMOVEM: wait for a list to have elements.
 
-They are propagated as what they do in the end: LPOP, RPOP, LMOVE, RPOPLPUSH, LMOVEM.
+They are propagated as the commands without waiting: LPOP, RPOP, LMOVE, RPOPLPUSH, LMOVEM.
 """
 
 from __future__ import annotations

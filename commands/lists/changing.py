@@ -1,4 +1,4 @@
-"""LSET, LINSERT, LREM and LTRIM: a list is changed anywhere."""
+"""LSET, LINSERT, LREM and LTRIM: changes inside a list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LLEN, LRANGE, LINDEX and LPOS: a list is read, in part or as a whole."""
+"""LLEN, LRANGE, LINDEX and LPOS: reading a list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.lists import ListValue
 
-# A reply of more elements is made and sent in pieces: what is below takes about a millisecond.
+# A reply of more elements is built and sent in pieces; a shorter one takes about a millisecond.
 MANY_ITEMS = 5000
 
 
@@ -81,7 +81,7 @@ def lrange(client: Client, argv: Argv) -> bytes | LongReply:
     start, end = clip(value, start, stop)
     if end - start <= MANY_ITEMS:
         return replies.bulk_array(value.range(start, end))
-    # The slices hold the elements, whatever becomes of the list until the last piece is sent.
+    # The slices keep the elements, even if the list changes before the last piece is sent.
     return LongReply(_pieces(end - start, list(value.slices(start, end))))
 
 

@@ -49,7 +49,7 @@ def push(
 
 
 def take(value: ListValue, side: bytes, count: int) -> list[bytes]:
-    """Up to `count` elements, in the order in which they come off; `settle` is to follow."""
+    """Remove and return up to `count` elements, in order; call `settle` afterwards."""
     return value.pop_left(count) if side == LEFT else value.pop_right(count)
 
 
@@ -70,7 +70,7 @@ def after_removal(client: Client, key: bytes, value: ListValue, changes: int) ->
 
 
 def pop(client: Client, key: bytes, value: ListValue, side: bytes, count: int) -> list[bytes]:
-    """Take elements and see to the rest."""
+    """Take elements, announce it, and remove an empty list."""
     items = take(value, side, count)
     settle(client, key, value, side, len(items))
     return items

@@ -1,4 +1,4 @@
-"""LMOVE, RPOPLPUSH and LMOVEM: elements go from one list to another, or round in one.
+"""LMOVE, RPOPLPUSH and LMOVEM: move elements between lists, or within one (rotation).
 
 As in Redis, the event of the push comes before that of the pop.
 """
@@ -20,7 +20,7 @@ MOVED_KEYS = two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT"))
 
 @dataclass(slots=True)
 class Move:
-    """What LMOVE and its like ask for."""
+    """The arguments of LMOVE, RPOPLPUSH and LMOVEM."""
 
     source: bytes
     target: bytes

@@ -1,4 +1,4 @@
-"""LPOP, RPOP and LMPOP: elements leave an end of a list."""
+"""LPOP, RPOP and LMPOP: remove elements from an end of a list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LPUSH, RPUSH, LPUSHX and RPUSHX: elements come to an end of a list."""
+"""LPUSH, RPUSH, LPUSHX and RPUSHX: add elements to an end of a list."""
 
 from __future__ import annotations
 

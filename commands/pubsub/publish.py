@@ -1,4 +1,4 @@
-"""PUBLISH, SPUBLISH, and PUBSUB, which tells who listens.
+"""PUBLISH, SPUBLISH, and PUBSUB, which reports subscriptions.
 
 Source: Redis 7.2.
 """
@@ -62,7 +62,7 @@ container(
     "PUBSUB",
     group="pubsub",
     since="2.8.0",
-    summary="Groups the commands that tell about subscriptions.",
+    summary="Groups the commands that report subscriptions.",
 )
 
 
@@ -102,7 +102,7 @@ def pubsub_shardchannels(client: Client, argv: Argv) -> bytes:
     flags=PUBSUB | LOADING | STALE,
     group="pubsub",
     since="2.8.0",
-    summary="Counts the subscribers of channels, patterns left aside.",
+    summary="Counts the subscribers of channels, without those of patterns.",
     syntax="[channel [channel ...]]",
     complexity="O(N) where N is the number of channels asked for.",
 )

@@ -1,12 +1,12 @@
-"""Who is subscribed to which channel, pattern or shard channel, and how a message reaches them.
+"""Subscriptions to channels, patterns and shard channels, and the delivery of messages (fan-out).
 
 Guarantees: a message goes to the subscribers of its channel first, in the order in which they
 subscribed, then to those of each pattern that it matches; a client gets it once per subscription
-that matches. It is encoded once per protocol version, however many receive it. A shard channel
-has its own names: PUBLISH does not reach it.
+that matches. It is encoded once per protocol version, however many clients receive it. Shard
+channels have a namespace of their own: PUBLISH does not reach them.
 
-Leaves out: the replies of the commands (commands/pubsub/subscribe.py). Messages are not kept: who
-is not subscribed when one is published never sees it.
+Leaves out: the replies of the commands (commands/pubsub/subscribe.py). Messages are not stored: a
+client that subscribes later does not get them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Patterns(Subscriptions):
 
     def __init__(self, names_of: Callable[[Client], Names]) -> None:
         super().__init__(names_of)
-        # Kept here because many patterns would push each other out of a shared cache.
+        # One compiled pattern each, kept here: in a shared cache, many patterns would evict each
+        # other.
         self._matchers: dict[bytes, Matcher] = {}
 
     def add(self, client: Client, name: bytes) -> None:
@@ -109,7 +110,7 @@ class PubSub:
         return _deliver(subscribers, [replies.bulk(word) for word in words])
 
     def forget(self, client: Client) -> None:
-        """End all subscriptions of a client, without a word to it."""
+        """End all subscriptions of a client, without messages to it."""
         for kind in (self.channels, self.patterns, self.shard_channels):
             for name in list(kind.names_of(client)):
                 kind.remove(client, name)

@@ -33,7 +33,7 @@ class _Request:
     syntax="[TO <host port> [FORCE]] [ABORT] [TIMEOUT milliseconds]",
 )
 def failover(client: Client, argv: Argv) -> bytes:
-    """OK as soon as it has begun; INFO and the log say how it goes on."""
+    """OK as soon as it has begun; INFO and the log report its progress."""
     request = _parse(argv)
     state, replication = client.instance.replication, client.instance.host.replication
     if request.abort:

@@ -97,7 +97,7 @@ def _transfer(instance: Instance) -> Iterator[Field]:
 
 
 def buffers(instance: Instance) -> Iterator[Field]:
-    """For the memory section. What waits for replicas is shared with the backlog."""
+    """Fields of the memory section. Replicas share the buffer of the backlog."""
     backlog, host = instance.replication.backlog, instance.host
     waiting = sum(
         host.unsent_bytes(client) + replica.held_bytes

@@ -1,4 +1,4 @@
-"""ROLE: what this server is in replication, and how far it has come.
+"""ROLE: the server's role in replication, and its offset.
 
 Source: redis-server 7.0.15.
 """

@@ -24,7 +24,7 @@ _FLAGS = ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING
     syntax="<host port | NO ONE>",
 )
 def replicaof(client: Client, argv: Argv) -> bytes:
-    """OK before there is any link: the role is another one from now on."""
+    """OK at once: the role changes before the link is established."""
     return _change_role(client, argv)
 
 

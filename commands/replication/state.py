@@ -1,4 +1,4 @@
-"""What is known of replication: this server's role, its history, its replicas, its primary.
+"""The state of replication: this server's role, history, replicas and primary.
 
 Plain attributes, set by the server (server/replication) and read by commands: INFO, ROLE, WAIT and
 the gates of the dispatcher. Times are Unix ms; -1 stands for never or unknown.
@@ -25,7 +25,7 @@ NO_ID = "0" * 40
 
 
 class ReplicaPhase(Enum):
-    """How far a replica is; the values are what INFO shows."""
+    """The state of a replica; the values are those of INFO."""
 
     NONE = ""  # an ordinary connection that has sent REPLCONF
     WAIT_SNAPSHOT = "wait_bgsave"
@@ -34,7 +34,7 @@ class ReplicaPhase(Enum):
 
 
 class LinkPhase(Enum):
-    """How far the link to the primary is; the values are what ROLE shows."""
+    """The state of the link to the primary; the values are those of ROLE."""
 
     NONE = "none"  # this is no replica
     CONNECT = "connect"  # to be connected at the next tick
@@ -46,11 +46,11 @@ class LinkPhase(Enum):
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """A connection that follows this server, or that has said it may do so."""
+    """A connection that follows this server, or that has announced itself with REPLCONF."""
 
     client: Client
     phase: ReplicaPhase = ReplicaPhase.NONE
-    # what it said of itself (REPLCONF)
+    # what it announced (REPLCONF)
     port: int = 0
     announced_ip: bytes = b""
     capabilities: set[bytes] = field(default_factory=set)
@@ -58,10 +58,10 @@ class Replica:
     wants_keys: bool = True  # rdb-filter-only
     wants_functions: bool = True
     knows_offsets: bool = True  # came with PSYNC; with SYNC it never acknowledges
-    # how far it is
+    # its state
     offset: int = 0  # acknowledged
     synced_offset: int = 0  # acknowledged to be in its append-only file, and on disk
-    heard_ms: int = 0  # when it last said anything
+    heard_ms: int = 0  # when it was last heard of
     waits_since_ms: int = 0  # for a snapshot to begin
     # the stream from its snapshot on, until that is transferred and acknowledged
     held: list[bytes] = field(default_factory=list)
@@ -70,22 +70,22 @@ class Replica:
 
     @property
     def is_online(self) -> bool:
-        """Whether it has had the data of its snapshot."""
+        """Whether it has received the data of its snapshot."""
         return self.phase is ReplicaPhase.ONLINE
 
     @property
     def is_attached(self) -> bool:
-        """Whether the connection belongs to a replica, and answers nothing any more."""
+        """Whether the connection belongs to a replica, so that nothing is replied to it."""
         return self.phase is not ReplicaPhase.NONE
 
     @property
     def ip(self) -> bytes:
-        """Where others reach it."""
+        """The address at which others reach it."""
         return self.announced_ip or self.client.address.rpartition(b":")[0].strip(b"[]")
 
 
 class BacklogFacts(Protocol):
-    """What INFO shows of the backlog (server/replication/backlog.py)."""
+    """What INFO reports about the backlog (server/replication/backlog.py)."""
 
     @property
     def first_offset(self) -> int:
@@ -98,7 +98,7 @@ class BacklogFacts(Protocol):
 
 @dataclass(slots=True)
 class LinkFacts:
-    """What is known of the link to the primary."""
+    """The state of the link to the primary."""
 
     phase: LinkPhase = LinkPhase.NONE
     client: Client | None = None  # that runs the primary's requests, while it is connected
@@ -112,14 +112,14 @@ class LinkFacts:
     total_attempts: int = 0
     is_transferring: bool = False  # a snapshot is received or loaded
     is_installing: bool = False  # it is complete, and is being loaded
-    snapshot_bytes: int = 0  # its announced length; 0 if only its end will tell
+    snapshot_bytes: int = 0  # its announced length in bytes; 0 if it ends with a marker
     snapshot_bytes_read: int = 0
     snapshot_heard_ms: int = UNKNOWN
 
 
 @dataclass
 class ReplicationState:
-    """Of one instance; see the module."""
+    """The state of replication of one instance; see the module."""
 
     replication_id: str
     second_id: str = NO_ID
@@ -152,5 +152,5 @@ class ReplicationState:
 
     @property
     def online_replicas(self) -> list[Replica]:
-        """Those that follow the stream."""
+        """The replicas that follow the stream."""
         return [replica for replica in self.replicas.values() if replica.is_online]

@@ -1,7 +1,7 @@
 """PSYNC, SYNC and REPLCONF: what a replica sends to its primary.
 
 A connection becomes a replica's with PSYNC or SYNC. From then on it gets the stream, and nothing
-that it sends is answered. What it says of itself (REPLCONF) comes before that.
+that it sends is answered. It announces itself (REPLCONF) before that.
 
 Source: docs/architecture/replication.md; redis-server 7.0.15 for texts.
 """
@@ -58,10 +58,10 @@ def psync(client: Client, argv: Argv) -> None:
     flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
     group="server",
     since="1.0.0",
-    summary="Makes the connection a replica's that never acknowledges anything.",
+    summary="Makes the connection a replica's without offsets and acknowledgements.",
 )
 def sync(client: Client, argv: Argv) -> None:
-    """A snapshot, then the stream; no line in front of it."""
+    """A snapshot, then the stream; without a reply line before them."""
     if client.replica is not None and client.replica.is_attached:
         return
     replication = client.instance.host.replication
@@ -75,7 +75,7 @@ def sync(client: Client, argv: Argv) -> None:
     flags=ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY,
     group="server",
     since="3.0.0",
-    summary="Says something about a replica, or to one.",
+    summary="Exchanges facts between a primary and a replica.",
 )
 def replconf(client: Client, argv: Argv) -> bytes | None:
     """OK, or the error of the first option that is wrong; ACK and GETACK are never answered."""
@@ -101,9 +101,9 @@ def _replica_of(client: Client) -> Replica:
 
 
 def _acknowledge(client: Client, argv: Argv) -> None:
-    """`ACK offset [FACK offset]`, from whoever follows; of anybody else it means nothing.
+    """`ACK offset [FACK offset]` from a replica; ignored from other clients.
 
-    What a replica has it does not lose: a lower number changes nothing.
+    An offset never decreases: a lower number is ignored.
     """
     replica = client.replica
     if replica is None or not replica.is_attached:

@@ -1,7 +1,7 @@
-"""WAIT and WAITAOF: a client waits until what it has written is safe.
+"""WAIT and WAITAOF: wait until a client's writes are replicated or on disk.
 
-A replica counts when it has acknowledged the offset of the client's last write. One that never
-said what is on its disk (any Redis before 7.2) never counts for WAITAOF.
+A replica counts when it has acknowledged the offset of the client's last write. A replica that
+never reports what is on its disk (any Redis before 7.2) does not count for WAITAOF.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ _APPEND_ONLY_FILE_IS_OFF = (
     tips=_FOR_EVERY_SHARD,
 )
 def wait(client: Client, argv: Argv) -> bytes | Block:
-    """How many replicas have it, when these are enough or the time is over. Source: Redis 7.2."""
+    """Integer: the replicas that have it, at the wanted number or the timeout.
+
+    Source: Redis 7.2.
+    """
     if client.instance.replication.is_replica:
         raise ReplyError(_WAIT_ON_REPLICA)
     wanted = parse_int(argv[1])
@@ -90,7 +93,7 @@ def waitaof(client: Client, argv: Argv) -> bytes | Block:
 
 
 def _wait_for_disks(client: Client, local: int, replicas: int, timeout_ms: int) -> bytes | Block:
-    """As long as something is missing that may come, and there is time."""
+    """A `Block` until the counts are reached; the counts at once if the client may not wait."""
     instance = client.instance
     if local and not instance.config.appendonly:
         raise ReplyError(_APPEND_ONLY_FILE_IS_OFF)

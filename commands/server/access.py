@@ -1,4 +1,4 @@
-"""Who may use what is switched off by default: DEBUG, protected directives."""
+"""Access checks of features that are off by default: DEBUG, protected directives."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def is_local(client: Client) -> bool:
 
 
 def is_allowed(setting: str, client: Client) -> bool:
-    """What a directive such as enable-debug-command (yes, no, local) says for `client`."""
+    """Whether a directive such as enable-debug-command (yes, no, local) allows `client`."""
     return setting == "yes" or (setting == "local" and is_local(client))

@@ -1,4 +1,4 @@
-"""COMMAND DOCS: what redis-cli shows as hints and help."""
+"""COMMAND DOCS: the documentation that redis-cli shows as hints and help."""
 
 from __future__ import annotations
 

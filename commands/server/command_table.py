@@ -102,7 +102,7 @@ def command_list(client: Client, argv: Argv) -> bytes:
 
 
 def _filter(arguments: Arguments) -> Callable[[Command], bool]:
-    """What FILTERBY lets pass; everything without it."""
+    """The predicate of FILTERBY; without it, all commands."""
     if not arguments:
         return lambda declared: True
     if not arguments.take(b"FILTERBY"):
@@ -203,9 +203,9 @@ def status_set(words: Iterable[bytes], resp: int) -> bytes:
 
 
 def legacy_range(keys: tuple[KeySpec, ...]) -> tuple[int, int, int]:
-    """First key, last key and step, as Redis told them before there were key specifications.
+    """First key, last key and step, the form that Redis used before key specifications.
 
-    (0, 0, 0) where they cannot: without keys, and where keys are counted or follow a keyword.
+    (0, 0, 0) without keys, and where keys are counted or follow a keyword.
     """
     plain = [spec for spec in keys if not (spec.keyword or spec.is_counted or spec.is_unknown)]
     if not plain:

@@ -1,7 +1,7 @@
 """CONFIG GET, SET, RESETSTAT, REWRITE, HELP.
 
-CONFIG SET takes all of its pairs or none: what was set already is taken back when a later value is
-refused, or when the server cannot follow (a port that is taken, a folder that does not exist).
+CONFIG SET is atomic: values that were set already are rolled back when a later one is refused, or
+when the server cannot apply it (a port in use, a folder that does not exist).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _matching(pattern: bytes) -> Iterator[str]:
         yield name
         return
     if not any(mark in pattern for mark in b"*?["):
-        return  # as Redis decides; it also spares looking at every name for each unknown one
+        return  # as in Redis; it also avoids a comparison with every name
     fits = matcher(pattern, ignore_case=True)
     yield from (name for name in NAMES if fits(name.encode()))
 
@@ -70,7 +70,7 @@ def _matching(pattern: bytes) -> Iterator[str]:
     tips=(b"request_policy:all_nodes", b"response_policy:all_succeeded"),
 )
 def config_set(client: Client, argv: Argv) -> bytes:
-    """All of the pairs, or an error and none of them."""
+    """OK, or an error and none of the pairs is set."""
     if len(argv) % 2:
         raise ReplyError(errors.SYNTAX)
     pairs: dict[str, str] = {}
@@ -107,7 +107,7 @@ def _check_changeable(client: Client, name: str) -> None:
 
 
 def _set_values(client: Client, pairs: dict[str, str]) -> None:
-    """Set every value. Raises ReplyError; the caller takes back what was set until then."""
+    """Set every value. Raises ReplyError; the caller then restores the old values."""
     for name, text in pairs.items():
         try:
             client.instance.config.set(name, [text])
@@ -116,7 +116,7 @@ def _set_values(client: Client, pairs: dict[str, str]) -> None:
 
 
 def _apply(client: Client, pairs: dict[str, str], before: dict[str, object]) -> None:
-    """Let the server follow the new values; where it cannot, it goes back to those before."""
+    """Apply the new values to the server; restore the old ones if that fails."""
     values, host = vars(client.instance.config), client.instance.host
     changed = [
         found
@@ -156,7 +156,7 @@ def config_resetstat(client: Client, argv: Argv) -> bytes:
     flags=FLAGS,
     group="server",
     since="2.8.0",
-    summary="Brings the configuration file in line with the values in force.",
+    summary="Writes the current values to the configuration file.",
 )
 def config_rewrite(client: Client, argv: Argv) -> bytes:
     """Refused without a file; the file stays as it was when it cannot be written."""

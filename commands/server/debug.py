@@ -1,4 +1,4 @@
-"""DEBUG: tools for tests. Switched off unless enable-debug-command says otherwise."""
+"""DEBUG: tools for tests, off unless enable-debug-command allows them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def debug(client: Client, argv: Argv) -> bytes:
 
 
 def _sleep(client: Client, arguments: Argv) -> bytes:
-    """Stop the whole server; what is no number is 0, as C reads it."""
+    """Stop the whole server; a text that is not a number means 0, as in C."""
     try:
         seconds = float(arguments[0])
     except ValueError:
@@ -91,7 +91,7 @@ def _digest_value(client: Client, arguments: Argv) -> bytes:
 
 
 def _reload(client: Client, arguments: Argv) -> bytes:
-    """Save everything and load it again. MERGE lets keys of the file replace those there are."""
+    """Save everything and load it again. MERGE: keys of the file replace existing ones."""
     words = {word.upper() for word in arguments}
     if words - {b"MERGE", b"NOFLUSH", b"NOSAVE"}:
         raise ReplyError(b"ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")
@@ -103,7 +103,7 @@ def _reload(client: Client, arguments: Argv) -> bytes:
 
 
 def _load_append_only_file(client: Client, arguments: Argv) -> bytes:
-    """Forget everything and load the append-only file, which is written first."""
+    """Write the append-only file, remove all data, and load the file."""
     _refuse_while_loading(client)
     client.instance.host.persistence.reload_append_only_file()
     return replies.OK

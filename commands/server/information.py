@@ -1,4 +1,4 @@
-"""INFO: what the server tells of itself, as lines of text in sections."""
+"""INFO: facts and statistics of the server, as lines of text in sections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GROUPS = {
     tips=(b"nondeterministic_output", b"request_policy:all_shards", b"response_policy:special"),
 )
 def info(client: Client, argv: Argv) -> bytes:
-    """A verbatim string. Names of sections without regard to case; unknown ones say nothing."""
+    """A verbatim string. Names of sections ignore case; unknown ones give no text."""
     words = [word.decode("latin-1").lower() for word in argv[1:]] or ["default"]
     wanted = {name for word in words for name in _GROUPS.get(word, {word})}
     texts = [section_text(client.instance, name) for name in SECTIONS if name in wanted]

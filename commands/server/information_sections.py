@@ -1,8 +1,8 @@
 """The sections of INFO: each is a function from the instance to names and values.
 
-Names are Redis 7.2's, in its order. Values are true: what Rillway does not have (replicas,
-scripts, ...) holds the value that Redis shows where it is off. Fields that describe how
-Redis's C program was built are left out.
+Names are Redis 7.2's, in its order. A field of a feature that Rillway does not have (cluster,
+modules, ...) has the value that Redis shows when it is off. Fields that describe the build of
+Redis's C program are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Value: TypeAlias = "str | int"
 Field: TypeAlias = "tuple[str, Value]"
 Section: TypeAlias = Callable[[Instance], Iterator[Field]]
 
-# avg_ttl is a mean over this many keys: over all of them it would hold up a large database.
+# avg_ttl is a mean over this many keys: over all of them it would take too long.
 TTL_SAMPLE = 1000
 
 
@@ -78,7 +78,7 @@ _REPLICATION_GATES = GATE_PRIMARY | GATE_REPLICA
 
 
 def clients(instance: Instance) -> Iterator[Field]:
-    """Who is connected and who waits."""
+    """Numbers of connected and of blocked clients."""
     connected = [c for c in instance.clients.values() if not c.gates & _REPLICATION_GATES]
     blocked = instance.blocked
     yield "connected_clients", len(connected)
@@ -112,7 +112,7 @@ def _has_deadline(client: Client) -> bool:
 
 
 def memory(instance: Instance) -> Iterator[Field]:
-    """Where the memory is (commands/server/memory_figures.py)."""
+    """The use of memory (commands/server/memory_figures.py)."""
     figures = memory_figures(instance)
     for name, size in (
         ("used_memory", figures.used),
@@ -280,7 +280,7 @@ def _seconds_since(when_ms: int, instance: Instance) -> int:
 
 
 def stats(instance: Instance) -> Iterator[Field]:
-    """What has been done since the start, or since CONFIG RESETSTAT."""
+    """Counters since the start, or since CONFIG RESETSTAT."""
     yield from _traffic(instance)
     yield from _synchronisations(instance)
     yield from _keyspace_activity(instance)
@@ -314,7 +314,7 @@ def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     stats, tracking, pubsub = instance.stats, instance.tracking, instance.pubsub
     yield "expired_keys", stats.expired_keys
     yield "expired_subkeys", stats.expired_subkeys
-    yield "expired_stale_perc", "0.00"  # deadlines are kept in order: none is found by chance
+    yield "expired_stale_perc", "0.00"  # deadlines are kept in order, so there is no sampling
     yield "expired_time_cap_reached_count", stats.expire_cycles_cut_short
     yield "expire_cycle_cpu_milliseconds", stats.expire_cycle_us // 1000
     yield "evicted_keys", 0
@@ -394,7 +394,7 @@ def modules(instance: Instance) -> Iterator[Field]:
 
 
 def commandstats(instance: Instance) -> Iterator[Field]:
-    """Calls, time and refusals of every command that was asked for."""
+    """Calls, time and refusals of every command that was called."""
     for declared, counted in instance.stats.commands.items():
         if counted.calls or counted.rejected_calls or counted.failed_calls:
             per_call = counted.usec / counted.calls if counted.calls else 0
@@ -440,7 +440,7 @@ def _average_ttl_ms(db: Database, now_ms: int) -> int:
     return sum(sample) // len(sample) if sample else 0
 
 
-# What INFO keysizes calls the sizes of each type, in its order.
+# The names of INFO keysizes for the sizes of each type, in its order.
 SIZE_DISTRIBUTIONS = {
     b"string": "strings_sizes",
     b"list": "lists_items",
@@ -452,9 +452,9 @@ SIZE_DISTRIBUTIONS = {
 
 
 def keysizes(instance: Instance) -> Iterator[Field]:
-    """How many keys are how large: bytes of strings, items of others, in powers of two.
+    """A histogram of the sizes of keys: bytes of strings, items of others, in powers of two.
 
-    It looks at every key, and so it is left out unless it is asked for. Source: Redis 8.10.
+    It scans every key, so a plain INFO leaves it out. Source: Redis 8.10.
     """
     for db in instance.databases:
         counters: dict[bytes, Counter[int]] = {}
@@ -468,7 +468,7 @@ def keysizes(instance: Instance) -> Iterator[Field]:
 
 
 def _power_of_two(bits: int) -> str:
-    """The smallest number of so many bits, e.g. 512, 1K or 2M; 0 for none."""
+    """The smallest number of `bits` bits, e.g. 512, 1K or 2M; 0 for no bits."""
     if not bits:
         return "0"
     thousands, rest = divmod(bits - 1, 10)

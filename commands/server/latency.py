@@ -35,7 +35,7 @@ container(
     "LATENCY",
     group="server",
     since="2.8.13",
-    summary="Shows how long commands and other events took.",
+    summary="Reports the latency of commands and other events.",
 )
 
 
@@ -49,7 +49,7 @@ container(
     tips=TIPS,
 )
 def latency_latest(client: Client, argv: Argv) -> bytes:
-    """Name, Unix time, milliseconds, milliseconds of the worst one since the event is known."""
+    """Array of name, Unix time, milliseconds, milliseconds of the worst sample of the event."""
     rows = [
         replies.array(
             [
@@ -92,12 +92,12 @@ def latency_history(client: Client, argv: Argv) -> bytes:
     flags=FLAGS,
     group="server",
     since="2.8.13",
-    summary="Forgets the samples of the named events, or of all.",
+    summary="Deletes the samples of the named events, or of all.",
     syntax="[event [event ...]]",
     tips=(b"request_policy:all_nodes", b"response_policy:all_succeeded"),
 )
 def latency_reset(client: Client, argv: Argv) -> bytes:
-    """How many events were forgotten."""
+    """Integer: the number of events deleted."""
     return replies.integer(client.instance.latency.reset(argv[2:]))
 
 

@@ -14,7 +14,7 @@ Chance = Callable[[int], int]  # a number in [0, n)
 
 COLUMNS, ROWS = 64, 16
 MAX_SIDE = 150  # a picture takes some milliseconds at most
-# One in so many places of the water carries an entry; one in so many of the bank a tuft of grass.
+# One in this many places of the water has an entry; one in this many of the bank a tuft of grass.
 ENTRY_EVERY, GRASS_EVERY = 12, 9
 
 
@@ -24,7 +24,7 @@ ENTRY_EVERY, GRASS_EVERY = 12, 9
     flags=READONLY | FAST,
     group="server",
     since="5.0.0",
-    summary="Draws something, and tells the version.",
+    summary="Draws a picture, and shows the version.",
     syntax="[VERSION version]",
 )
 def lolwut(client: Client, argv: Argv) -> bytes:

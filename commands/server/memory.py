@@ -29,7 +29,7 @@ container(
     "MEMORY",
     group="server",
     since="4.0.0",
-    summary="Shows where the memory is.",
+    summary="Reports the use of memory.",
 )
 
 
@@ -66,7 +66,7 @@ def memory_usage(client: Client, argv: Argv) -> bytes:
     arity=2,
     group="server",
     since="4.0.0",
-    summary="Returns where the memory is, in figures.",
+    summary="Returns the use of memory in figures.",
     tips=TIPS,
 )
 def memory_stats(client: Client, argv: Argv) -> bytes:
@@ -172,7 +172,7 @@ def report(figures: MemoryFigures, clients: int) -> str:
     arity=2,
     group="server",
     since="4.0.0",
-    summary="Gives unused memory back to the system.",
+    summary="Returns unused memory to the system.",
     tips=(b"request_policy:all_shards", b"response_policy:all_succeeded"),
 )
 def memory_purge(client: Client, argv: Argv) -> bytes:

@@ -1,7 +1,7 @@
-"""Where the memory is: the figures of INFO memory, MEMORY STATS and MEMORY DOCTOR.
+"""Memory statistics: the figures of INFO memory, MEMORY STATS and MEMORY DOCTOR.
 
-Redis asks its allocator how much of the memory is in use. Python cannot tell, so "used" is what
-the process occupies, and everything that compares the two (fragmentation) comes out even.
+Redis asks its allocator how much of the memory is in use. Python does not report that, so "used" is
+the resident memory of the process, and ratios of the two (fragmentation) are 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MONITOR: every request that the server runs, as one line, to whoever asked for it.
+"""MONITOR: a line for every request that the server runs.
 
 Dispatch feeds the monitors. Requests that may change the server itself (the ADMIN flag) are not
 shown, and passwords are hidden, as in Redis.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ESCAPES = {b"\\": b"\\\\", b'"': b'\\"'} | {
     b"\n": b"\\n", b"\r": b"\\r", b"\t": b"\\t", b"\a": b"\\a", b"\b": b"\\b"
 }  # fmt: skip
-# What stands for each byte between quotes.
+# The escaped form of each byte between quotes.
 _QUOTED = [
     _ESCAPES.get(bytes([byte]), bytes([byte]) if 0x20 <= byte < 0x7F else b"\\x%02x" % byte)
     for byte in range(256)
@@ -37,7 +37,7 @@ _QUOTED = [
     summary="Sends every request that the server runs.",
 )
 def monitor(client: Client, argv: Argv) -> bytes | None:
-    """Said twice it answers nothing the second time, as in Redis."""
+    """OK; a second MONITOR gets no reply, as in Redis."""
     if client.deny_blocking:
         raise ReplyError(b"ERR MONITOR isn't allowed for DENY BLOCKING client")
     if client.monitoring:
@@ -49,7 +49,7 @@ def monitor(client: Client, argv: Argv) -> bytes | None:
 
 
 def feed_monitors(instance: Instance, client: Client, argv: Argv) -> None:
-    """Tell every monitor of a request of `client`."""
+    """Send a line about a request of `client` to every monitor."""
     seconds, microseconds = divmod(instance.host.clock_us(), 1_000_000)
     line = replies.simple(
         b"%d.%06d [%d %b] %b"

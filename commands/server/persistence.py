@@ -1,4 +1,4 @@
-"""SAVE, BGSAVE, LASTSAVE, BGREWRITEAOF: the data as files, on demand."""
+"""SAVE, BGSAVE, LASTSAVE, BGREWRITEAOF: write the data to disk on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from commands.core.registry import (
 from protocol import errors, replies
 from protocol.errors import ReplyError
 
-_SAVE_FAILED = b"ERR"  # Redis says no more; its log does, and ours
+_SAVE_FAILED = b"ERR"  # Redis's reply has no details; the log has them, here too
 _SAVING = b"ERR Background save already in progress"
 _REWRITING = b"ERR Background append only file rewriting already in progress"
 _OTHER_CHILD = (
@@ -36,7 +36,7 @@ _REWRITE_FAILED = (
     flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
     group="server",
     since="1.0.0",
-    summary="Writes a snapshot of the data, while everybody waits.",
+    summary="Writes a snapshot of the data while all clients wait.",
     complexity="O(N) where N is the total number of keys in all databases",
 )
 def save(client: Client, argv: Argv) -> bytes:
@@ -61,7 +61,7 @@ def save(client: Client, argv: Argv) -> bytes:
     history=(("3.2.2", "The option `SCHEDULE`."),),
 )
 def bgsave(client: Client, argv: Argv) -> bytes:
-    """A line that says whether it has started or will. In a transaction it always waits."""
+    """Status: started, or scheduled. In a transaction it is always scheduled."""
     is_schedule = len(argv) > 1
     if is_schedule and (len(argv) > 2 or argv[1].upper() != b"SCHEDULE"):
         raise ReplyError(errors.SYNTAX)
@@ -101,17 +101,17 @@ def lastsave(client: Client, argv: Argv) -> bytes:
     flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING,
     group="server",
     since="1.0.0",
-    summary="Writes the append-only file anew in the background, as short as it can be.",
+    summary="Rewrites the append-only file in the background, as short as possible.",
     complexity="O(1)",
 )
 def bgrewriteaof(client: Client, argv: Argv) -> bytes:
-    """A line that says whether it has started or will. It works with appendonly no, too."""
+    """Status: started, or scheduled. It works with appendonly no, too."""
     instance, state = client.instance, client.instance.persistence
     if state.rewrite_in_progress:
         raise ReplyError(_REWRITING)
     if state.save_in_progress or client.deny_blocking:
         state.rewrite_scheduled = True
-        state.rewrite_failures = 0  # who asks for one does not wait for the limit
+        state.rewrite_failures = 0  # an explicit request resets the delay of retries
         return replies.simple(b"Background append only file rewriting scheduled")
     if not instance.host.persistence.start_rewrite():
         raise ReplyError(_REWRITE_FAILED)

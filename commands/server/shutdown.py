@@ -31,8 +31,8 @@ _OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
     history=(("7.0.0", "The modifiers `NOW`, `FORCE` and `ABORT`."),),
 )
 def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
-    """No reply: the connection ends. An error, and the server goes on, if the disk does not take
-    what it has to, unless FORCE.
+    """No reply: the connection closes. If writing to disk fails, an error, and the server goes on,
+    unless FORCE is given.
 
     Without SAVE or NOSAVE there is a snapshot if there are save points. Without NOW a primary first
     waits for its replicas, and ABORT calls that off. Source: Redis 7.2.
@@ -52,5 +52,5 @@ def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
         return Block([], 0, lambda client: None, ReplyError(errors.SHUTDOWN_FAILED).wire)
     if not host.shut_down(save=save, force=force):
         raise ReplyError(errors.SHUTDOWN_FAILED)
-    client.close_after_reply = True  # what the client sent behind it is not run
+    client.close_after_reply = True  # requests that the client sent after it do not run
     return None

@@ -1,4 +1,4 @@
-"""TIME: what the server says of its clock."""
+"""TIME: the server's clock."""
 
 from __future__ import annotations
 

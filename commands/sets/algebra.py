@@ -1,7 +1,7 @@
 """SINTER, SUNION, SDIFF, with their STORE and CARD forms: several sets made into one.
 
-A key that is not there counts as an empty set, and every key is looked at before that: WRONGTYPE
-comes before an empty result.
+A missing key counts as an empty set. Every key is looked up first: WRONGTYPE takes precedence over
+an empty result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from protocol.errors import ReplyError
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.sets import SetValue
 
-# The members that come out, in the order in which Redis has them.
+# The resulting members, in Redis's order.
 Operation = Callable[[Sequence[SetValue | None]], Iterator[bytes]]
 
 _SUMMED_SIZES = "O(N) with N the number of members of all sets together."
@@ -41,7 +41,7 @@ _ANY_ORDER = (b"nondeterministic_output_order",)
 
 
 def intersection(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
-    """What all of the sets have."""
+    """The members that all sets have."""
     present = sorted([one for one in sets if one is not None], key=len)
     if len(present) < len(sets):
         return
@@ -53,7 +53,7 @@ def intersection(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
 
 
 def union(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
-    """What any of the sets has."""
+    """The members that any set has."""
     found: dict[bytes, None] = {}
     for one in sets:
         if one is not None:
@@ -62,7 +62,7 @@ def union(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
 
 
 def difference(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
-    """What the first set has and none of the others."""
+    """The members that only the first set has."""
     first, *others = sets
     if first is None:
         return
@@ -204,7 +204,7 @@ def _result(members: Iterator[bytes], limits: EncodingLimits) -> SetValue:
 
 
 def remove_target(client: Client, key: bytes) -> None:
-    """A result without members is not stored: what is at its key goes, if there is something."""
+    """Remove the destination key, if it exists, because an empty result is not stored."""
     if client.lookup_for_write(key) is not None:
         client.remove(key)
         client.modified(key)
@@ -242,7 +242,7 @@ def sintercard(client: Client, argv: Argv) -> bytes:
     complexity=_SUMMED_SIZES,
 )
 def sunioncard(client: Client, argv: Argv) -> bytes:
-    """As `sintercard`. APPROX allows an estimate; what comes is exact. Source: Redis 8.10."""
+    """As `sintercard`. APPROX allows an estimate; the reply is exact. Source: Redis 8.10."""
     return _count(client, argv, union, may_estimate=True)
 
 

@@ -1,4 +1,4 @@
-"""SADD, SREM, SMOVE, and what reads a single set: its members, one by one or all."""
+"""SADD, SREM, SMOVE, SISMEMBER, SMISMEMBER, SCARD and SMEMBERS: commands on a single set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEMBERS_PER_PIECE = 2000
     keys=one_key(b"RW", b"INSERT"),
     group="set",
     since="1.0.0",
-    summary="Adds members to a set, which is made if it is not there.",
+    summary="Adds members to a set, which is created if there is none.",
     syntax="key member [member ...]",
     complexity="O(N) with N the number of members given.",
     history=(("2.4.0", "Accepts several `member` arguments."),),
@@ -120,7 +120,7 @@ def smove(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RO"),
     group="set",
     since="1.0.0",
-    summary="Whether a member is in a set.",
+    summary="Tests whether a member is in a set.",
     syntax="key member",
 )
 def sismember(client: Client, argv: Argv) -> bytes:
@@ -136,7 +136,7 @@ def sismember(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RO", b"ACCESS"),
     group="set",
     since="6.2.0",
-    summary="Whether each of several members is in a set.",
+    summary="Tests whether each of several members is in a set.",
     syntax="key member [member ...]",
     complexity="O(N) with N the number of members given.",
 )

@@ -1,6 +1,6 @@
 """SPOP and SRANDMEMBER: members chosen at random.
 
-SPOP is propagated as the SREM of what it took, or as a DEL when it took everything.
+SPOP is propagated as an SREM of the removed members, or as a DEL if it removed all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.sets import SetValue
 
-# So many members go into one SREM that is propagated.
+# The number of members in one propagated SREM.
 MEMBERS_PER_REQUEST = 1024
 
 

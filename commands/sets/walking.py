@@ -1,4 +1,4 @@
-"""SSCAN: a walk over the members of a set, a few with every call."""
+"""SSCAN: iteration over the members of a set, a few with each call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from storage.sets import SetValue
     keys=one_key(b"RO", b"ACCESS"),
     group="set",
     since="2.8.0",
-    summary="Walks over the members of a set, a few with every call.",
+    summary="Iterates over the members of a set, a few with each call.",
     syntax="key cursor [MATCH pattern] [COUNT count]",
     complexity="O(1) for a call, O(N) for the whole walk, with N the number of members.",
     tips=(b"nondeterministic_output",),

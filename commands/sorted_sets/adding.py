@@ -28,7 +28,7 @@ class _Addition:
     updated: int = 0
 
     def new_score(self, old: float | None, score: float) -> float | None:
-        """The score that a member gets which has `old`; None: it stays as it is.
+        """The new score of a member whose score is `old`; None: it does not change.
 
         Raises ReplyError if it would be NaN.
         """

@@ -1,9 +1,9 @@
 """ZUNION, ZINTER, ZDIFF, with their STORE forms, and ZINTERCARD: several keys made into one.
 
-The keys may hold sets, too: each member of a set has the score 1. A key that is not there counts as
-an empty one. Scores are multiplied with their key's weight, and those that a member has in several
-keys are put together as AGGREGATE says, in the order of the keys' sizes: the sum of floating-point
-numbers depends on it.
+The keys may hold sets, too: each member of a set has the score 1. A missing key counts as an empty
+set. Scores are multiplied with their key's weight, and the scores of a member in several keys are
+combined by AGGREGATE, in the order of the keys' sizes, as in Redis: the sum of floating-point
+numbers depends on the order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _HISTORY = (("8.8.0", "Added `AGGREGATE COUNT`."),)
 
 
 def _sum(total: float, score: float) -> float:
-    """The sum; that of both infinities, which is no number, is 0."""
+    """The sum; 0 for the sum of opposite infinities, which is NaN."""
     total += score
     return 0.0 if total != total else total
 
@@ -70,7 +70,7 @@ class _Source:
     is_counted: bool = False  # AGGREGATE COUNT: the score does not matter
 
     def score(self, member: bytes) -> float:
-        """The weighted score of a member; one that would be no number is 0."""
+        """The weighted score of a member; 0 for one that would be NaN."""
         score = self.table[member]
         weighted = self.weight * (1.0 if score is None or self.is_counted else score)
         return 0.0 if weighted != weighted else weighted
@@ -94,7 +94,7 @@ Operation: TypeAlias = "Callable[[_Request], Scores]"
 
 
 def union(request: _Request) -> Scores:
-    """What any of the sources has."""
+    """The members that any source has, with their scores."""
     found: Scores = {}
     aggregate = request.aggregate
     for source in request.by_size():
@@ -105,7 +105,7 @@ def union(request: _Request) -> Scores:
 
 
 def intersection(request: _Request) -> Scores:
-    """What all of the sources have; no more than the request's limit, unless that is 0."""
+    """The members that all sources have; at most the request's limit, unless that is 0."""
     found: Scores = {}
     smallest, *others = request.by_size()
     aggregate = request.aggregate
@@ -121,7 +121,7 @@ def intersection(request: _Request) -> Scores:
 
 
 def difference(request: _Request) -> Scores:
-    """What the first source has and none of the others."""
+    """The members that only the first source has."""
     first, *others = request.sources
     return {
         member: first.score(member)

@@ -1,4 +1,4 @@
-"""The ends of ranges as text: scores `1`, `(1`, `-inf`; members `[a`, `(a`, `-`, `+`; ranks."""
+"""Parsing of range bounds: scores `1`, `(1`, `-inf`; members `[a`, `(a`, `-`, `+`; ranks."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def rank_span(start: int, end: int, count: int) -> Span:
 
 
 def limited(span: Span, offset: int, count: int, *, reverse: bool) -> Span:
-    """What LIMIT leaves of a span; a negative `count` is none, a negative `offset` leaves nothing.
+    """Apply LIMIT to a span; a negative `count` is no limit, a negative `offset` gives no ranks.
 
-    `reverse`: it is read from its end.
+    `reverse`: the span is read from its end.
     """
     start, end = span
     if offset < 0 or offset >= end - start:

@@ -1,4 +1,4 @@
-"""Members and scores as replies."""
+"""Encoding of members and scores in replies."""
 
 from __future__ import annotations
 

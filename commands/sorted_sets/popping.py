@@ -1,7 +1,6 @@
-"""ZPOPMIN, ZPOPMAX, ZMPOP, and BZPOPMIN, BZPOPMAX, BZMPOP, which wait for something to pop.
+"""ZPOPMIN, ZPOPMAX, ZMPOP, and the blocking BZPOPMIN, BZPOPMAX, BZMPOP.
 
-What waits, and what pops from the first of several keys, is propagated as the plain ZPOPMIN or
-ZPOPMAX that does the same.
+All are propagated as the ZPOPMIN or ZPOPMAX that has the same result.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ def _pop_from(client: Client, argv: Argv, end: _End) -> bytes | LongReply:
     keys=counted_keys(*_POPS),
     group="sorted-set",
     since="7.0.0",
-    summary="Pops members from the first of several sorted sets that is there.",
+    summary="Pops members from the first of several sorted sets that exists.",
     syntax="numkeys key [key ...] <MIN | MAX> [COUNT count]",
     complexity=_LOG_OF_SIZE_EACH,
 )
@@ -143,7 +142,7 @@ def zmpop(client: Client, argv: Argv) -> bytes:
     keys=counted_keys(*_POPS, at=2),
     group="sorted-set",
     since="7.0.0",
-    summary="Pops members from the first of several sorted sets; waits until one is there.",
+    summary="Pops members from the first of several sorted sets; waits until one exists.",
     syntax="timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
     complexity=_LOG_OF_SIZE_EACH,
 )

@@ -1,4 +1,4 @@
-"""ZRANGE in all its forms, the older commands that are each one of them, and ZRANGESTORE.
+"""ZRANGE in all its forms, the older commands that it replaces, and ZRANGESTORE.
 
 A range is by rank, by score or by member. Each comes down to a span of ranks, which is read from
 its start or from its end.

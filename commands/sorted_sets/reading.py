@@ -1,5 +1,4 @@
-"""What reads scores, ranks and counts of a sorted set: ZSCORE, ZMSCORE, ZRANK, ZREVRANK, ZCARD,
-ZCOUNT, ZLEXCOUNT."""
+"""ZSCORE, ZMSCORE, ZRANK, ZREVRANK, ZCARD, ZCOUNT, ZLEXCOUNT: scores, ranks and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ZSCAN: a walk over the members of a sorted set, a few with every call."""
+"""ZSCAN: iteration over the members of a sorted set, a few with each call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.sorted_sets import Pair, SortedSetValue
     keys=one_key(b"RO", b"ACCESS"),
     group="sorted-set",
     since="2.8.0",
-    summary="Walks over the members of a sorted set and their scores, a few with every call.",
+    summary="Iterates over the members of a sorted set and their scores, a few with each call.",
     syntax="key cursor [MATCH pattern] [COUNT count]",
     complexity="O(1) for a call, O(N) for the whole walk, with N the number of members.",
     tips=(b"nondeterministic_output",),

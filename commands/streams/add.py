@@ -1,10 +1,10 @@
 """XADD (reference 1.3, 2.1, 2.3).
 
-What most producers send, `XADD key [MAXLEN [=|~] n] <* | id> field value ...` for a stream that is
-there, is taken as it came (`xadd_raw`): the bytes of the fields are what is stored. Every other
-form goes through `AddOptions`. An ID is chosen so that it never goes backwards, whatever
-the clock does. The entry is appended before the stream is trimmed. An entry that its producer has
-named (IDMP) and that was added before is not added again: the first ID is the answer.
+The usual form, `XADD key [MAXLEN [=|~] n] <* | id> field value ...` on an existing stream, takes a
+fast path (`xadd_raw`) that stores the bytes of the fields unparsed. Every other form goes through
+`AddOptions`. IDs never go backwards, even if the clock does. The entry is appended before the
+stream is trimmed. A producer may give an entry an idempotent ID (IDMP); a duplicate is not added,
+and the reply is the ID of the first one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _STAR = ord("*")
 
 @dataclass(slots=True)
 class AddOptions:
-    """What stands between the key and the fields."""
+    """The options between the key and the fields."""
 
     id_position: int  # in argv
     ms: int | None  # None: `*`
@@ -67,7 +67,7 @@ class AddOptions:
 
 
 def xadd_raw(client: Client, request: Cutter) -> bytes | None:
-    """As `xadd`, from a request that is still bytes; None if it is not of a plain form."""
+    """`xadd` on the raw bytes of a request; None, with nothing done, if it has another form."""
     id_position: cython.Py_ssize_t = 2
     trim: Trim | None = None
     if not request.is_byte(2, _STAR) and request.word(2) in _MAXLEN:
@@ -121,7 +121,7 @@ def _propagate_raw(
     trim: Trim | None,
     reply: bytes,
 ) -> None:
-    """The request with the ID that was chosen, and what its trim came to."""
+    """Propagate the request with the chosen ID and the exact result of its trim."""
     instance = client.instance
     if trim is not None:
         argv = request.words()
@@ -138,7 +138,7 @@ def _propagate_raw(
 def _raw_cap(client: Client, request: Cutter) -> AddOptions | None:
     """The options of a request that begin with MAXLEN; None if there are others."""
     id_position = 5 if request.count > 5 and request.word(3) in _EXACT_OR_ABOUT else 4
-    # A trim may take from those who wait what they have not seen yet.
+    # A trim may remove entries that blocked readers have not received yet.
     if request.count <= id_position or client.instance.blocked.waiters:
         return None
     words = [request.word(place) for place in range(2, id_position)]
@@ -203,7 +203,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
         if known is not None:
             client.changed()  # a copy counts duplicates as well
             return id_bulk(known)
-        if client.replays:  # a duplicate where it comes from, but forgotten here: still no entry
+        if client.replays:  # a duplicate at its source, if no longer known here: still no entry
             return replies.NIL[client.resp]
     entry_id = _choose_id(stream, options, client.instance.now_ms)
     trim, ready_keys = options.trim, client.instance.blocked.ready_keys
@@ -226,9 +226,9 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
 def append_entry(
     client: Client, key: bytes, stream: Stream | None, entry_id: EntryID, fields: list[bytes]
 ) -> bytes:
-    """Append an entry, to a new stream if there is none, and tell everybody.
+    """Append an entry, to a new stream if there is none; notify, wake readers and fail WATCHes.
 
-    Returns the ID as a reply. Raises ReplyError, and has changed nothing then.
+    Returns the ID as a reply. Raises ReplyError, in which case nothing has changed.
     """
     instance = client.instance
     config = instance.config
@@ -241,7 +241,7 @@ def append_entry(
         entry_id, fields, config.stream_node_max_entries, config.stream_node_max_bytes
     )
     client.modified(key)
-    # Mostly nobody listens, and nobody waits: asking first is quicker than calling.
+    # Usually no client listens or waits: a check first is faster than the calls.
     if config.notify_keyspace_events:
         client.notify(notifications.STREAM, b"xadd", key)
     if instance.blocked.waiters:
@@ -250,16 +250,16 @@ def append_entry(
 
 
 def may_be_too_large(client: Client) -> bool:
-    """Whether an entry has to be measured: what a client sends fits into its query buffer."""
+    """Whether an entry must be measured: a client's own cannot exceed its query buffer."""
     limit_bytes = client.instance.config.client_query_buffer_limit
     return client.replays or limit_bytes > MAX_ENTRY_BYTES
 
 
 def serve_waiters_first(client: Client, key: bytes) -> None:
-    """Let blocked clients have what a trim is about to take from them.
+    """Serve blocked readers before a trim removes entries that they wait for.
 
-    XADD does not serve them before it runs, so that several in one cycle reach a waiter as one
-    reply. In Redis they are served after every command but not within a transaction.
+    XADD does not serve them otherwise before it runs, so that several XADDs of one cycle reach a
+    reader as one reply. Redis serves them after every command, but not within a transaction.
     """
     watched = (client.db.index, key)
     if watched in client.instance.blocked.ready_keys and not client.deny_blocking:
@@ -271,7 +271,7 @@ def serve_waiters_first(client: Client, key: bytes) -> None:
 
 @cython.ccall
 def automatic_id(stream: Stream | None, now_ms: cython.longlong) -> EntryID:
-    """`*`: the present time, or the ID after the last one where the clock is behind that."""
+    """The ID for `*`: the current time, or the last ID plus one if the clock is behind it."""
     entry_id: EntryID = cython.cast(object, now_ms) << SEQ_BITS
     if stream is not None and entry_id <= stream.last_id:
         entry_id = stream.last_id + 1
@@ -303,7 +303,7 @@ def _choose_id(stream: Stream | None, options: AddOptions, now_ms: int) -> Entry
 
 
 def parse_options(client: Client, argv: Argv) -> AddOptions:
-    """What stands between the key and the fields. The result is not to be changed.
+    """Parse the options between the key and the fields. The result is shared: do not modify it.
 
     Raises ReplyError.
     """
@@ -319,13 +319,13 @@ def parse_options(client: Client, argv: Argv) -> AddOptions:
 
 @lru_cache(maxsize=256)
 def _parse_cap(words: tuple[bytes, ...], node_max_entries: int) -> AddOptions:
-    """A cap, which most producers set, and each always in the same way, up to the `*`."""
+    """Parse a trimming cap up to the `*`; cached, because a producer sends the same one again."""
     argv = [b"XADD", b"key", *words, b"field", b"value"]
     return _parse(argv, node_max_entries, is_replay=False)
 
 
 def _parse(argv: Argv, node_max_entries: int, *, is_replay: bool) -> AddOptions:
-    """Options in any order, up to `*` or the first word that is none: that must be the ID."""
+    """Parse options in any order, up to `*` or the first word that is no option: the ID."""
     trim_options = TrimOptions()
     no_mkstream = False
     idempotency: Idempotency | None = None

@@ -79,7 +79,7 @@ def xdelex(client: Client, argv: Argv) -> bytes:
 
 
 def _results(ids: list[EntryID], deleted: set[EntryID], kept: set[EntryID]) -> list[int]:
-    """What became of each ID. One that comes twice was deleted once."""
+    """The result for each ID. For a repeated ID only the first counts as deleted."""
     results: list[int] = []
     for entry_id in ids:
         if entry_id in deleted:
@@ -91,7 +91,7 @@ def _results(ids: list[EntryID], deleted: set[EntryID], kept: set[EntryID]) -> l
 
 
 def entries_deleted(client: Client, key: bytes, deleted: int) -> None:
-    """Tell everybody that so many entries are gone, if any is."""
+    """Notify and mark the key as modified after `deleted` entries were deleted, if any."""
     if deleted:
         client.modified(key, deleted)
         client.notify(notifications.STREAM, b"xdel", key)

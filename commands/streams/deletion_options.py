@@ -1,10 +1,10 @@
-"""What becomes of a group's references to an entry that is deleted (reference 2.1), as options.
+"""KEEPREF, DELREF, ACKED: what a deletion does with groups' references (reference 2.1).
 
     [KEEPREF | DELREF | ACKED]              XADD, XTRIM
     [KEEPREF | DELREF | ACKED] IDS n id...  XDELEX, XACKDEL
 
-KEEPREF leaves the entry pending where it is, DELREF takes it out of every group, and ACKED spares
-entries that a group was not given yet or has not acknowledged.
+KEEPREF leaves the entry pending in its groups, DELREF removes it from every PEL, and ACKED deletes
+only entries that every group was given and has acknowledged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What XINFO STREAM FULL lists: entries, and what is pending in groups and of consumers.
+"""The lists of XINFO STREAM FULL: entries, and the pending entries of groups and consumers.
 
-Of very many, as COUNT 0 asks for, the reply is made and sent in pieces
-(commands/core/long_reply.py). It is that of one moment: entries come from a snapshot of the stream,
-pending ones from blocks that stay as they are.
+A long list (COUNT 0 asks for all) is built and sent in pieces (commands/core/long_reply.py). All
+pieces show the same moment: entries come from a snapshot of the stream, pending ones from blocks
+that are copied before they change (copy on write).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from storage.groups.group import Group
 from storage.groups.pending_block import Columns, Row
 from storage.stream import Stream
 
-# To list so many pending entries takes some milliseconds; for more of them the reply comes in
-# pieces.
+# Listing this many pending entries takes some milliseconds; a longer reply is sent in pieces.
 MANY_PENDING = 4000
 
 # What an entry begins with, by the length of its ID, which is two numbers of up to 20 digits.
@@ -29,7 +28,7 @@ _OF_CONSUMER = [b"*3\r\n$%d\r\n" % length for length in range(42)]
 
 
 def is_long_info(stream: Stream, count: int) -> bool:
-    """Whether so many (0: all) entries, of the stream and of each PEL, had better go in pieces."""
+    """Whether a reply with `count` (0: all) entries of the stream and of each PEL is a long one."""
     if is_long(stream, MIN_ID, MAX_ID, count or -1):
         return True
     listed = sum(limited(len(group.pending), count) for group in stream.groups.values())
@@ -37,7 +36,7 @@ def is_long_info(stream: Stream, count: int) -> bool:
 
 
 def limited(length: int, count: int) -> int:
-    """How many of a list are shown."""
+    """The number of items of a list of `length` that are shown; `count` 0: all."""
     return min(length, count) if count else length
 
 
@@ -57,16 +56,16 @@ class Listing:
         self._limit = count or None
 
     def of_group(self) -> Part:
-        """Of the group."""
+        """The group's pending entries."""
         return _of_group(islice(self._group.pending.rows_from(MIN_ID), self._limit))
 
     def of_consumer(self, consumer: Consumer) -> Part:
-        """Of one consumer."""
+        """One consumer's pending entries."""
         return _of_consumer(islice(consumer.pending.rows_from(MIN_ID), self._limit))
 
 
 class ListingInPieces(Listing):
-    """The same, a block at a time, as it is now. That of the group is to be made first."""
+    """`Listing` a block at a time. The list of the group must be made before those of consumers."""
 
     def __init__(self, group: Group, count: int) -> None:
         super().__init__(group, count)
@@ -74,7 +73,7 @@ class ListingInPieces(Listing):
         self._by_owner: dict[Consumer | None, list[Columns]] = {}
 
     def of_group(self) -> Part:
-        """Of the group; looks who has entries in which blocks on the way."""
+        """The group's pending entries; also notes which consumers have entries in which blocks."""
         return self._group_pieces()
 
     def _group_pieces(self) -> Iterator[bytes]:
@@ -89,7 +88,7 @@ class ListingInPieces(Listing):
         self._blocks = []
 
     def of_consumer(self, consumer: Consumer) -> Part:
-        """Of one consumer."""
+        """One consumer's pending entries."""
         return self._consumer_pieces(consumer)
 
     def _consumer_pieces(self, consumer: Consumer) -> Iterator[bytes]:
@@ -103,7 +102,7 @@ class ListingInPieces(Listing):
 
 
 def _of_group(rows: Iterable[Row]) -> bytes:
-    """ID, owner (empty if nobody is), delivery time and count of each."""
+    """ID, owner (empty if there is none), delivery time and count of each entry."""
     pieces: list[bytes] = []
     last: tuple[Consumer | None, int, int] | None = None
     rest = b""
@@ -140,6 +139,6 @@ def map_parts(resp: int, values: dict[str, Part | list[Part]]) -> list[Part]:
 
 
 def reply_of(parts: list[Part], *, in_pieces: bool) -> bytes | LongReply:
-    """All of it, at once or piece by piece."""
+    """The whole reply, at once or in pieces."""
     reply = long_reply(parts)
     return reply if in_pieces else reply.join()

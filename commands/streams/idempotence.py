@@ -1,7 +1,7 @@
-"""Idempotent production (reference 2.3): a producer sends an entry again, and it is added once.
+"""Idempotent production (reference 2.3): an entry that is sent twice is added once.
 
     IDMP producer-id idempotent-id | IDMPAUTO producer-id         options of XADD
-    XIDMPRECORD                                                   notes what is remembered already
+    XIDMPRECORD                                                   restores a remembered ID
 
 A stream remembers, for each producer, the newest idempotent IDs and the entry that each made
 (storage/idempotence.py); XCFGSET (settings.py) sets how long, and how many. IDMPAUTO takes a hash
@@ -37,7 +37,7 @@ class Idempotency:
         self.iid = self.iid or automatic_iid(fields)
 
     def find(self, stream: Stream | None) -> EntryID | None:
-        """The entry that was added when this was sent before; the duplicate is counted."""
+        """The ID of the entry that was added for this idempotent ID; counts the duplicate."""
         if stream is None or stream.idempotence is None:
             return None
         known = stream.idempotence.find(self.pid, self.iid)
@@ -76,14 +76,14 @@ def new_stream(config: Configuration) -> Stream:
 
 
 def idempotence_of(stream: Stream) -> Idempotence:
-    """What the stream remembers, from now on if it did not do so yet."""
+    """The stream's remembered IDs; created at first use."""
     if stream.idempotence is None:
         stream.idempotence = Idempotence()
     return stream.idempotence
 
 
 def record(client: Client, stream: Stream, pid: bytes, iid: bytes, entry_id: EntryID) -> None:
-    """Remember which entry a producer's idempotent ID made."""
+    """Remember the entry that was added for a producer's idempotent ID."""
     idempotence = idempotence_of(stream)
     idempotence.record(pid, iid, entry_id)
     client.instance.idempotence.watch(idempotence)

@@ -1,8 +1,8 @@
-"""Entry IDs as commands take and give them (reference 1.2).
+"""Parsing and formatting of entry IDs in requests and replies (reference 1.2).
 
-Strict places take `<ms>-<seq>` and `<ms>`. Ranges also take `-` and `+` for the two ends of a
-stream, and an ID behind `(` that is itself excluded. XADD's `*` and `<ms>-*`, XREAD's `$` and `+`
-and XREADGROUP's `>` belong to those commands.
+Strict IDs are `<ms>-<seq>` and `<ms>`. Ranges also take `-` and `+` for the two ends of a stream,
+and `(` before an ID excludes it. XADD's `*` and `<ms>-*`, XREAD's `$` and `+` and XREADGROUP's `>`
+belong to those commands.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from storage.entries.entry_id import (
     parse_id,
 )
 
-# Numbers of so many digits are less than 2**64.
+# Numbers of up to this many digits are less than 2**64.
 PLAIN_DIGITS = 19
 
-# The sequence numbers of most IDs: to find a number is cheaper than to read it.
+# The sequence numbers of most IDs: a look-up is cheaper than parsing.
 _SMALL_NUMBERS = {b"%d" % number: number for number in range(1000)}
 
 
@@ -47,13 +47,14 @@ def parse_all(texts: list[bytes]) -> list[EntryID]:
 
 
 def parse_leading(texts: Iterable[bytes]) -> list[EntryID]:
-    """Strict IDs, up to the first word that is none.
+    """Strict IDs, up to the first word that is not one.
 
-    XACK takes hundreds at once. Nearly all are two plain numbers, and many share their time.
+    Optimised for XACK, which takes hundreds: nearly all are two plain numbers, and many share their
+    time.
     """
     ids: list[EntryID] = []
     small_number = _SMALL_NUMBERS.get
-    # None is the time of no text, while b"" is that of `-7`, which is no ID.
+    # None never equals a time's text, while b"" would be that of `-7`, which is not an ID.
     last_ms: bytes | None = None
     base = 0
     for text in texts:
@@ -74,14 +75,14 @@ def parse_leading(texts: Iterable[bytes]) -> list[EntryID]:
 
 
 def ascending(ids: list[EntryID]) -> list[EntryID]:
-    """The same IDs in order, each once."""
+    """The IDs in ascending order, each once."""
     if all(map(lt, ids, islice(ids, 1, None))):  # as they are sent, nearly always
         return ids
     return sorted(set(ids))
 
 
 def without_repeats(ids: list[EntryID]) -> Iterator[list[EntryID]]:
-    """The same IDs in the same order, in runs of which each has none twice: one, nearly always."""
+    """The IDs in the same order, split into lists without repeats: nearly always one."""
     if len(ids) == 1 or len(set(ids)) == len(ids):
         yield ids
         return

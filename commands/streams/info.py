@@ -1,4 +1,4 @@
-"""XINFO: what a stream, its groups and their consumers look like inside (reference 1.13).
+"""XINFO: the state of a stream, its groups and their consumers (reference 1.13).
 
 The order of fields is Redis's; clients of RESP2 see it.
 """
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 DEFAULT_FULL_COUNT = 10
 
-# The tutorials on streams print these lines: their transcripts hold to the letter.
+# Redis's lines to the letter: tutorials on streams print them.
 HELP = (
     b"CONSUMERS <key> <groupname>",
     b"    Show consumers of <groupname>.",
@@ -138,7 +138,7 @@ def _full(stream: Stream, summary: dict[str, bytes], count: int, resp: int) -> b
 
 
 def _idempotence_fields(idempotence: Idempotence) -> dict[str, bytes]:
-    """What the stream remembers of its producers."""
+    """The fields on idempotent producers."""
     return {
         "idmp_duration": replies.integer(idempotence.duration_s),
         "idmp_maxsize": replies.integer(idempotence.maxsize),
@@ -215,8 +215,10 @@ def _full_consumer(consumer: Consumer, listing: Listing, count: int, resp: int) 
     syntax="key",
 )
 def xinfo_policy(client: Client, argv: Argv) -> bytes:
-    """Map; empty without a policy. The other sub-commands keep to Redis's fields: there are typed
-    clients that fail on any other."""
+    """Map; empty without a policy.
+
+    The other sub-commands keep to Redis's fields, because typed clients fail on unknown ones.
+    """
     journal = _stream_at(client, argv[2]).ack_journal
     if journal is None:
         return _fields(client.resp)

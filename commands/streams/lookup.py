@@ -1,4 +1,4 @@
-"""Streams and groups by name, with the refusals that several commands share."""
+"""Look-up of streams and groups by name, with the errors that several commands share."""
 
 from __future__ import annotations
 

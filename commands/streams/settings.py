@@ -1,11 +1,12 @@
-"""XCFGSET: what a stream does besides keeping entries.
+"""XCFGSET: the settings of a stream.
 
-    IDMP-DURATION, IDMP-MAXSIZE         how long, and how many, idempotent IDs it remembers
+    IDMP-DURATION, IDMP-MAXSIZE         how long and how many idempotent IDs it remembers
     ACK-JOURNAL, ACK-JOURNAL-MAXLEN     which stream its acknowledgements are written to (Rillway's
                                         own; commands/streams/groups/ack_journal.py)
 
 `ACK-JOURNAL ""` turns the journal off. Its limit has a default and stays when another key is named.
-What is set of the journal is propagated in a carrier (commands/core/carried.py): no Redis knows it.
+Settings of the journal are propagated in a carrier (commands/core/carried.py), since no Redis knows
+them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from storage.stream import Stream
 MAX_DURATION_S = 86_400
 MAX_MAXSIZE = 10_000
 
-# The parameters that are numbers: the greatest value, and what is answered out of bounds.
+# The numeric parameters: the greatest value, and the error out of bounds.
 LIMITS = {
     b"IDMP-DURATION": (MAX_DURATION_S, errors.IDMP_DURATION_RANGE),
     b"IDMP-MAXSIZE": (MAX_MAXSIZE, errors.IDMP_MAXSIZE_RANGE),
@@ -37,11 +38,11 @@ LIMITS = {
 
 @dataclass(slots=True)
 class Settings:
-    """What a request sets; None for what it does not name."""
+    """The settings that a request names; None for the others."""
 
     idmp_duration_s: int | None
     idmp_maxsize: int | None
-    journal_key: bytes | None  # empty: none any more
+    journal_key: bytes | None  # empty: turned off
     journal_max_length: int | None
 
     @property
@@ -87,7 +88,7 @@ def xcfgset(client: Client, argv: Argv) -> bytes:
 
 
 def _propagate_idempotence(client: Client, key: bytes, settings: Settings) -> None:
-    """Redis 8.6 knows these parameters, and no others."""
+    """Propagate the parameters that Redis 8.6 has; it knows no others."""
     request = [b"XCFGSET", key]
     if settings.idmp_duration_s is not None:
         request += (b"IDMP-DURATION", b"%d" % settings.idmp_duration_s)
@@ -97,7 +98,7 @@ def _propagate_idempotence(client: Client, key: bytes, settings: Settings) -> No
 
 
 def _journal(client: Client, key: bytes, stream: Stream, settings: Settings) -> AckJournal | None:
-    """The journal that the stream is to have. Raises ReplyError."""
+    """The stream's new journal. Raises ReplyError."""
     known, name = stream.ack_journal, settings.journal_key
     if name is None:
         if settings.journal_max_length is not None and known is None:
@@ -114,9 +115,9 @@ def _journal(client: Client, key: bytes, stream: Stream, settings: Settings) -> 
 
 
 def _check_key(client: Client, key: bytes, name: bytes) -> None:
-    """Raises ReplyError for a key that must not become a journal: it would be trimmed.
+    """Raise ReplyError for a key that must not become a journal, because it would be trimmed.
 
-    What was accepted once is accepted again, whatever the key holds by now.
+    A setting that was accepted before is accepted again, whatever the key now holds.
     """
     if client.replays:
         return

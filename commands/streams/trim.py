@@ -3,13 +3,13 @@
     <MAXLEN | MINID> [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]
 
 Exact trims remove entry by entry; approximate ones (`~`) whole nodes at the head, and no more
-entries than the limit. An approximate trim depends on where the nodes of this server end, so it
-is propagated as the exact trim that has the same result. LIMIT is left out there, so that every
-server takes the request from any client. Redis writes `= threshold LIMIT count` instead, and takes
-no notice of LIMIT in what comes from a primary or a file; nor does Rillway (`client.replays`).
+entries than the limit. An approximate trim depends on where the nodes of this server end, so it is
+propagated as the exact trim that has the same result. LIMIT is left out there, so that every server
+accepts the request from any client. Redis writes `= threshold LIMIT count` instead and ignores
+LIMIT in requests from a primary or a file; so does Rillway (`client.replays`).
 
-Where groups are to lose their references to what is removed (DELREF), or are to keep entries from
-being removed (ACKED), each entry is looked at, and `~` means no more than the limit.
+With DELREF and ACKED each entry must be checked, so whole nodes cannot be dropped; `~` then only
+applies the limit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from storage.groups.references import References
 from storage.nodes.listpack_node import ListpackNode
 from storage.stream import Stream
 
-# The limit of an approximate trim that names none, in nodes; and its bounds in entries.
+# The default limit of an approximate trim, in nodes, and its bounds in entries.
 DEFAULT_LIMIT_NODES = 100
 DEFAULT_LIMIT_WITHOUT_NODES = 10_000
 MAX_DEFAULT_LIMIT = 1_000_000
@@ -45,12 +45,12 @@ class Trim:
     threshold: int  # a number of entries, or an entry ID
     approximate: bool
     limit: int  # entries at most, 0: no limit; only approximate trims have one
-    threshold_position: int  # where it stands in argv
-    limit_positions: list[int]  # where the word LIMIT stands in argv; it may be given again
+    threshold_position: int  # its position in argv
+    limit_positions: list[int]  # the position of the word LIMIT in argv; it may be given again
     references: References = References.KEEP
 
     def apply(self, stream: Stream, discard: Discard | None = None) -> int:
-        """Trim; how many entries were removed. `discard` takes care of whole nodes that go."""
+        """Trim the stream; return the number of entries removed. `discard` frees whole nodes."""
         if self.by_length and stream.length <= self.threshold:
             return 0
         trim = stream.trim_to_length if self.by_length else stream.trim_before
@@ -65,7 +65,7 @@ class Trim:
     def may_remove(self, stream: Stream) -> bool:
         """Whether trimming right after one more entry was appended could remove anything.
 
-        True where it is not certain: who asks wants to be on the safe side.
+        Conservative: True where it is not certain.
         """
         head = next(stream.iter_nodes(), None)
         if head is None:
@@ -81,16 +81,17 @@ class Trim:
         return head.key < self.threshold
 
     def exact_form(self, argv: Argv, stream: Stream) -> Argv:
-        """The request, after it was run, with a trim that does the same on any server."""
+        """The request, after it ran, with a trim that has the same result on any server."""
         if not self.approximate:
             return argv
         exact = list(argv)
         if self.by_length or self.references is References.ACKED:
-            # What groups keep may stand before what was removed, so its ID says nothing.
+            # Entries that groups keep may precede removed ones, so the first ID does not define the
+            # trim.
             exact[self.threshold_position - 2] = b"MAXLEN"
             threshold = b"%d" % stream.length
         else:
-            # If nothing is left, the copy must not keep anything either.
+            # If the stream is empty, the replica's must be empty too.
             threshold = format_id(stream.first_id if stream.length else MAX_ID)
         exact[self.threshold_position] = threshold
         exact[self.threshold_position - 1] = b"="
@@ -100,7 +101,7 @@ class Trim:
 
 
 class TrimOptions:
-    """Collects the trimming options of a request as its parser comes upon them."""
+    """Collects the trimming options of a request while it is parsed."""
 
     __slots__ = (
         "_approximate",
@@ -122,7 +123,7 @@ class TrimOptions:
         self._references: References | None = None  # None: no word for it yet
 
     def take(self, argv: Argv, position: int) -> int:
-        """The position behind the option at `position`; the same if there is none.
+        """The position after the option at `position`; the same position if there is no option.
 
         Raises ReplyError for an option that does not fit. An option word that ends the request
         without its argument is not an option, as in Redis, nor is a second word of KEEPREF, DELREF
@@ -192,7 +193,7 @@ class TrimOptions:
 
 
 def default_limit(config: Configuration) -> int:
-    """How many entries an approximate trim without LIMIT removes at most."""
+    """The maximum of entries that an approximate trim without LIMIT removes."""
     return _limit_without_word(config.stream_node_max_entries)
 
 

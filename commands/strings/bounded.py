@@ -1,6 +1,6 @@
 """INCREX: a counter with bounds and a time to live (Redis 8.8).
 
-What would leave the bounds changes nothing, or goes as far as the bound with SATURATE. It is
+An increment beyond the bounds changes nothing, or stops at the bound with SATURATE. It is
 propagated as a SET of its result.
 """
 

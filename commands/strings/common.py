@@ -1,9 +1,9 @@
-"""LCS: the longest common subsequence of two strings, its length, or where its parts are.
+"""LCS: the longest common subsequence of two strings, its length, or the positions of its parts.
 
-For each byte of the first string a row is calculated as one large number, with a bit for each byte
-of the second: it says whether the common subsequence of what precedes becomes longer there. That
-is how a row takes a few machine instructions for each 64 bytes; the way back through the rows gives
-the same of several longest subsequences as Redis.
+A bit-parallel method: for each byte of the first string a row is computed as one large integer,
+with a bit for each byte of the second, which is 0 where the common subsequence of both prefixes
+becomes longer. A row takes a few machine instructions for each 64 bytes. Backtracking through the
+rows finds the same one of several longest subsequences as Redis.
 
 The method is that of Crochemore, Iliopoulos, Pinzon and Reid (2001).
 """

@@ -1,4 +1,4 @@
-"""DIGEST and DELEX: a string by its digest, and its removal if it is what it should be."""
+"""DIGEST and DELEX: the digest of a string, and a conditional delete (compare and delete)."""
 
 from __future__ import annotations
 

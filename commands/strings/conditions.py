@@ -1,6 +1,6 @@
 """IFEQ, IFNE, IFDEQ and IFDNE: conditions on the string that a key holds (Redis 8.4).
 
-The last two compare digests, so that a large value needs not be sent again to be compared.
+The last two compare digests, so that a client need not send a large value again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Condition:
     operand: bytes
 
     def holds(self, value: StringValue | None) -> bool:
-        """Whether it is met. A key that is not there is different from everything."""
+        """Whether it is met. A missing key is unequal to every value."""
         if value is None:
             return self.word not in _IF_EQUAL
         content = digest(value.data) if self.word in _BY_DIGEST else value.to_bytes()

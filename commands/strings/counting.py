@@ -1,7 +1,7 @@
 """INCR, DECR, INCRBY, DECRBY and INCRBYFLOAT: strings that are numbers.
 
-A key that is not there counts as 0, and a time to live stays. INCRBYFLOAT is propagated as a SET
-of its result, because another machine's floats may round otherwise.
+A missing key counts as 0, and a time to live stays. INCRBYFLOAT is propagated as a SET of its
+result, because the floats of another machine may be rounded differently.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def incr(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
     group="string",
     since="1.0.0",
-    summary="Takes one from the integer at a key.",
+    summary="Subtracts one from the integer at a key.",
     syntax="key",
 )
 def decr(client: Client, argv: Argv) -> bytes:
@@ -70,7 +70,7 @@ def incrby(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
     group="string",
     since="1.0.0",
-    summary="Takes a number from the integer at a key.",
+    summary="Subtracts a number from the integer at a key.",
     syntax="key decrement",
 )
 def decrby(client: Client, argv: Argv) -> bytes:
@@ -126,7 +126,7 @@ def incrbyfloat(client: Client, argv: Argv) -> bytes:
 
 
 def _add_floats(augend: bytes, increment: bytes) -> bytes:
-    """The sum as text. A text that is no number is refused before one that is infinite."""
+    """The sum as text. An argument that is not a number is refused before an infinite one."""
     left, right = _parse_float(augend), _parse_float(increment)
     if left is None or right is None:
         raise ReplyError(errors.INCREMENT_NOT_FINITE)

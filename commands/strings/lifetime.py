@@ -1,4 +1,4 @@
-"""What SET and GETEX say about a key's time to live: EX, PX, EXAT, PXAT, KEEPTTL, PERSIST."""
+"""The options on the time to live of SET and GETEX: EX, PX, EXAT, PXAT, KEEPTTL, PERSIST."""
 
 from __future__ import annotations
 

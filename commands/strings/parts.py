@@ -1,4 +1,4 @@
-"""STRLEN, GETRANGE, SUBSTR, APPEND and SETRANGE: a string by the byte."""
+"""STRLEN, GETRANGE, SUBSTR, APPEND and SETRANGE: parts of a string."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.strings import StringValue
     keys=one_key(b"RO"),
     group="string",
     since="2.2.0",
-    summary="Tells the length of the string at a key.",
+    summary="Returns the length of the string at a key.",
     syntax="key",
 )
 def strlen(client: Client, argv: Argv) -> bytes:
@@ -79,7 +79,7 @@ def _part(client: Client, argv: Argv) -> bytes:
     keys=one_key(b"RW", b"INSERT"),
     group="string",
     since="2.0.0",
-    summary="Puts bytes behind the string at a key, which is created if there is none.",
+    summary="Appends bytes to the string at a key, which is created if there is none.",
     syntax="key value",
     complexity="O(1) on average, with short values.",
 )
@@ -128,6 +128,6 @@ def setrange(client: Client, argv: Argv) -> bytes:
 
 
 def _check_length(client: Client, length: int) -> None:
-    """Raises ReplyError. What is replayed was short enough when it ran first, as in Redis."""
+    """Raise ReplyError for a string that is too long; replayed requests pass, as in Redis."""
     if not client.replays and length > client.instance.config.proto_max_bulk_len:
         raise ReplyError(errors.STRING_TOO_LONG)

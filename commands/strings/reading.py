@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def get_raw(client: Client, request: Cutter) -> bytes | None:
-    """As `get`, for a string that is there, from a request that is still bytes."""
+    """`get` of an existing string, on the raw bytes of a request; None for other cases."""
     db: Database = client.db
     value = db.values.get(request.word(1))
     if type(value) is not StringValue or request.count != 2 or db.expires:
@@ -122,7 +122,7 @@ def getex(client: Client, argv: Argv) -> bytes:
     lifetime = _parse_getex_options(Arguments(argv, 2))
     value = client.lookup_string(key)
     if value is None:
-        return replies.NIL[client.resp]  # even when the deadline makes no sense
+        return replies.NIL[client.resp]  # even when the deadline is invalid
     deadline_ms = lifetime.deadline_ms(b"getex", now_ms)
     if lifetime.option == b"PERSIST":
         persist_key(client, key)

@@ -1,7 +1,7 @@
-"""SET, SETNX, SETEX, PSETEX, GETSET, MSET, MSETNX and MSETEX: a key gets a new string.
+"""SET, SETNX, SETEX, PSETEX, GETSET, MSET, MSETNX and MSETEX: set a key to a string.
 
-Whatever the key held before is replaced, a stream too, and its time to live goes with it unless
-KEEPTTL is given. Times to live are propagated as Unix time in milliseconds.
+The old value, of any type, is replaced, and its time to live is removed unless KEEPTTL is given.
+Times to live are propagated as Unix time in milliseconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.keyspace import Database
 
-# So many are set one by one.
+# Up to this many are set one by one.
 FEW_KEYS = 16
 
 
@@ -43,7 +43,7 @@ MAX_NUMKEYS = (1 << 31) - 1
 
 @dataclass(slots=True)
 class SetOptions:
-    """The words behind SET's value."""
+    """The options after SET's value."""
 
     existence: bytes = b""  # NX, XX, or none
     condition: Condition | None = None
@@ -52,7 +52,7 @@ class SetOptions:
 
 
 def set_raw(client: Client, request: Cutter) -> bytes | None:
-    """As `set_` of a string that is there to another, from a request that is still bytes."""
+    """`set_` of an existing string, on the raw bytes of a request; None for other cases."""
     db: Database = client.db
     instance: Instance = client.instance
     value = db.values.get(request.word(1))
@@ -158,10 +158,10 @@ def put(
     deadline_ms: int | None = None,
     keep_lifetime: bool = False,
 ) -> None:
-    """Set a key to a new string and tell everybody."""
+    """Set a key to a new string, notify, and wake waiting clients."""
     db, instance = client.db, client.instance
     if db.expires:
-        client.lookup_for_write(key)  # what has expired goes first, with its own event
+        client.lookup_for_write(key)  # an expired value is removed first, with its own event
     instance.store(db, key, StringValue(data, instance.now_ms))
     if deadline_ms is not None:
         db.expire_at(key, deadline_ms)
@@ -194,7 +194,7 @@ def _propagate_set(
     group="string",
     since="1.0.0",
     deprecated=("2.6.12", "`SET` with the `NX` argument"),
-    summary="Sets a key to a string, unless there is one of that name.",
+    summary="Sets a key to a string, unless the key exists.",
     syntax="key value",
 )
 def setnx(client: Client, argv: Argv) -> bytes:
@@ -305,7 +305,7 @@ def msetnx(client: Client, argv: Argv) -> bytes:
 
 
 def _put_all(client: Client, pairs: list[tuple[bytes, bytes]]) -> None:
-    """As `put` for each. Many new keys are put in at once where no event is published."""
+    """`put` for each pair; many new keys are inserted in one batch if no event is published."""
     instance, db = client.instance, client.db
     is_plain = len(pairs) > FEW_KEYS and not (
         instance.config.notify_keyspace_events

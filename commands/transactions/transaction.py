@@ -1,9 +1,9 @@
 """MULTI, EXEC and DISCARD.
 
-Between MULTI and EXEC the dispatcher queues requests (server/dispatch.py): it checks what it can
-before they run, and a refusal there spoils the whole transaction. EXEC then runs the queue without
-another client's request in between, each command with its own reply or error; one that fails does
-not stop the others. Whether watched keys changed is kept by commands/transactions/watch.py.
+Between MULTI and EXEC the dispatcher queues requests (server/dispatch.py). It checks what it can
+before they run; if it refuses one, EXEC fails. EXEC runs the queue without requests of other
+clients in between, each command with its own reply or error; an error does not stop the others.
+Watched keys: commands/transactions/watch.py.
 
 Source: Redis 7.2.
 """
@@ -67,7 +67,7 @@ def exec_(client: Client, argv: Argv) -> Reply:
 
 
 def _execute(client: Client) -> bytes:
-    """Run the transaction, if it may run, and forget it."""
+    """Run the transaction if no watched key changed, and clear its state."""
     try:
         if client.dirty_exec:
             raise ReplyError(errors.EXEC_ABORT)
@@ -75,7 +75,7 @@ def _execute(client: Client) -> bytes:
             return replies.NIL_ARRAY[client.resp]
         # What the transaction itself changes must not count against its watches.
         client.instance.unwatch(client)
-        client.gates &= ~GATE_MULTI  # what runs now is plain, and there may be very much of it
+        client.gates &= ~GATE_MULTI  # queued requests run without it: they were checked
         room_bytes = output_room_bytes(client)
         results = _run_queue(client, room_bytes)
         if results is None:
@@ -89,7 +89,7 @@ def _execute(client: Client) -> bytes:
 def _run_queue(client: Client, room_bytes: int | None) -> list[bytes] | None:
     """The reply of each queued request, in order; None if they would take more than `room_bytes`.
 
-    All of them run, whatever their replies come to. Nothing of it may block.
+    All of them run, whatever the size of their replies. None may block.
     """
     assert client.queue is not None
     results: list[bytes] = []
@@ -129,7 +129,7 @@ def discard(client: Client, argv: Argv) -> bytes:
 
 
 def discard_transaction(client: Client) -> None:
-    """Forget the queue and the watched keys; nothing if there are none."""
+    """Drop the queue and the watched keys; no effect if there are none."""
     client.queue = None
     client.queued_bytes = 0
     client.gates &= ~GATE_MULTI
@@ -138,6 +138,6 @@ def discard_transaction(client: Client) -> None:
 
 
 def exec_refused(client: Client, error: ReplyError) -> ReplyError:
-    """EXEC itself may not run, e.g. for its arity: the transaction is lost. What to answer."""
+    """Discard the transaction because EXEC itself was refused, e.g. for its arity; the reply."""
     discard_transaction(client)
     return errors.exec_refused(error.text)

@@ -1,9 +1,8 @@
 """WATCH and UNWATCH: keys whose change fails the client's next transaction.
 
-A change of a watched key marks its watchers (`Instance.key_modified`). Expiry is a change too: a
-key that was alive when it was watched and whose time is past when EXEC comes fails it, removed or
-not. A key that had expired already when it was watched counts as missing from the start, so that
-its removal changes nothing.
+A change of a watched key marks its watchers (`Instance.key_modified`). Expiry is a change too: EXEC
+fails if a key that was alive when it was watched has expired since, removed or not. A key that had
+already expired when it was watched counts as missing, so its removal changes nothing.
 
 Source: Redis 7.2.
 """
@@ -41,7 +40,7 @@ def watch(client: Client, argv: Argv) -> bytes:
     if client.queue is not None:
         raise ReplyError(errors.WATCH_INSIDE_MULTI)
     if client.dirty_cas:
-        return replies.OK  # the next transaction fails whatever is watched besides
+        return replies.OK  # the next transaction fails already, whatever else is watched
     instance, db = client.instance, client.db
     for key in argv[1:]:
         watched = (db.index, key)
@@ -57,7 +56,7 @@ def watch(client: Client, argv: Argv) -> bytes:
     flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
     group="transactions",
     since="2.2.0",
-    summary="Forgets all watched keys.",
+    summary="Stops watching all keys.",
     complexity="O(N) where N is the number of watched keys.",
 )
 def unwatch(client: Client, argv: Argv) -> bytes:

@@ -1,7 +1,7 @@
-"""Long ranges, whose reply is made and sent in pieces (commands/core/long_reply.py).
+"""Long ranges of entries, built and sent in pieces (commands/core/long_reply.py).
 
-XRANGE, XREVRANGE, XREAD, XREADGROUP and XINFO STREAM FULL answer from a snapshot of the stream then
-(storage/nodes/range_snapshot.py): a million entries take some 80 ms to join, during which the
+XRANGE, XREVRANGE, XREAD, XREADGROUP and XINFO STREAM FULL then read from a snapshot of the stream
+(storage/nodes/range_snapshot.py): joining a million entries takes some 80 ms, and meanwhile the
 stream may be written to, trimmed or deleted.
 """
 
@@ -16,37 +16,37 @@ from storage.entries.entry_id import EntryID
 from storage.nodes.range_snapshot import RangeSnapshot
 from storage.stream import Stream
 
-# A range with more nodes than this is long, if more than so many entries are asked for: what is
-# below takes less than a millisecond.
+# A range is long if it spans more nodes and asks for more entries than this: a shorter one takes
+# less than a millisecond.
 MANY_NODES = 64
 MANY_ENTRIES = 5000
 
-# How many nodes are joined to a piece, and how many entries of a node that is still open.
+# The number of nodes in a piece, and the number of entries of the open node.
 NODES_PER_PIECE = 8
 ENTRIES_PER_PIECE = 2000
 
 
 @dataclass(slots=True)
 class LongRange:
-    """One range within a reply, behind a header that tells its length."""
+    """One range within a reply, after a header with its length."""
 
     snapshot: RangeSnapshot
     header: Callable[[int], bytes]
 
 
 def is_long(stream: Stream, start: EntryID, end: EntryID, count: int) -> bool:
-    """Whether the first `count` entries of a range (negative: all) had better be sent in pieces."""
+    """Whether the first `count` entries of a range (negative: all) should be sent in pieces."""
     if 0 <= count <= MANY_ENTRIES or stream.node_count <= MANY_NODES:
         return False
     return stream.count_nodes(start, end) > MANY_NODES
 
 
-# Of a long reply: bytes, a range, or pieces as they are made when it is their turn.
+# A part of a long reply: bytes, a range, or an iterator of pieces.
 Part: TypeAlias = "bytes | LongRange | Iterator[bytes]"
 
 
 def long_reply(parts: Sequence[Part]) -> LongReply:
-    """A reply of parts, of which some are long."""
+    """A long reply made of `parts`."""
     ranges = [part for part in parts if isinstance(part, LongRange)]
 
     def release() -> None:

@@ -94,7 +94,7 @@ def _parse_count(argv: Argv) -> int:
 
 @lru_cache(maxsize=1024)
 def _count_of(option: bytes, text: bytes) -> int:
-    """One COUNT. Readers always send the same few."""
+    """Parse one COUNT; cached, because readers send the same few."""
     return _last_count_of([option, text])
 
 
@@ -109,5 +109,5 @@ def _last_count_of(words: list[bytes]) -> int:
 
 
 def _nothing(client: Client, stream: Stream | None) -> bytes:
-    """A missing key has an empty range; of a stream, no entries are asked for."""
+    """The reply to COUNT 0: an empty array for a missing key, null for a stream."""
     return replies.EMPTY_ARRAY if stream is None else replies.NIL_ARRAY[client.resp]

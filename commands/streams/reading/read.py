@@ -1,10 +1,10 @@
-"""XREAD (reference 1.7): entries behind an ID, of several streams, at once or as they come.
+"""XREAD (reference 1.7): entries after an ID, of several streams, at once or when they arrive.
 
-A reply is joined from stored bytes; no entry is looked at. A client that finds nothing may wait:
-`$` was resolved when it asked, `+` asks for the newest entry anew each time it is served.
+A reply is joined from stored bytes; no entry is decoded. A client that finds nothing may wait: `$`
+is resolved when the request arrives, `+` each time that it is served.
 
-Readers that tail one stream ask the same, one after the other: who sends what another one waits for
-already waits with it, and nothing is parsed twice (`Block.is_common`).
+Readers that tail one stream send the same request: a client whose request equals one that already
+waits shares its `Block`, and nothing is parsed twice (`Block.is_common`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from protocol import errors
 from protocol.errors import ReplyError
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 
-# Requests for one stream by all of their words but the ID, which is another one each time: the IDs
-# of what is remembered are of no meaning.
+# Requests for one stream, keyed by all arguments but the ID, which differs each time: the IDs in
+# the cached requests are not used.
 _RECENT_REQUESTS: RequestCache[ReadRequest] = RequestCache()
 
 
@@ -55,7 +55,7 @@ _RECENT_REQUESTS: RequestCache[ReadRequest] = RequestCache()
     ),
     group="stream",
     since="5.0.0",
-    summary="Returns the entries of streams behind given IDs; waits for them if asked to.",
+    summary="Returns the entries of streams after given IDs; waits for them if asked to.",
     syntax=(
         "[COUNT count] [MAXCOUNT max-count] [MAXSIZE max-size] [BLOCK milliseconds]"
         " STREAMS key [key ...] id [id ...]"
@@ -89,13 +89,13 @@ def _nothing(client: Client, read: StreamRead, texts: list[bytes]) -> bytes | Bl
     """Wait if the request says so and the client may; otherwise null, as after a timeout."""
     decision = nothing_to_read(client, read.request, read.serve, on_missing_key=False)
     if type(decision) is Block:
-        # What `$` and `+` mean depends on when they are looked at.
+        # `$` and `+` must be resolved again in each request.
         decision.is_common = len(texts) == 1 and texts[0] not in (b"$", b"+")
     return decision
 
 
 def _resolve(client: Client, key: bytes, text: bytes) -> EntryID | None:
-    """The ID behind which to read; None for `+`. Raises ReplyError."""
+    """The ID after which to read; None for `+`. Raises ReplyError."""
     stream = client.lookup_stream(key)
     if text == b"$":
         return MIN_ID if stream is None else stream.last_id
@@ -112,7 +112,7 @@ class StreamRead:
     __slots__ = ("_after", "request")
 
     def __init__(self, request: ReadRequest, after: list[EntryID | None]) -> None:
-        """`after`: the ID behind which to read, for each key; None for its newest entry only."""
+        """`after`: the ID after which to read, for each key; None for its newest entry only."""
         self.request = request
         self._after = after
 

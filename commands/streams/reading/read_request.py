@@ -3,9 +3,9 @@
     [GROUP group consumer] [COUNT count] [MAXCOUNT entries] [MAXSIZE bytes] [BLOCK ms]
     [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]
 
-A blocked client's request is run again each time one of its keys is ready: it works on the parsed
-form. The IDs stay text here, because what they mean depends on the command, and because Redis
-looks at each key before it looks at that key's ID.
+A blocked client's request runs again each time one of its keys is ready, on the parsed form. The
+IDs stay text here, because their meaning depends on the command, and because Redis checks each key
+before that key's ID.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protocol.errors import ReplyError
 
 ALL = -1  # the count of a read that is not limited
 
-# A wait for at most so long never leads beyond the end of time.
+# A timeout up to this one never overflows a deadline.
 _ALWAYS_IN_RANGE_MS = 1 << 62
 
 
@@ -49,7 +49,7 @@ class ReadRequest:
 
     @property
     def is_timeless(self) -> bool:
-        """Whether it is the same whenever it is parsed: long waits lead beyond the end of time."""
+        """Whether parsing does not depend on the time: only long timeouts can overflow."""
         return self.block_ms is None or self.block_ms <= _ALWAYS_IN_RANGE_MS
 
 
@@ -60,13 +60,13 @@ def parse_read_request(argv: Argv, now_ms: int, *, with_group: bool) -> ReadRequ
     caps = {b"MAXCOUNT": ALL, b"MAXSIZE": ALL}
     last = len(argv) - 1
     position = 1
-    # Readers send this many times a second, so it goes without a cursor object.
+    # A hot path: readers send this many times a second, so there is no cursor object.
     while position <= last:
         option = argv[position].upper()
         if option == b"STREAMS" and position < last:
             break
         if option == b"COUNT" and position < last:
-            # Other than in XRANGE, zero and less are no limit.
+            # Unlike in XRANGE, zero and less mean no limit.
             count = parse_int(argv[position + 1])
             position += 2
         elif option == b"BLOCK" and position < last:
@@ -133,17 +133,17 @@ def parse_block(text: bytes, now_ms: int) -> int:
     return timeout_ms
 
 
-# How many words follow an option, for who looks for STREAMS behind the options.
+# The number of arguments of each option, to find STREAMS after the options.
 _OPTION_WORDS = {
     b"BLOCK": 1, b"COUNT": 1, b"GROUP": 2, b"NOACK": 0, b"CLAIM": 1, b"MAXCOUNT": 1, b"MAXSIZE": 1,
 }  # fmt: skip
 
 
 def key_positions(argv: Sequence[bytes]) -> list[int]:
-    """Where the keys are; empty where the request is none.
+    """The positions of the keys; empty if the request is invalid.
 
-    A key specification cannot tell: it would take a group or a consumer of the name STREAMS for
-    the keyword.
+    A key specification cannot express them: it would take a group or a consumer of the name STREAMS
+    for the keyword.
     """
     position = 1
     while position < len(argv) and argv[position].upper() != b"STREAMS":
@@ -160,7 +160,7 @@ def key_positions(argv: Sequence[bytes]) -> list[int]:
 
 
 def stream_header(key: bytes, length: int, resp: int) -> bytes:
-    """What comes before the `length` entries of one stream."""
+    """The encoded header before the `length` entries of one stream."""
     if resp == 3:
         return b"$%d\r\n%b\r\n*%d\r\n" % (len(key), key, length)
     return b"*2\r\n$%d\r\n%b\r\n*%d\r\n" % (len(key), key, length)
@@ -172,7 +172,7 @@ def read_reply(streams: int, parts: list[bytes], resp: int) -> bytes:
 
 
 def read_header(streams: int, resp: int) -> bytes:
-    """What comes before so many streams."""
+    """The encoded header of a reply with `streams` streams."""
     return b"%%%d\r\n" % streams if resp == 3 else b"*%d\r\n" % streams
 
 

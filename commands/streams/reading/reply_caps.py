@@ -1,11 +1,10 @@
-"""MAXCOUNT and MAXSIZE: how much one reply of XREAD or XREADGROUP may hold (reference 2.5).
+"""MAXCOUNT and MAXSIZE: caps on one reply of XREAD or XREADGROUP (reference 2.5).
 
-Both count over all streams of a call, in the order in which the caller names them. MAXSIZE is
-soft: an entry is given as long as the bytes before it stay below the cap, and the first entry is
-given however small the cap is. The bytes are those that the client receives for this request: the
-headers of streams and their entries.
+Both count over all streams of a request, in the order of its keys. MAXSIZE is soft: an entry is
+included as long as the bytes before it are below the cap, and the first entry always is. The bytes
+counted are those of the reply: the headers of streams and their entries.
 
-What a cap leaves out is not read: it is neither delivered nor does it count as delivered.
+Entries beyond a cap are not delivered and do not count as delivered.
 """
 
 from __future__ import annotations
@@ -18,33 +17,33 @@ UNLIMITED = 1 << 62
 
 
 class NoCaps:
-    """A reply of any size: what most readers ask for."""
+    """No caps: the usual case."""
 
     __slots__ = ()
 
     def start_stream(self, key: bytes, resp: int) -> None:
-        """Entries of another stream follow, if there are any."""
+        """Begin another stream; its header counts with its first entry."""
 
     def admits(self) -> bool:
-        """Whether one more entry may be given."""
+        """Whether one more entry may be included."""
         return True
 
     def spend(self, entries: int, size_bytes: int) -> None:
-        """So much was given."""
+        """Count `entries` entries of `size_bytes` bytes in all."""
 
     def read(
         self, stream: Stream, start: EntryID, wanted: int
     ) -> tuple[list[EntryID], list[bytes], int]:
-        """Entries of a stream from `start` on that may be given: IDs, chunks, their bytes.
+        """The entries of a stream from `start` on that the caps admit: IDs, chunks, size in bytes.
 
-        `wanted`: the COUNT, perhaps ALL. The bytes are 0 where nobody counts them.
+        `wanted`: the COUNT, or ALL. The size is 0 where there is no cap.
         """
         ids, chunks = stream.range_with_ids(start, MAX_ID, wanted)
         return ids, chunks, 0
 
 
 class ReplyCaps(NoCaps):
-    """What is left of the caps while a reply grows."""
+    """The rest of the caps while a reply grows."""
 
     __slots__ = ("_bytes", "_entries", "_header_bytes", "_is_empty")
 

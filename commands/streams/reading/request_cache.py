@@ -1,7 +1,7 @@
 """A cache of recently parsed requests, for clients that send the same ones again.
 
-What is remembered depends on the words of the request alone, and nobody changes it. There is a
-bound to it: as many requests as one server has consumers, as a rule, and no long ones.
+A cached value depends on the arguments of the request alone and is never modified. The cache is
+bounded: 1024 requests, enough for the consumers of a usual server, each of at most 512 bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_REQUEST_BYTES = 512
 
 
 class RequestCache(Generic[T]):
-    """What requests came to, by their words; the oldest are forgotten first."""
+    """Parsed requests by their arguments; the oldest are evicted first (FIFO)."""
 
     __slots__ = ("_known",)
 
@@ -25,11 +25,11 @@ class RequestCache(Generic[T]):
         self._known: dict[tuple[bytes, ...], T] = {}
 
     def get(self, argv: Argv) -> T | None:
-        """What was remembered of a request with these words."""
+        """The parsed form of a request with these arguments, None if it is not cached."""
         return self._known.get(tuple(argv))
 
     def put(self, argv: Argv, parsed: T) -> None:
-        """Remember what a request came to, unless it is a long one."""
+        """Cache the parsed form of a request, unless it is a long one."""
         if sum(map(len, argv)) > MAX_REQUEST_BYTES:
             return
         if len(self._known) >= MAX_REQUESTS:

@@ -1,13 +1,13 @@
-"""XSPLIT: where to cut a range so that several readers can share it. Rillway's own command.
+"""XSPLIT: partitions a range of IDs for parallel readers. Rillway's own command.
 
     XSPLIT key start end EVERY number [COUNT count]
 
 The reply has an array for each part: the first ID, the last ID and the number of entries, which is
 `number` for all but the last part. Reading each part with XRANGE gives every entry once. COUNT
-limits the entries in all; one that is not positive asks for nothing.
+limits the total of entries; one that is not positive returns no parts.
 
-Redis has no such command: a client that wants the ID of the n-th entry must read everything before
-it. Here no entry is read, so that a range of a million entries is cut within milliseconds.
+Redis has no such command: a client that needs the ID of the n-th entry must read all entries before
+it. XSPLIT reads no entry, and splits a range of a million within milliseconds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from storage.entries.entry_id import format_id
     keys=one_key(b"RO", b"ACCESS"),
     group="stream",
     since="8.10.0",
-    summary="Returns where to cut a range of IDs into equal parts (Rillway's own).",
+    summary="Splits a range of IDs into parts of equal size (Rillway's own).",
     syntax="key start end EVERY number [COUNT count]",
     complexity="O(N+M) with N the number of nodes in the range and M the number of parts.",
 )
