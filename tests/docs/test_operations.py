@@ -26,8 +26,9 @@ OTHER_NAMES = {
 }  # fmt: skip
 # Words in capitals that are no commands: a part of a message, a setting, a unit, a signal.
 NO_COMMANDS = {
-    "DENIED", "ERR", "LOADING", "MISCONF", "NOAUTH", "NOMASTERLINK", "NOREPLICAS", "READONLY",
-    "REDISCLI_AUTH", "RILLWAY_STREAM_NODE_MAX_ENTRIES", "SENTINEL",
+    "BUSY", "BUSYGROUP", "DENIED", "ERR", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOGROUP",
+    "NOMASTERLINK", "NOREPLICAS", "READONLY", "REDISCLI_AUTH", "RILLWAY_STREAM_NODE_MAX_ENTRIES",
+    "SENTINEL",
 }  # fmt: skip
 
 

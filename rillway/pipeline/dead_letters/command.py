@@ -82,14 +82,15 @@ def send_back(
     connection: Connection, options: argparse.Namespace, interruption: Interruption
 ) -> int:
     sent = 0
-    try:
-        with Progress(f"sending {options.to} back") as progress, contextlib.suppress(Interrupted):
-            for entries in redrive(connection, options.to, options.stream, options.group or ()):
-                sent += entries
-                progress.advance(entries)
-                interruption.check()
-    finally:
-        print(f"{options.stream}: {sent:,} moved back from {options.to}", flush=True)
+    with Progress(f"sending {options.to} back") as progress:
+        try:
+            with contextlib.suppress(Interrupted):
+                for entries in redrive(connection, options.to, options.stream, options.group or ()):
+                    sent += entries
+                    progress.advance(entries)
+                    interruption.check()
+        finally:
+            print(f"{options.stream}: {sent:,} moved back from {options.to}", flush=True)
     return interruption.exit_status if interruption.requested else 0
 
 
