@@ -19,9 +19,9 @@ in all bytes but the first of them.
 Redis stores a string that is the plain decimal form of a 64-bit integer as that integer, so a
 reader cannot tell b"7" from 7 and takes both for the same.
 
-Guarantees: what is decoded was checked completely: the sizes, the backward sizes, the count and the
-end. Encoding gives the bytes that Redis would have, of the size that
-storage/redis_format/listpack_size.py says.
+Guarantees: what is decoded was checked completely: the sizes, the backward sizes, the count and
+the end. Encoding (storage/redis_format/listpack_writer.py) gives the bytes that Redis would have,
+of the size that storage/redis_format/listpack_size.py says.
 
 Leaves out: what the elements mean (storage/snapshot/stream_node.py).
 """
@@ -29,7 +29,7 @@ Leaves out: what the elements mean (storage/snapshot/stream_node.py).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -37,8 +37,8 @@ from storage.redis_format.listpack_size import (
     EMPTY_LISTPACK_BYTES,
     backward_length_bytes,
     integer_bytes,
-    packed_integer,
 )
+from storage.redis_format.listpack_writer import ELEMENT_FRAME_BYTES, UNCOUNTED, ListpackWriter
 from storage.redis_format.primitives import Allowance, CorruptSnapshot
 
 Element: TypeAlias = "bytes | int"
@@ -46,30 +46,17 @@ Element: TypeAlias = "bytes | int"
 HEADER = struct.Struct("<IH")
 END = b"\xff"
 
-# What the header says of more elements than it can count.
-UNCOUNTED = 0xFFFF
-
 # The two elements that a node's counts are in begin behind the header and end before this.
 MAX_INTEGER_BYTES = integer_bytes(2**63 - 1)
 COUNTS_BYTES = HEADER.size + 2 * MAX_INTEGER_BYTES
 
 # encoding -> bytes of data
 _INTEGERS = {0xF1: 2, 0xF2: 3, 0xF3: 4, 0xF4: 8}
-_ENCODINGS = {size: encoding for encoding, size in _INTEGERS.items()}
-_INT64 = _ENCODINGS[8]
-_INT64_BYTES = 1 + 8
-_pack_int64 = struct.Struct("<BqB").pack  # an integer of 8 bytes with what is around it
-_DIGIT_0 = ord("0")
-
-# A column of no more than this share of different values has each of them encoded once.
-FEW_SHARE = 1 / 2
 
 # So much is decoded before it is seen whether there are too many elements.
 _PART_BYTES = 1 << 16
 
-# What is before and behind a string of less than 64 bytes, by its length.
-_SHORT_HEADS = [bytes([0x80 | length]) for length in range(64)]
-_SHORT_TAILS = [bytes([length + 1]) for length in range(64)]
+_WRITER = ListpackWriter()
 
 
 # -- encoding ----------------------------------------------------------------------------------
@@ -77,84 +64,15 @@ _SHORT_TAILS = [bytes([length + 1]) for length in range(64)]
 
 def encode_listpack(elements: Iterable[Element]) -> bytes:
     """A listpack of strings and of integers, which are taken modulo 2**64 with a sign."""
-    encoded = [encode_integer(e) if isinstance(e, int) else encode_element(e) for e in elements]
-    return frame_listpack(b"".join(encoded), len(encoded))
-
-
-def frame_listpack(body: bytes, count: int) -> bytes:
-    """A listpack of so many elements, which are encoded already, one behind the other."""
-    header = HEADER.pack(EMPTY_LISTPACK_BYTES + len(body), min(count, UNCOUNTED))
-    return b"%b%b%b" % (header, body, END)
-
-
-def encode_element(value: bytes) -> bytes:
-    """An element that holds `value`, as an integer where that is possible."""
-    number = packed_integer(value)
-    return _encode_text(value) if number is None else encode_integer(number)
-
-
-def encode_column(values: Sequence[bytes]) -> list[bytes]:
-    """As encode_element() of each, in less than half the time where values are alike: the same few
-    again and again, large numbers, or short texts."""
-    distinct = set(values)
-    if len(distinct) <= len(values) * FEW_SHARE:
-        table = {value: encode_element(value) for value in distinct}
-        return list(map(table.__getitem__, values))
-    if b"" not in distinct and b"".join(distinct).isdigit() and max(map(len, distinct)) <= 18:
-        return [
-            _pack_int64(_INT64, number, _INT64_BYTES)
-            if number >= 2**31 and value[0] != _DIGIT_0
-            else encode_element(value)
-            for value, number in zip(values, map(int, values), strict=True)
-        ]
-    return [
-        _SHORT_HEADS[length] + value + _SHORT_TAILS[length]
-        if length < 64 and not value.isdigit() and value[:1] != b"-"
-        else encode_element(value)
-        for value, length in zip(values, map(len, values), strict=True)
-    ]
-
-
-def _encode_text(value: bytes) -> bytes:
-    """An element that holds a string as it is."""
-    length = len(value)
-    if length < 64:
-        return _SHORT_HEADS[length] + value + _SHORT_TAILS[length]
-    if length < 4096:
-        head = bytes((0xE0 | length >> 8, length & 0xFF))
-    else:
-        head = b"\xf0" + length.to_bytes(4, "little")
-    return b"%b%b%b" % (head, value, _backward_length(len(head) + length))
-
-
-def encode_integer(number: int) -> bytes:
-    """An element that holds a number, taken modulo 2**64 with a sign."""
-    if -4096 <= number <= 4095:
-        return _encode_small(number)
-    if -(2**31) <= number < 2**31:
-        size = integer_bytes(number) - 2  # without the encoding and the backward length
-        data = number.to_bytes(size, "little", signed=True)
-        return b"%c%b%c" % (_ENCODINGS[size], data, size + 1)
-    if -(2**63) <= number < 2**63:
-        return _pack_int64(_INT64, number, _INT64_BYTES)
-    return encode_integer((number + 2**63) % 2**64 - 2**63)
-
-
-@lru_cache(maxsize=8192)
-def _encode_small(number: int) -> bytes:
-    """As encode_integer(), from -4096 to 4095."""
-    if 0 <= number <= 127:
-        return bytes((number, 1))
-    unsigned = number & 0x1FFF
-    return bytes((0xC0 | unsigned >> 8, unsigned & 0xFF, 2))
-
-
-@lru_cache(maxsize=4096)
-def _backward_length(size: int) -> bytes:
-    """The size of an element in the form that is read from behind."""
-    count = backward_length_bytes(size)
-    places = [size >> 7 * place & 0x7F for place in range(count)]
-    return bytes([places[-1], *(0x80 | place for place in reversed(places[:-1]))])
+    elements = list(elements)
+    room = sum([len(element) for element in elements if isinstance(element, bytes)])
+    _WRITER.begin(room + len(elements) * ELEMENT_FRAME_BYTES)
+    for element in elements:
+        if isinstance(element, bytes):
+            _WRITER.put_word(element, 0, len(element))
+        else:
+            _WRITER.put_integer((element + 2**63) % 2**64 - 2**63)
+    return _WRITER.finish()
 
 
 # -- decoding ----------------------------------------------------------------------------------
@@ -277,6 +195,14 @@ def _decode_element(blob: bytes, position: int, offset: int) -> tuple[Element, i
         number = (head & 0x1F) << 8 | blob[start]
         return (number if number < 0x1000 else number - 0x2000), following
     return int.from_bytes(blob[start:end], "little", signed=True), following
+
+
+@lru_cache(maxsize=4096)
+def _backward_length(size: int) -> bytes:
+    """The size of an element in the form that is read from behind."""
+    count = backward_length_bytes(size)
+    places = [size >> 7 * place & 0x7F for place in range(count)]
+    return bytes([places[-1], *(0x80 | place for place in reversed(places[:-1]))])
 
 
 def _damaged(offset: int) -> CorruptSnapshot:

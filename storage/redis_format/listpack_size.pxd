@@ -3,9 +3,9 @@
 cpdef Py_ssize_t int64_bytes(long long number)
 cpdef Py_ssize_t text_bytes(Py_ssize_t length)
 cpdef Py_ssize_t backward_length_bytes(Py_ssize_t size)
+cpdef long long plain_integer(const unsigned char* data, Py_ssize_t start, Py_ssize_t length)
 
 cdef Py_ssize_t _element_bytes(const unsigned char* data, Py_ssize_t start, Py_ssize_t length)
-cdef Py_ssize_t _magnitude_bytes(unsigned long long number)
 cdef bint _is_at(
     const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
 )

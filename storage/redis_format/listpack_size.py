@@ -68,51 +68,49 @@ def elements_bytes(values: list[bytes]) -> int:
 
 
 @cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
 def _element_bytes(
     data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
 ) -> cython.Py_ssize_t:
     """As element_bytes() of a part of `data`."""
+    number: cython.longlong = plain_integer(data, start, length)
+    if number != 0 or (length == 1 and data[start] == 48):
+        return int64_bytes(number)
+    return text_bytes(length)
+
+
+@cython.ccall
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def plain_integer(
+    data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
+) -> cython.longlong:
+    """The number that Redis stores instead of a part of `data`, which is its plain decimal form.
+
+    0 for any other text.
+    """
     if length > MAX_INTEGER_DIGITS or length == 0:
-        return text_bytes(length)
+        return 0
     end: cython.Py_ssize_t = start + length
     place: cython.Py_ssize_t = start
     is_negative: cython.bint = data[place] == 45  # -
     if is_negative:
         place += 1
     digits: cython.Py_ssize_t = end - place
-    # A number in its plain form: no leading zero, and no `-0`.
-    if digits == 0 or (data[place] == 48 and (digits > 1 or is_negative)) or digits > 19:
-        return text_bytes(length)
+    # A number in its plain form has no leading zero.
+    if digits == 0 or data[place] == 48 or digits > 19:
+        return 0
     number: cython.ulonglong = 0
     digit: cython.int
     while place < end:
         digit = data[place] - 48
         if digit < 0 or digit > 9:
-            return text_bytes(length)
+            return 0
         number = number * 10 + digit
         place += 1
     # Nineteen digits are less than 2**64, but not all of them less than 2**63.
     if digits > _SAFE_DIGITS and number > _MAX_INT64 + is_negative:
-        return text_bytes(length)
-    if not is_negative:
-        return _magnitude_bytes(number)
-    return _magnitude_bytes(number - 1) if number > 4096 else 3
-
-
-@cython.cfunc
-def _magnitude_bytes(number: cython.ulonglong) -> cython.Py_ssize_t:
-    """As int64_bytes() of a number that is not negative; or of -1 - number, beyond -4096."""
-    if number <= 127:
-        return 2
-    if number <= 4095:
-        return 3
-    if number <= 32767:
-        return 4
-    if number <= 8388607:
-        return 5
-    return 6 if number <= 2147483647 else 10
+        return 0
+    return cython.cast(cython.longlong, ~number + 1) if is_negative else number
 
 
 @cython.ccall
@@ -136,25 +134,6 @@ def backward_length_bytes(size: cython.Py_ssize_t) -> cython.Py_ssize_t:
     if size < 268435455:
         return 4
     return 5
-
-
-def packed_integer(value: bytes) -> int | None:
-    """The number that Redis stores instead of `value`, which is its plain decimal form, or None."""
-    if len(value) > MAX_INTEGER_DIGITS:
-        return None
-    # Most values are no integers, and bytes.isdigit() is the cheap way to see that.
-    if value.isdigit():
-        if value[0] == 48 and len(value) > 1:
-            return None
-        number = int(value)
-        return number if number < 2**63 else None
-    if value[:1] != b"-":
-        return None
-    digits = value[1:]
-    if not digits.isdigit() or digits[0] == 48:
-        return None
-    number = -int(digits)
-    return number if number >= -(2**63) else None
 
 
 def header_bytes(live: int, deleted: int, names: list[bytes]) -> int:

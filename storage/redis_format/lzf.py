@@ -8,14 +8,10 @@ A compressed string is a sequence of two kinds of items:
 
 where D has 13 bits. It does not say how long the result is: whoever stores it stores that too.
 
-To find what repeats is the work of compressing, and plain Python is slow at it. LZ4, which is
-here anyway, finds it at the speed of C, so `compress` lets it work on windows as wide as LZF's
-references reach, and writes what it found in LZF's notation. The result is as
-short as Redis's for what fits into one window, which the nodes of a stream do, and up to a quarter
-longer beyond. Each item that is found takes a step in Python, and another one whenever the string
-is read. So a long string that LZ4 does not make shorter by a third stays as it is, which the format
-allows for any string. The package python-lzf is used for both directions if it is installed: then
-whatever gets shorter is compressed, as in Redis.
+To find what repeats is the work of compressing. LZ4, which is here anyway, does it at the speed of
+C: so `compress` lets it work on windows as wide as LZF's references reach, and writes what it found
+in LZF's notation. The result is as short as Redis's for what fits into one window, which the nodes
+of a stream do, and up to a quarter longer beyond.
 
 Guarantees: damaged input raises ValueError. What comes out is never longer than was announced, and
 an announcement that the input cannot keep is refused before anything is allocated.
@@ -23,9 +19,12 @@ an announcement that the input cannot keep is refused before anything is allocat
 
 from __future__ import annotations
 
-from typing import Any
-
 import lz4.block
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 MAX_LITERALS = 32
 MAX_REPEAT = 264
@@ -34,164 +33,201 @@ WINDOW_BYTES = 8192
 # Redis stores a string as it is, unless LZF makes it shorter by so much.
 MIN_GAIN_BYTES = 4
 
-# Without the package, a string longer than this must become so short, as LZ4 has it.
-CHEAP_BYTES = 512
-WORTHWHILE = 2 / 3
-
 # The best that three bytes can do.
 _MAX_RATIO = MAX_REPEAT // 3
 
 
-def _import_accelerator() -> Any:
-    """The package python-lzf, whose module has the name of this one; None if it is not there."""
-    try:
-        import lzf
-    except ImportError:
-        return None
-    return lzf
-
-
-_accelerator = _import_accelerator()
-
-
 def compress(data: bytes) -> bytes | None:
-    """The compressed form, or None if it does not save `MIN_GAIN_BYTES`, or is not worthwhile."""
+    """The compressed form, or None if it does not save `MIN_GAIN_BYTES`."""
     limit = len(data) - MIN_GAIN_BYTES
     if limit <= 0:
         return None
-    if _accelerator is not None:
-        compressed: bytes | None = _accelerator.compress(data, limit)
-        return compressed
-    windows = [data[start : start + WINDOW_BYTES] for start in range(0, len(data), WINDOW_BYTES)]
-    found = [lz4.block.compress(window, store_size=False) for window in windows]
-    if len(data) > CHEAP_BYTES and sum(map(len, found)) > len(data) * WORTHWHILE:
-        return None
-    out = bytearray()
-    for window, packed in zip(windows, found, strict=True):
-        _rewrite(window, packed, out)
-        if len(out) > limit:
+    # At worst nothing repeats: then each run of literals has one byte more.
+    out = _Output(len(data) + len(data) // MAX_LITERALS + len(data) // WINDOW_BYTES + 2)
+    for start in range(0, len(data), WINDOW_BYTES):
+        window = data[start : start + WINDOW_BYTES]
+        packed = lz4.block.compress(window, store_size=False)
+        if len(packed) < len(window):
+            out.rewrite(packed)
+        else:
+            out.put_literals(window, 0, len(window))
+        if out.place > limit:
             return None
-    return bytes(out)
+    return out.content()
 
 
 def decompress(blob: bytes, length: int) -> bytes:
     """The `length` bytes that `blob` was made of. Raises ValueError if it does not give these."""
     if length > len(blob) * _MAX_RATIO:
         raise ValueError(f"{len(blob)} compressed bytes cannot become {length}")
-    if _accelerator is not None:
-        data: bytes | None = _accelerator.decompress(blob, length)
-    else:
-        data = _decompress(blob, length)
-    if data is None or len(data) != length:
+    out = _Output(length)
+    if not out.expand(blob) or out.place < length:
         raise ValueError("the compressed string is not as long as it should be")
-    return data
+    return out.content()
 
 
 def decompress_prefix(blob: bytes, count: int) -> bytes:
     """The first `count` bytes, at the cost of these alone; fewer if there are not so many."""
-    return _decompress(blob, count, whole=False)[:count]
+    out = _Output(count)
+    out.expand(blob)
+    return out.content()
 
 
-def _decompress(blob: bytes, length: int, *, whole: bool = True) -> bytes:
-    """What `blob` was made of; stops early once it is longer than `length` bytes.
+@cython.cclass
+class _Output:
+    """What is written, up to `place`, in memory of a fixed size."""
 
-    With `whole` False it stops as soon as there are `length` bytes.
-    """
-    out = bytearray()
-    position = 0
-    end = len(blob)
-    enough = length + 1 if whole else length
-    try:
-        while position < end and len(out) < enough:
-            control = blob[position]
+    def __init__(self, size: cython.Py_ssize_t) -> None:
+        self._memory = bytearray(size)
+        self._out = self._memory
+        self._end = size
+        self.place = 0
+
+    def content(self) -> bytes:
+        """What was written."""
+        out = self._out
+        return bytes(out[: self.place])
+
+    # -- compressed ----------------------------------------------------------------------------
+
+    def rewrite(self, packed: bytes) -> None:
+        """Write in LZF's notation what LZ4 has made of a window."""
+        # An item of LZ4: 4 bits number of literals, 4 bits length of the match less 4; either goes
+        # on in further bytes if all its bits are set. The last item has no match.
+        data: cython.p_const_uchar = packed
+        end: cython.Py_ssize_t = len(packed)
+        position: cython.Py_ssize_t = 0
+        token: cython.int
+        count: cython.Py_ssize_t
+        distance: cython.Py_ssize_t
+        while True:
+            token = data[position]
+            position += 1
+            count = token >> 4
+            if count == 15:
+                while data[position] == 255:
+                    count += 255
+                    position += 1
+                count += data[position]
+                position += 1
+            self.put_literals(data, position, count)
+            position += count
+            if position >= end:
+                return
+            distance = data[position] | data[position + 1] << 8
+            position += 2
+            count = (token & 15) + 4
+            if count == 19:
+                while data[position] == 255:
+                    count += 255
+                    position += 1
+                count += data[position]
+                position += 1
+            self._put_repeat(count, distance - 1)
+
+    def put_literals(
+        self, data: cython.p_const_uchar, position: cython.Py_ssize_t, count: cython.Py_ssize_t
+    ) -> None:
+        """Write bytes that nothing repeats."""
+        out = self._out
+        size: cython.Py_ssize_t
+        while count:
+            size = min(count, MAX_LITERALS)
+            out[self.place] = size - 1
+            self.place += 1
+            self._copy(data, position, size)
+            position += size
+            count -= size
+
+    @cython.cfunc
+    def _put_repeat(self, count: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
+        """Write references to what is `distance` + 1 bytes back: `count` bytes, at least 3."""
+        out = self._out
+        place: cython.Py_ssize_t = self.place
+        size: cython.Py_ssize_t
+        while count:
+            # A reference to less than three bytes cannot be written.
+            size = min(count, MAX_REPEAT)
+            if 0 < count - size < 3:
+                size -= 3
+            if size < 9:
+                out[place] = size - 2 << 5 | distance >> 8
+                out[place + 1] = distance & 0xFF
+                place += 2
+            else:
+                out[place] = 0xE0 | distance >> 8
+                out[place + 1] = size - 9
+                out[place + 2] = distance & 0xFF
+                place += 3
+            count -= size
+        self.place = place
+
+    # -- expanded ------------------------------------------------------------------------------
+
+    def expand(self, blob: bytes) -> bool:
+        """Write what was compressed, as much as there is room for; False if that is not all.
+
+        Raises ValueError if it is damaged.
+        """
+        data: cython.p_const_uchar = blob
+        end: cython.Py_ssize_t = len(blob)
+        position: cython.Py_ssize_t = 0
+        control: cython.int
+        count: cython.Py_ssize_t
+        distance: cython.Py_ssize_t
+        room: cython.Py_ssize_t
+        while position < end:
+            room = self._end - self.place
+            if room == 0:
+                return False
+            control = data[position]
             position += 1
             if control < MAX_LITERALS:
-                following = position + control + 1
-                out += blob[position:following]
-                position = following
-                continue
-            count = (control >> 5) + 2
-            if count == 9:
-                count += blob[position]
-                position += 1
-            start = len(out) - ((control & 31) << 8 | blob[position]) - 1
-            position += 1
-            if start < 0:
-                raise ValueError("a compressed string refers to what is before its beginning")
-            piece = out[start : start + count]
-            if len(piece) < count:  # it repeats what it is itself about to write
-                piece = (piece * (count // len(piece) + 1))[:count]
-            out += piece
-    except IndexError:
-        position = end + 1
-    if position > end:
-        raise ValueError("a compressed string ends in the middle of an item")
-    return bytes(out)
-
-
-def _rewrite(window: bytes, packed: bytes, out: bytearray) -> None:
-    """Append the compressed form of at most WINDOW_BYTES, of which LZ4 has made `packed`."""
-    if len(packed) >= len(window):
-        _put_literals(window, out)
-        return
-    # An item of LZ4: 4 bits number of literals, 4 bits length of the match less 4; either goes on
-    # in further bytes if all its bits are set. The last item has no match.
-    position = 0
-    append = out.append
-    while True:
-        token = packed[position]
-        position += 1
-        literals = token >> 4
-        if literals == 15:
-            literals, position = _more(packed, position, literals)
-        following = position + literals
-        if literals > MAX_LITERALS:
-            _put_literals(packed[position:following], out)
-        elif literals:
-            append(literals - 1)
-            out += packed[position:following]
-        if following >= len(packed):
-            return
-        distance = (packed[following] | packed[following + 1] << 8) - 1
-        position = following + 2
-        count = (token & 15) + 4
-        if count == 19:
-            count, position = _more(packed, position, count)
-        if count < 9:
-            append((count - 2) << 5 | distance >> 8)
-        else:
-            if count > MAX_REPEAT:
-                count = _put_long_repeat(count, distance, out)
-            if count < 9:
-                append((count - 2) << 5 | distance >> 8)
+                count = control + 1
+                if position + count > end:
+                    raise ValueError(_CUT_OFF)
+                self._copy(data, position, min(count, room))
+                position += count
             else:
-                append(224 | distance >> 8)
-                append(count - 9)
-        append(distance & 255)
+                count = (control >> 5) + 2
+                if count == 9 and position < end:
+                    count += data[position]
+                    position += 1
+                if position >= end:
+                    raise ValueError(_CUT_OFF)
+                distance = ((control & 31) << 8 | data[position]) + 1
+                position += 1
+                if distance > self.place:
+                    raise ValueError("a compressed string refers to what is before its beginning")
+                self._repeat(distance, min(count, room))
+            if count > room:
+                return False
+        return True
+
+    @cython.cfunc
+    def _copy(
+        self, data: cython.p_const_uchar, position: cython.Py_ssize_t, count: cython.Py_ssize_t
+    ) -> None:
+        """Write a part of `data`."""
+        out = self._out
+        place: cython.Py_ssize_t = self.place
+        index: cython.Py_ssize_t
+        if cython.compiled:
+            for index in range(count):
+                out[place + index] = data[position + index]
+        else:
+            out[place : place + count] = data[position : position + count]
+        self.place = place + count
+
+    @cython.cfunc
+    def _repeat(self, distance: cython.Py_ssize_t, count: cython.Py_ssize_t) -> None:
+        """Write again what is `distance` bytes back, which may be what this writes itself."""
+        out = self._out
+        place: cython.Py_ssize_t = self.place
+        index: cython.Py_ssize_t
+        for index in range(place, place + count):
+            out[index] = out[index - distance]
+        self.place = place + count
 
 
-def _more(packed: bytes, position: int, number: int) -> tuple[int, int]:
-    """A number of LZ4 that goes on in further bytes, and the position behind them."""
-    while packed[position] == 255:
-        number += 255
-        position += 1
-    return number + packed[position], position + 1
-
-
-def _put_literals(literals: bytes, out: bytearray) -> None:
-    for start in range(0, len(literals), MAX_LITERALS):
-        run = literals[start : start + MAX_LITERALS]
-        out.append(len(run) - 1)
-        out += run
-
-
-def _put_long_repeat(count: int, distance: int, out: bytearray) -> int:
-    """Append references until what is left fits into one; how much that is."""
-    longest = bytes((224 | distance >> 8, 255, distance & 255))
-    while count > MAX_REPEAT:
-        if count - MAX_REPEAT < 3:  # a reference to less than three bytes cannot be written
-            out += bytes((224 | distance >> 8, 245, distance & 255))
-            return count - 254
-        out += longest
-        count -= MAX_REPEAT
-    return count
+_CUT_OFF = "a compressed string ends in the middle of an item"

@@ -41,7 +41,7 @@ from storage.redis_format.primitives import (
     encode_length,
     encode_string,
 )
-from storage.snapshot.stream_node import encode_node
+from storage.snapshot.node_encoder import encode_node
 from storage.stream import Stream
 
 Write: TypeAlias = Callable[[bytes], object]

@@ -1,4 +1,4 @@
-"""A node of a stream as the listpack that Redis has for it (reference 5.3), both ways.
+"""A node of a stream as the listpack that Redis has for it (reference 5.3), read.
 
 The elements of the listpack are the master entry, then each entry behind the other:
 
@@ -14,31 +14,22 @@ The elements of the listpack are the master entry, then each entry behind the ot
     length      how many elements the entry takes without this one
 
 Guarantees: `decode_node` believes nothing. Counts, flags and lengths agree with what is there,
-every entry has a field, and IDs ascend from the key on. `encode_node` leaves out what was deleted.
+every entry has a field, and IDs ascend from the key on.
 
-Leaves out: whether neighbouring nodes fit together (storage/snapshot/stream_decoder.py).
+Leaves out: whether neighbouring nodes fit together (storage/snapshot/stream_decoder.py), and how
+nodes are written (storage/snapshot/node_encoder.py).
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import islice
 from operator import lt
 from typing import cast
 
-from storage.entries.entry import Shape, decode_payload, encode_id
-from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.entries.id_columns import MS_STEP
-from storage.nodes.node import Node
+from storage.entries.entry import Shape, encode_id
+from storage.entries.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.nodes.open_node import OpenNode
-from storage.redis_format.listpack import (
-    Element,
-    decode_listpack,
-    encode_column,
-    encode_element,
-    encode_integer,
-    frame_listpack,
-)
+from storage.redis_format.listpack import Element, decode_listpack
 from storage.redis_format.listpack_size import header_bytes
 from storage.redis_format.primitives import Allowance, CorruptSnapshot
 
@@ -46,104 +37,12 @@ DELETED = 1
 SAME_NAMES = 2
 
 # The elements of the master entry beside the names: live, deleted, names and 0.
-_MASTER_FRAME_ELEMENTS = 4
+MASTER_FRAME_ELEMENTS = 4
 
 # The elements of an entry beside its fields: flags, ms, seq and length; with names of its own,
 # the number of pairs as well.
-_FRAME_ELEMENTS = 4
-_OWN_NAMES_FRAME_ELEMENTS = 5
-
-
-# -- encoding ----------------------------------------------------------------------------------
-
-
-def encode_node(node: Node) -> bytes:
-    """The listpack of a node's live entries, of which there must be one."""
-    ids = node.select_ids(MIN_ID, MAX_ID, node.live)
-    payload = b"".join(node.select(MIN_ID, MAX_ID, node.live)[1])
-    rows = decode_payload(payload, len(ids))
-    columns = _columns_of_values(rows)
-    if columns is None:
-        return _encode_each(node.key, ids, rows)
-    return _encode_columns(node.key, ids, rows[0][::2], columns)
-
-
-def _columns_of_values(rows: list[list[bytes]]) -> list[tuple[bytes, ...]] | None:
-    """The values of entries, for each name those of all; None if entries differ in their names."""
-    if list(map(len, rows)).count(len(rows[0])) != len(rows):
-        return None
-    columns = list(zip(*rows, strict=True))
-    for names in columns[::2]:
-        if names.count(names[0]) != len(rows):
-            return None
-    return columns[1::2]
-
-
-def _encode_columns(
-    key: EntryID, ids: list[EntryID], names: list[bytes], columns: list[tuple[bytes, ...]]
-) -> bytes:
-    """Entries that have the same names: that is quicker than one after the other."""
-    count, stride = len(ids), len(names) + 2
-    master = _encode_master(count, names)
-    parts = [b""] * (count * stride)
-    parts[::stride] = _encode_heads(key, ids)
-    for place, values in enumerate(columns, start=1):
-        parts[place::stride] = encode_column(values)
-    parts[stride - 1 :: stride] = [encode_integer(len(names) + _FRAME_ELEMENTS - 1)] * count
-    elements = len(master) + count * (len(names) + _FRAME_ELEMENTS)
-    return frame_listpack(b"".join(master + parts), elements)
-
-
-def _encode_master(live: int, names: list[bytes]) -> list[bytes]:
-    counts = map(encode_integer, (live, 0, len(names)))
-    return [*counts, *map(encode_element, names), encode_integer(0)]
-
-
-def _encode_heads(key: EntryID, ids: list[EntryID]) -> list[bytes]:
-    """What is in front of the values: the flags, and the IDs as two differences to the key."""
-    key_ms, key_seq = key >> SEQ_BITS, key & MAX_SEQ
-    distances = [entry_id - key for entry_id in ids]
-    if key == ids[0] and key_seq + (distances[-1] & MAX_SEQ) <= MAX_SEQ:
-        # Most nodes have one ID in each millisecond, or in each number of one millisecond.
-        for step in (MS_STEP, 1):
-            usual, heads = _progressing_heads(step, len(ids))
-            if distances == usual:
-                return heads
-    return [
-        _head((entry_id >> SEQ_BITS) - key_ms, (entry_id & MAX_SEQ) - key_seq) for entry_id in ids
-    ]
-
-
-@lru_cache(maxsize=256)
-def _progressing_heads(step: int, count: int) -> tuple[list[int], list[bytes]]:
-    """So many distances to a key, each the same step above the one before, and what they become."""
-    distances = list(range(0, count * step, step))
-    return distances, [_head(each >> SEQ_BITS, each & MAX_SEQ) for each in distances]
-
-
-def _head(ms: int, seq: int) -> bytes:
-    return encode_integer(SAME_NAMES) + encode_integer(ms) + encode_integer(seq)
-
-
-def _encode_each(key: EntryID, ids: list[EntryID], rows: list[list[bytes]]) -> bytes:
-    """Entries whose names differ."""
-    key_ms, key_seq = key >> SEQ_BITS, key & MAX_SEQ
-    names = rows[0][::2]
-    encoded = _encode_master(len(ids), names)
-    for entry_id, fields in zip(ids, rows, strict=True):
-        ms = encode_integer((entry_id >> SEQ_BITS) - key_ms)
-        seq = encode_integer((entry_id & MAX_SEQ) - key_seq)
-        if fields[::2] == names:
-            encoded += (encode_integer(SAME_NAMES), ms, seq, *map(encode_element, fields[1::2]))
-            encoded.append(encode_integer(len(names) + _FRAME_ELEMENTS - 1))
-        else:
-            pairs = encode_integer(len(fields) // 2)
-            encoded += (encode_integer(0), ms, seq, pairs, *map(encode_element, fields))
-            encoded.append(encode_integer(len(fields) + _OWN_NAMES_FRAME_ELEMENTS - 1))
-    return frame_listpack(b"".join(encoded), len(encoded))
-
-
-# -- decoding ----------------------------------------------------------------------------------
+FRAME_ELEMENTS = 4
+OWN_NAMES_FRAME_ELEMENTS = 5
 
 
 def decode_node(
@@ -164,7 +63,7 @@ class _Contradiction(Exception):
 def _decode_elements(key: EntryID, elements: list[Element], listpack_bytes: int) -> OpenNode:
     live, deleted, names = _decode_master(elements)
     entries = _Entries(key, names)
-    start = len(names) + _MASTER_FRAME_ELEMENTS
+    start = len(names) + MASTER_FRAME_ELEMENTS
     if deleted or not entries.take_columns(elements, start):
         entries.take_each(elements, start)
     if (len(entries.ids), entries.deleted) != (live, deleted):
@@ -212,7 +111,7 @@ class _Entries:
         like that, and in columns they take half the time.
         """
         width = len(self.shape.names)
-        stride = width + _FRAME_ELEMENTS
+        stride = width + FRAME_ELEMENTS
         count, surplus = divmod(len(elements) - start, stride)
         flags = elements[start::stride]
         lengths = elements[start + stride - 1 :: stride]

@@ -119,7 +119,7 @@ def test_libraries(both: tuple[RespClient, RespClient], arguments: str) -> None:
     compare(both, "FCALL_RO", "a", "1", "k", "v")
     compare(both, "FUNCTION", "LIST", "WITHCODE")
     compare(both, "FUNCTION", "STATS")
-    # Without python-lzf, other bytes come out of compression that mean the same.
+    # Other bytes come out of compression that mean the same.
     compare(both, "CONFIG", "SET", "rdbcompression", "no")
     compare(both, "FUNCTION", "DUMP")
     compare(both, "CONFIG", "SET", "rdbcompression", "yes")

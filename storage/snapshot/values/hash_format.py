@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from storage.hashes import HASHTABLE, LISTPACK_EX, HashValue
-from storage.redis_format.listpack import Element, decode_listpack, encode_column, frame_listpack
+from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
 from storage.redis_format.primitives import Cursor, encode_length, encode_string
 from storage.redis_format.ziplist import decode_ziplist
 from storage.redis_format.zipmap import decode_zipmap
@@ -65,8 +65,7 @@ def _pieces(value: HashValue, options: SnapshotOptions, now_ms: int) -> Iterator
 
 
 def _listpack(words: list[bytes], options: SnapshotOptions) -> bytes:
-    blob = frame_listpack(b"".join(encode_column(words)), len(words))
-    return encode_string(blob, compress=options.compress)
+    return encode_string(encode_listpack(words), compress=options.compress)
 
 
 def _time(when_ms: int) -> bytes:

@@ -11,7 +11,7 @@ from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node_list import NodeList
 from storage.nodes.open_node import OpenNode
-from storage.snapshot.stream_node import encode_node
+from storage.snapshot.node_encoder import encode_node
 from tests.storage.nodes.sample_nodes import frozen_node, open_node, wire
 
 

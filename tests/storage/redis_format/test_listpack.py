@@ -8,40 +8,13 @@ from hypothesis import strategies as st
 
 from storage.redis_format.listpack import (
     COUNTS_BYTES,
-    UNCOUNTED,
     Element,
     decode_listpack,
-    encode_column,
-    encode_element,
     encode_listpack,
     read_counts,
 )
-from storage.redis_format.listpack_size import element_bytes
+from storage.redis_format.listpack_writer import UNCOUNTED
 from storage.redis_format.primitives import CorruptSnapshot
-
-# A value, and the element that redis-server 7.0.15 makes of it, cut out of a DUMP.
-OF_REDIS = [
-    (b"0", "0001"),
-    (b"127", "7f01"),
-    (b"128", "c08002"),
-    (b"-1", "dfff02"),
-    (b"4095", "cfff02"),
-    (b"4096", "f1001003"),
-    (b"-4096", "d00002"),
-    (b"-4097", "f1ffef03"),
-    (b"32768", "f200800004"),
-    (b"8388608", "f30000800005"),
-    (b"2147483648", "f4000000800000000009"),
-    (b"-9223372036854775808", "f4000000000000008009"),
-    (b"9223372036854775808", "933932323333373230333638353437373538303814"),
-    (b"", "8001"),
-    (b"007", "8330303704"),
-    (b"-0", "822d3003"),
-    (b"x" * 64, "e040" + "78" * 64 + "42"),
-    (b"x" * 125, "e07d" + "78" * 125 + "7f"),
-    (b"x" * 126, "e07e" + "78" * 126 + "0180"),
-    (b"x" * 4096, "f000100000" + "78" * 4096 + "2085"),
-]
 
 NUMBERS = st.one_of(st.integers(-5000, 5000), st.integers(-(2**63), 2**63 - 1))
 ELEMENTS = st.one_of(
@@ -57,42 +30,10 @@ def as_text(element: Element) -> bytes:
     return b"%d" % element if isinstance(element, int) else element
 
 
-@pytest.mark.parametrize(("value", "encoded"), OF_REDIS)
-def test_an_element_is_what_redis_makes_of_it(value: bytes, encoded: str) -> None:
-    assert encode_element(value).hex() == encoded
-    assert list(map(as_text, decode_listpack(encode_listpack([value])))) == [value]
-
-
 @given(st.lists(ELEMENTS, max_size=8))
 def test_a_listpack_gives_back_what_was_put_into_it(elements: list[Element]) -> None:
     decoded = decode_listpack(encode_listpack(elements))
     assert list(map(as_text, decoded)) == list(map(as_text, elements))
-
-
-@given(ELEMENTS)
-def test_the_size_of_an_element_is_the_one_that_bounds_nodes(element: Element) -> None:
-    value = as_text(element)
-    assert len(encode_element(value)) == element_bytes(value)
-
-
-COLUMNS = st.one_of(
-    st.lists(st.sampled_from([b"on", b"off", b"", b"-7", b"007", b"0"]), min_size=1),
-    st.lists(st.integers(0, 10**19).map(lambda number: b"%d" % number), min_size=1),
-    st.lists(st.integers(0, 10**12).map(lambda number: b"%012d" % number), min_size=1),
-    st.lists(st.one_of(ELEMENTS.map(as_text), st.binary(max_size=70)), min_size=1),
-)
-
-
-@given(COLUMNS)
-def test_a_column_is_encoded_as_each_of_its_values(values: list[bytes]) -> None:
-    assert encode_column(values) == list(map(encode_element, values))
-
-
-@pytest.mark.parametrize("size", [16_377, 16_378, 16_379, 2_097_145, 2_097_146, 2_097_147])
-def test_long_elements_have_the_backward_length_that_they_need(size: int) -> None:
-    value = bytes(size)
-    assert len(encode_element(value)) == element_bytes(value)
-    assert decode_listpack(encode_listpack([value, 1])) == [value, 1]
 
 
 def test_more_elements_than_the_header_can_count_are_counted_by_walking() -> None:

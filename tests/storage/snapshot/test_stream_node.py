@@ -11,7 +11,8 @@ from storage.nodes.node import freeze
 from storage.nodes.open_node import OpenNode
 from storage.redis_format.listpack import Element, encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot
-from storage.snapshot.stream_node import decode_node, encode_node
+from storage.snapshot.node_encoder import encode_node
+from storage.snapshot.stream_node import decode_node
 from storage.stream import Stream
 from tests.storage.nodes.sample_nodes import HALVES, IDS, open_node, wire
 

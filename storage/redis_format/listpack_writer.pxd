@@ -1,0 +1,18 @@
+# The C types of storage/redis_format/listpack_writer.py.
+
+from storage.redis_format.listpack_size cimport backward_length_bytes, int64_bytes, plain_integer
+
+
+cdef class ListpackWriter:
+    cdef bytearray _memory
+    cdef unsigned char* _out
+    cdef Py_ssize_t _place
+    cdef Py_ssize_t _count
+
+    cpdef begin(self, Py_ssize_t room)
+    cpdef put_integer(self, long long number)
+    cpdef put_word(self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length)
+    cdef _put_text(
+        self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length
+    )
+    cpdef bytes finish(self)

@@ -1,0 +1,129 @@
+"""A listpack that is written element by element (storage/redis_format/listpack.py has the format).
+
+Compiled, an element takes some nanoseconds: the words of entries go from the bytes of a reply into
+the listpack, and no object is made of them.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from storage.redis_format.listpack_size import (
+    EMPTY_LISTPACK_BYTES,
+    backward_length_bytes,
+    int64_bytes,
+    plain_integer,
+)
+
+# What the header says of more elements than it can count.
+UNCOUNTED = 0xFFFF
+
+# The most that an element takes beside its text; an integer takes no more.
+ELEMENT_FRAME_BYTES = 10
+
+_HEADER_BYTES = 6
+
+# Memory is used again for the next listpack, unless it was as much as that.
+_KEPT_BYTES = 1 << 20
+
+
+@cython.cclass
+class ListpackWriter:
+    """One listpack after the other; see the module."""
+
+    def __init__(self) -> None:
+        self._memory = bytearray()
+        self._out = self._memory
+        self._place = 0
+        self._count = 0
+
+    def begin(self, room: cython.Py_ssize_t) -> None:
+        """An empty listpack. `room`: the most that its elements will take."""
+        room += EMPTY_LISTPACK_BYTES
+        if len(self._memory) < room:
+            self._memory = bytearray(room)
+        self._out = self._memory
+        self._place = _HEADER_BYTES
+        self._count = 0
+
+    def put_integer(self, number: cython.longlong) -> None:
+        """An element that holds a number of 64 bits with a sign."""
+        out = self._out
+        place: cython.Py_ssize_t = self._place
+        size: cython.Py_ssize_t = int64_bytes(number)
+        index: cython.Py_ssize_t
+        self._count += 1
+        self._place = place + size
+        if size == 2:
+            out[place] = number
+        elif size == 3:
+            out[place] = 0xC0 | (number >> 8 & 0x1F)
+            out[place + 1] = number & 0xFF
+        else:
+            # 0xF1 to 0xF3: of 2 to 4 bytes; 0xF4: of 8.
+            out[place] = 0xF4 if size == ELEMENT_FRAME_BYTES else 0xED + size
+            for index in range(size - 2):
+                out[place + 1 + index] = number >> 8 * index & 0xFF
+        out[place + size - 1] = size - 1
+
+    def put_word(
+        self, data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
+    ) -> None:
+        """An element that holds a part of `data`, as an integer where that is possible."""
+        number: cython.longlong = plain_integer(data, start, length)
+        if number != 0 or (length == 1 and data[start] == 48):
+            self.put_integer(number)
+        else:
+            self._put_text(data, start, length)
+
+    @cython.cfunc
+    def _put_text(
+        self, data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
+    ) -> None:
+        out = self._out
+        place: cython.Py_ssize_t = self._place
+        index: cython.Py_ssize_t
+        if length < 64:
+            out[place] = 0x80 | length
+            place += 1
+        elif length < 4096:
+            out[place] = 0xE0 | length >> 8
+            out[place + 1] = length & 0xFF
+            place += 2
+        else:
+            out[place] = 0xF0
+            for index in range(4):
+                out[place + 1 + index] = length >> 8 * index & 0xFF
+            place += 5
+        if cython.compiled:
+            for index in range(length):
+                out[place + index] = data[start + index]
+        else:
+            out[place : place + length] = data[start : start + length]
+        place += length
+        # The size of all that, to be read from the end.
+        size: cython.Py_ssize_t = place - self._place
+        count: cython.Py_ssize_t = backward_length_bytes(size)
+        for index in range(count):
+            out[place + index] = size >> 7 * (count - 1 - index) & 0x7F | (0x80 if index else 0)
+        self._count += 1
+        self._place = place + count
+
+    def finish(self) -> bytes:
+        """The listpack."""
+        out = self._out
+        size: cython.Py_ssize_t = self._place + 1
+        count: cython.Py_ssize_t = min(self._count, UNCOUNTED)
+        index: cython.Py_ssize_t
+        out[size - 1] = 0xFF
+        for index in range(4):
+            out[index] = size >> 8 * index & 0xFF
+        out[4] = count & 0xFF
+        out[5] = count >> 8
+        listpack = bytes(out[:size])
+        if len(self._memory) > _KEPT_BYTES:
+            self._memory = bytearray()
+        return listpack
