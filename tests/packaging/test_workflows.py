@@ -1,0 +1,43 @@
+"""The workflows of GitHub run what .ci/run and pyproject.toml say, and nothing of their own."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+pytestmark = pytest.mark.packaging
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def steps(workflow: str) -> list[dict[str, Any]]:
+    """The steps of the only job."""
+    parsed = yaml.safe_load((ROOT / ".github/workflows" / workflow).read_text())
+    (job,) = parsed["jobs"].values()
+    found: list[dict[str, Any]] = job["steps"]
+    return found
+
+
+def test_ci_runs_what_anyone_can_run() -> None:
+    assert [step["run"] for step in steps("ci.yml") if "run" in step] == [".ci/run"]
+    assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+@pytest.mark.parametrize("workflow", ["ci.yml", "wheels.yml"])
+def test_the_python_is_the_oldest_that_is_supported(workflow: str) -> None:
+    (python,) = [step["with"] for step in steps(workflow) if "setup-python" in step.get("uses", "")]
+    assert PROJECT["requires-python"] == f">={python['python-version']}"
+
+
+def test_wheels_are_built_by_the_cibuildwheel_that_is_tested() -> None:
+    (wanted,) = [
+        one for one in PROJECT["optional-dependencies"]["dev"] if one.startswith("cibuildwheel")
+    ]
+    commands = [step["run"] for step in steps("wheels.yml") if "run" in step]
+    assert commands == [f"pip install '{wanted}'", "cibuildwheel --archs native"]
