@@ -169,10 +169,25 @@ compat: $(VENV)/.dev compiled redis-server ## the nightly comparison with redis-
 		$(BIN)/python -m pytest tests/compat $(ARGS)
 
 .PHONY: fuzz
-fuzz: $(VENV)/.dev ## each fuzz program for FUZZ_SECONDS
+fuzz: $(VENV)/.dev compiled ## each fuzz program for FUZZ_SECONDS
 	@for program in tests/fuzz/fuzz_*.py; do \
 		echo "$$program"; \
 		PYTHONPATH=. $(BIN)/python "$$program" --seconds $(FUZZ_SECONDS); \
+	done
+
+# Memory that C code reads or writes and must not ends a program at once, with where that is. Python's
+# own allocator would hide half of it; what Python never frees is no leak.
+ASAN := $(CURDIR)/$(RUN)/asan
+.PHONY: asan
+asan: $(VENV)/.dev compiler ## fuzz what is compiled with AddressSanitizer, each program for FUZZ_SECONDS
+	@rm -rf $(ASAN)
+	@CFLAGS="-fsanitize=address -O1 -g1" COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build \
+		--build-base $(RUN)/asan-compiling --build-lib $(ASAN)
+	@for program in traces fuzz_commands; do \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
+		ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc \
+		PYTHONPATH=$(ASAN):$(ASAN)/rillway/app $(BIN)/python -P tests/fuzz/$$program.py \
+			--seconds $(FUZZ_SECONDS) $(if $(SEED),--seed $(SEED)) | tail -n 1; \
 	done
 
 .PHONY: crash

@@ -37,7 +37,7 @@ def run(*words: str) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

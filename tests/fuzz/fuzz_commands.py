@@ -16,6 +16,7 @@ typed into redis-cli, and the program exits with status 1. `--seed` plays a roun
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import resource
 import signal
@@ -26,7 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from protocol.requests import RequestReader
 from server.inprocess import InProcessClient, InProcessServer
@@ -277,8 +278,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=sys.maxsize)
     options = parser.parse_args()
     seed = random.randrange(2**32) if options.seed is None else options.seed
-    # An allocation beyond this is refused, becomes an internal error and so a find.
-    resource.setrlimit(resource.RLIMIT_AS, (2 * MAX_BYTES, 2 * MAX_BYTES))
+    if "ASAN_OPTIONS" not in os.environ:  # AddressSanitizer needs terabytes of addresses
+        # An allocation beyond this is refused, becomes an internal error and so a find.
+        resource.setrlimit(resource.RLIMIT_AS, (2 * MAX_BYTES, 2 * MAX_BYTES))
     rounds, requests, problem = run(seed, options.seconds, options.rounds)
     if problem:
         print(problem)
