@@ -12,7 +12,6 @@ Source: redis.conf and the command line of Redis 7.2. The variables are Rillway'
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import sys
@@ -169,6 +168,8 @@ def _included(line: Line) -> list[str]:
     """The files that an `include` line names; a pattern may match none."""
     if len(line.words) != 2:
         raise line.error("'include': wrong number of arguments; expected one file or pattern")
+    import glob  # few configurations include others
+
     path = os.path.abspath(line.words[1])
     return sorted(glob.glob(path)) if glob.has_magic(path) else [path]
 

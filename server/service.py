@@ -13,9 +13,7 @@ import errno
 import gc
 import logging
 import os
-import platform
 import resource
-import secrets
 import signal
 import socket
 import sys
@@ -404,11 +402,13 @@ class Service:
 
     def random_below(self, limit: int) -> int:
         """A random integer in [0, limit)."""
+        import secrets  # it loads OpenSSL: not at the start
+
         return secrets.randbelow(limit)
 
     def random_hex(self, digits: int) -> str:
         """Random lower-case hexadecimal digits."""
-        return secrets.token_hex((digits + 1) // 2)[:digits]
+        return os.urandom((digits + 1) // 2).hex()[:digits]
 
     def _wake(self) -> None:
         """From another thread: something was done beside the loop."""
@@ -467,11 +467,12 @@ class Service:
         mine = resource.getrusage(resource.RUSAGE_SELF)
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         thread = resource.getrusage(resource.RUSAGE_THREAD)
+        system = os.uname()
         return ProcessFacts(
             pid=os.getpid(),
             executable=sys.executable,
             config_file=self.config_file,
-            os=f"{platform.system()} {platform.release()} {platform.machine()}",
+            os=f"{system.sysname} {system.release} {system.machine}",
             started_ms=self.instance.started_ms,
             resident_bytes=resident_bytes(),
             peak_resident_bytes=mine.ru_maxrss * 1024,

@@ -18,7 +18,6 @@ deleted, and the counters of messages. Nor does it say when a key was last looke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha1
 from typing import Any
 
 from protocol.replies import format_double
@@ -43,6 +42,8 @@ EMPTY = bytes(DIGEST_BYTES)
 
 def dataset_digest(databases: Iterable[Database], now_ms: int) -> bytes:
     """The digest of all keys of all databases that have not expired."""
+    from hashlib import sha1  # it loads OpenSSL: not at the start
+
     total = 0
     for database in databases:
         for key, value in database.values.items():
@@ -56,6 +57,8 @@ def dataset_digest(databases: Iterable[Database], now_ms: int) -> bytes:
 
 def value_digest(value: Value, expires_ms: int | None, now_ms: int) -> bytes:
     """The digest of a value and its deadline; neither its key nor its database matters."""
+    from hashlib import sha1
+
     state = sha1(usedforsecurity=False)
     for part in PARTS[type(value)](value, now_ms):
         state.update(part)

@@ -8,9 +8,6 @@ Source: Redis 7.2 without ACL.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-
 from commands.connection.client_attributes import check_name
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import GATE_AUTH, Client
@@ -79,6 +76,9 @@ def authenticate(client: Client, user: bytes, password: bytes) -> None:
 
 def _is_same(required: str, password: bytes) -> bool:
     """Compare in constant time, by hashes, so that not even the length leaks."""
+    import hashlib  # it loads OpenSSL: not at the start
+    import hmac
+
     expected = hashlib.sha256(required.encode("utf-8", "surrogateescape")).digest()
     return hmac.compare_digest(expected, hashlib.sha256(password).digest())
 

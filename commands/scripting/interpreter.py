@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from commands.scripting.bytecode import keep_callers
@@ -34,7 +33,7 @@ _ORDER = (
     "runner", "patterns", "sandbox", "replies", "redis", "bits", "structs", "json", "msgpack",
     "functions",
 )  # fmt: skip
-_LUA = Path(__file__).with_name("lua")
+_LUA = f"{__file__.rpartition('/')[0]}/lua"
 
 # What a look at the clock says; the texts are in lua/runner.lua.
 GO_ON, KILLED, LOADS_TOO_LONG = range(3)
@@ -127,7 +126,8 @@ class Interpreter:
         )
         host = self._lua.table_from(_host_functions(services, self))
         for name in _ORDER:
-            result = load((_LUA / f"{name}.lua").read_bytes(), host, native)
+            with open(f"{_LUA}/{name}.lua", "rb") as source:
+                result = load(source.read(), host, native)
             if name == "patterns":
                 native[b"patterns"] = result
         self._lua.execute(b"local all = _G for name in pairs(all) do all[name] = nil end")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable
 from decimal import Decimal
@@ -54,6 +53,8 @@ def double_reply(value: float, resp: int) -> bytes:
 
 def sha1hex(text: bytes) -> bytes:
     """redis.sha1hex."""
+    import hashlib  # it loads OpenSSL: not at the start
+
     return hashlib.sha1(text).hexdigest().encode()
 
 

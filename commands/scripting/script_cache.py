@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -51,6 +50,8 @@ class ScriptCache:
 
     def take(self, body: bytes, *, is_loaded: bool) -> Script:
         """The script with that text, compiled if it is new. Raises ReplyError."""
+        import hashlib  # it loads OpenSSL: not at the start
+
         sha = hashlib.sha1(body).hexdigest().encode()
         script = self._scripts.get(sha)
         if script is None:

