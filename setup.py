@@ -54,6 +54,7 @@ COMPILED = (
     "storage/nodes/entry_cache.py",
     "storage/ordered_index.py",
     "storage/groups/pending_block.py",
+    "storage/groups/pending_blocks.py",
     "storage/groups/pending_list.py",
     "storage/stream.py",
     "storage/strings.py",

@@ -212,6 +212,8 @@ class Dispatcher:
             reply = self._failed(command, error)
         if reply is None:
             return self.execute(client, request.words())
+        if client.propagated is not None:
+            self._hand_on(client)
         client.output.append(reply)
         self._raw_client = client
         self._raw_count += 1
@@ -219,6 +221,12 @@ class Dispatcher:
             return True
         self.settle()
         return self.mark_ns < self.turn_end_ns
+
+    def _hand_on(self, client: Client) -> None:
+        """A request that was taken as it came has said what it propagates."""
+        self.propagation.collect(client, [], changed=False)
+        self.propagation.hand_on()
+        client.note_write()
 
     def settle(self) -> None:
         """Count the requests that were taken as they came since the last time.

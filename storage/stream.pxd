@@ -19,6 +19,9 @@ cdef class Stream(Value):
     cdef public object _nodes
     cdef public OpenNode _tail
     cdef public object _shape
+    cdef object _first_node
+    cdef Py_ssize_t _first_live
+    cdef object _first_id
     cdef object _known_id
     cdef unsigned long long _ms
     cdef unsigned long long _seq

@@ -50,9 +50,6 @@ from storage.object_size import allocated_bytes
 from storage.redis_format.radix_tree import radix_node_count
 from storage.values import Value
 
-# Who asks for no more than so many entries probably gets them from one node.
-FEW_ENTRIES = 16
-
 # The last sequence number that there is.
 _LAST_SEQ: cython.ulonglong = MAX_SEQ
 
@@ -65,6 +62,9 @@ class Stream(Value):
     """One stream. XSETID and the like write its plain attributes."""
 
     __slots__ = (
+        "_first_id",
+        "_first_live",
+        "_first_node",
         "_known_id",
         "_ms",
         "_nodes",
@@ -93,6 +93,10 @@ class Stream(Value):
         self.ack_journal: AckJournal | None = None  # until acknowledgements are written down
         self._nodes = NodeList()
         self._tail: OpenNode | None = None  # the last node, if it is open
+        # The first node with entries, how many it had, and the first ID, when that was looked up.
+        self._first_node: AnyNode | None = None
+        self._first_live = 0
+        self._first_id = MIN_ID
         # The halves of the ID that was the last one when they were looked at.
         self._known_id: EntryID | None = MIN_ID
         self._ms = self._seq = 0
@@ -230,8 +234,15 @@ class Stream(Value):
     def first_id(self) -> EntryID:
         """The smallest ID there is; 0-0 if the stream is empty."""
         first = self._nodes.peek_first()
-        if first is not None and first.live:
-            return self._first_id_of(first)
+        if first is not None and (live := first.live):
+            # Groups ask at each read. What is full only loses entries: if it has as many as when
+            # it was looked at, it begins with the same one.
+            if first is not self._first_node or live != self._first_live:
+                first_id = self._first_id_of(first)
+                if type(first) is not FrozenNode:
+                    return first_id
+                self._first_id, self._first_node, self._first_live = first_id, first, live
+            return self._first_id
         for node in self._nodes:
             if node.live:
                 return self._first_id_of(node)
@@ -263,23 +274,7 @@ class Stream(Value):
         self, start: EntryID, end: EntryID, count: int = -1
     ) -> tuple[list[EntryID], list[bytes]]:
         """The IDs of the first `count` entries of a range, and the entries in chunks."""
-        limit = count if count >= 0 else self.length
-        ids: list[EntryID] = []
-        chunks: list[bytes] = []
-        # Most who ask for a few find them in one node.
-        head = self._nodes.find(start) if 0 < limit <= FEW_ENTRIES else None
-        if head is not None:
-            ids, chunks = head.select_with_ids(start, end, limit)
-            if len(ids) == limit:
-                return ids, chunks
-            ids, chunks = [], []
-        for node in self._nodes.between(start, end) if limit else ():
-            found, parts = node.select_with_ids(start, end, limit - len(ids))
-            ids += found
-            chunks += parts
-            if len(ids) == limit:
-                break
-        return ids, chunks
+        return self._nodes.select_with_ids(start, end, count if count >= 0 else self.length)
 
     def range_within(
         self, start: EntryID, end: EntryID, count: int, max_bytes: int
@@ -638,7 +633,7 @@ class Stream(Value):
         """
         removed_data = RemovedData()
         removed_data.add(self._nodes.take_all(), NODE_ITEMS)
-        self._tail = None
+        self._tail = self._first_node = None
         for group in self.groups.values():
             removed_data.merge(group.disband())
         self.groups = {}

@@ -14,6 +14,7 @@ longlong = int
 uchar: Any
 ulonglong = int
 p_const_uchar = bytes
+p_ulonglong: Any
 
 def cclass(decorated: T) -> T: ...
 def cfunc(decorated: T) -> T: ...

@@ -223,6 +223,8 @@ def command(
 
     `arity` counts the name's words and is negative for a minimum. `syntax` is what follows the
     name, in the notation of the Redis documentation; COMMAND DOCS derives its arguments from it.
+    `raw` takes a request that is still bytes, or returns None and has changed nothing; it neither
+    blocks nor raises an error.
     `defers_ready_keys`: blocked clients need not be served before this command runs, because it
     removes none of the data that they wait for: several appends of one cycle make one reply.
     """

@@ -16,7 +16,7 @@ from protocol import replies
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
-from storage.groups.pending_block import Columns, Row
+from storage.groups.pending_block import LentBlock, Row
 from storage.stream import Stream
 
 # Listing this many pending entries takes some milliseconds; a longer reply is sent in pieces.
@@ -69,8 +69,8 @@ class ListingInPieces(Listing):
 
     def __init__(self, group: Group, count: int) -> None:
         super().__init__(group, count)
-        self._blocks = group.pending.lend(MIN_ID, MAX_ID)
-        self._by_owner: dict[Consumer | None, list[Columns]] = {}
+        self._blocks = group.pending.lend_blocks(MIN_ID, MAX_ID)
+        self._by_owner: dict[Consumer | None, list[LentBlock]] = {}
 
     def of_group(self) -> Part:
         """The group's pending entries; also notes which consumers have entries in which blocks."""
@@ -78,9 +78,10 @@ class ListingInPieces(Listing):
 
     def _group_pieces(self) -> Iterator[bytes]:
         left = self._limit
-        for columns in self._blocks:
+        for block in self._blocks:
+            columns = block.columns()
             for owner in set(columns[1]):
-                self._by_owner.setdefault(owner, []).append(columns)
+                self._by_owner.setdefault(owner, []).append(block)
             rows = list(islice(zip(*columns, strict=True), left))
             if left is not None:
                 left -= len(rows)
@@ -93,8 +94,8 @@ class ListingInPieces(Listing):
 
     def _consumer_pieces(self, consumer: Consumer) -> Iterator[bytes]:
         left = self._limit
-        for columns in self._by_owner.pop(consumer, ()):
-            owned = (row for row in zip(*columns, strict=True) if row[1] is consumer)
+        for block in self._by_owner.pop(consumer, ()):
+            owned = (row for row in zip(*block.columns(), strict=True) if row[1] is consumer)
             rows = list(islice(owned, left))
             if left is not None:
                 left -= len(rows)

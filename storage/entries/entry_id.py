@@ -46,14 +46,23 @@ _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
 _PLAIN_NEGATIVE = re.compile(rb"-[1-9][0-9]*")
 
 
-def make_id(ms: int, seq: int) -> EntryID:
+def make_id(ms: cython.ulonglong, seq: cython.ulonglong) -> EntryID:
     """The ID of millisecond `ms` and sequence number `seq`."""
-    return ms << SEQ_BITS | seq
+    above: EntryID = cython.cast(object, ms) << SEQ_BITS
+    return above | seq if seq else above
 
 
-def id_ms(entry_id: EntryID) -> int:
+def id_ms(entry_id: EntryID) -> cython.ulonglong:
     """The millisecond half of an ID."""
     return entry_id >> SEQ_BITS
+
+
+def id_seq(entry_id: EntryID) -> cython.ulonglong:
+    """The sequence half of an ID."""
+    if cython.compiled:
+        low: cython.ulonglong = PyLong_AsUnsignedLongLongMask(entry_id)  # type: ignore[name-defined]  # noqa: F821
+        return low
+    return entry_id & MAX_SEQ
 
 
 def format_id(entry_id: EntryID) -> bytes:

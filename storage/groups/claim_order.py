@@ -30,6 +30,11 @@ from heapq import merge
 from itertools import accumulate, chain, compress, count, takewhile
 from operator import itemgetter, ne
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.deferred_free import BLOCK_ITEMS, RemovedData
 from storage.entries.entry_id import EntryID
 from storage.groups.consumer_pending import ROWS_AT_ONCE
@@ -58,6 +63,7 @@ TIDY_STEP = PART_IDS // 3
 SWEEP_FACTOR = 3
 
 
+@cython.cclass
 class ClaimOrder:
     """The order of a group's pending entries; see the module."""
 
@@ -108,13 +114,14 @@ class ClaimOrder:
 
     # -- entries that are in line --------------------------------------------------------------
 
+    @cython.cfunc
     def _begin_line(self) -> None:
         """Begin a new line, when nothing is in line."""
         self._line_start: EntryID = 0  # nothing below is in line
         self._line_end: EntryID = -1  # nor is anything above
         self._line_ms = 0  # when the last of the line was delivered
 
-    def join_line(self, delivery_ms: int, ids: list[EntryID]) -> bool:
+    def join_line(self, delivery_ms: cython.longlong, ids: list[EntryID]) -> bool:
         """Put entries (at least one) that are to become pending at the end of the line.
 
         False if they would not be where they belong; then they are to be strays.
@@ -291,7 +298,7 @@ class ClaimOrder:
 
     # -- sweeping ------------------------------------------------------------------------------
 
-    def tidy(self, changes: int) -> None:
+    def tidy(self, changes: cython.Py_ssize_t) -> None:
         """Sweep a little, after so many entries were added or are no longer pending."""
         if not self._pending.length:
             if self._listed:

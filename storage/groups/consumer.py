@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from storage.groups.consumer_pending import ConsumerPending
-from storage.groups.pending_block import Block
+from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.ordered_index import OrderedIndex
+
+if TYPE_CHECKING:
+    from storage.groups.consumer_pending import ConsumerPending
+    from storage.groups.pending_block import Block
 
 # active_ms of a consumer that was never given an entry.
 NEVER = -1
 
 
+@cython.cclass
 class Consumer:
     """A consumer of a group; it exists from its first attempt to read."""
 
@@ -26,4 +36,6 @@ class Consumer:
     @property
     def pending(self) -> ConsumerPending:
         """Its own pending entries."""
+        from storage.groups.consumer_pending import ConsumerPending  # which knows this module
+
         return ConsumerPending(self)

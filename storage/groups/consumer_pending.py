@@ -8,12 +8,11 @@ During a walk, the entries are to stay as they are.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from storage.entries.entry_id import EntryID
-from storage.groups.pending_block import Block, Columns, PendingEntries, Row
+from storage.groups.pending_block import Block, Columns, LentBlock, PendingEntries, Row
 
 if TYPE_CHECKING:
     from storage.groups.consumer import Consumer
@@ -39,28 +38,21 @@ class ConsumerPending(PendingEntries):
     def rows_from(self, start: EntryID) -> Iterator[Row]:
         owner = self._owner
         for block in self._blocks_from(start):
-            place = _next_own(block, owner, bisect_left(block.ids, start))
+            place = block.next_of(owner, block.place_of(start))
             while place >= 0:
                 end = place + ROWS_AT_ONCE
                 yield from [row for row in block.rows(place, end) if row[1] is owner]
-                place = _next_own(block, owner, end)
+                place = block.next_of(owner, end)
 
-    def lend(self, start: EntryID, end: EntryID) -> list[Columns]:
+    def lend(self, start: EntryID, end: EntryID) -> Iterator[Columns]:
         """As of a PendingList; others' entries are in the blocks as well."""
         blocks = self._owner.pending_blocks
         first, _ = next(blocks.items_down_from(start), (0, None))
-        return [block.lend() for key, block in blocks.items_from(first) if key <= end]
+        lent = [block.lend() for key, block in blocks.items_from(first) if key <= end]
+        return map(LentBlock.columns, lent)
 
     def _blocks_from(self, start: EntryID) -> Iterator[Block]:
         """The blocks in which there are entries of the consumer with IDs >= `start`, or may be."""
         blocks = self._owner.pending_blocks
         first = blocks.floor_key(start)
         return (block for _, block in blocks.items_from(0 if first is None else first))
-
-
-def _next_own(block: Block, owner: Consumer, place: int) -> int:
-    """The first place from this one on at which an owner has an entry; -1 if there is none."""
-    try:
-        return block.owners.index(owner, place)
-    except ValueError:
-        return -1

@@ -18,6 +18,11 @@ import sys
 from collections.abc import Iterator
 from itertools import compress
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.deferred_free import BLOCK_ITEMS, Discard, RemovedData
 from storage.entries.entry_id import EntryID
 from storage.groups.claim_order import ClaimOrder
@@ -39,6 +44,7 @@ RELEASED_MS = 0
 TIDIED_AT_ONCE = 1000
 
 
+@cython.cclass
 class Group:
     """A consumer group of one stream."""
 
@@ -102,7 +108,7 @@ class Group:
 
     # -- pending entries -----------------------------------------------------------------------
 
-    def deliver(self, consumer: Consumer, ids: list[EntryID], now_ms: int) -> None:
+    def deliver(self, consumer: Consumer, ids: list[EntryID], now_ms: cython.longlong) -> None:
         """Note that `consumer` was given the entries `ids` (ascending).
 
         An ID may be pending already, if the group was set back (XGROUP SETID). It then changes
@@ -113,7 +119,7 @@ class Group:
             ids = [entry_id for entry_id in ids if not self._redeliver(consumer, entry_id, now_ms)]
         if ids:
             are_strays = not self._order.join_line(now_ms, ids)
-            pending.extend(ids, consumer, now_ms, are_strays=are_strays)
+            pending.extend(ids, consumer, now_ms, are_strays)
             if are_strays:
                 self._order.add(now_ms, ids)
 
@@ -130,7 +136,7 @@ class Group:
             self._order.recall(entry_id)
         return self.pending.remove(entry_id)
 
-    def acknowledge_all(self, ids: list[EntryID]) -> int:
+    def acknowledge_all(self, ids: list[EntryID]) -> cython.Py_ssize_t:
         """Remove pending entries; how many of the IDs were pending."""
         order = self._order
         if order.releases:

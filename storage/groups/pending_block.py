@@ -1,9 +1,16 @@
-"""A block of a pending entries list: the pending entries in one range of IDs, as columns.
+"""A block of a pending entries list: the pending entries in one range of IDs, as rows of numbers.
 
-A block counts how many of its entries each consumer has, and each consumer knows the blocks in
-which it has some. Whoever changes owners says so (`share`, `unshare`).
+A row is four 64-bit numbers: the two halves of the ID, the time of the delivery, and the state:
 
-A block may be lent to somebody who reads it in pieces: its columns then stay as they are, and what
+    bits 32 to 63   slot of the owner in the block's table `owners`; 0 is nobody
+    bit 31          1: its place in the order of deliveries is not that of its ID (a stray)
+    bits 0 to 30    delivery count; LARGE_COUNT if it stands in `large_counts`
+
+So an entry takes 32 bytes, and no objects. A block counts how many of its entries each consumer
+has, and each consumer knows the blocks in which it has some. Whoever changes owners says so
+(`share`, `unshare`).
+
+A block may be lent to somebody who reads it in pieces: its rows then stay as they are, and what
 changes is a copy.
 """
 
@@ -11,35 +18,43 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import compress, starmap
-from operator import not_
+from itertools import starmap
 from typing import TYPE_CHECKING, TypeAlias
 
-from storage.entries.entry_id import EntryID
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
 
 if TYPE_CHECKING:
     from storage.groups.consumer import Consumer
 
-# What fits into 4 KiB of pointers: moving the rest of a column then takes less than to look for
-# the place.
+# What fits into 16 KiB of rows: moving the rest of them then takes less than to look for the place.
 BLOCK_ENTRIES = 512
 
-# The greatest count for which a byte is enough.
-MAX_SMALL_COUNT = 255
+# A count from here on is kept beside the rows.
+LARGE_COUNT = 2**31 - 1
 
-# What an int of 128 bits takes.
-ID_BYTES = 48
+# The numbers of a row.
+ROW_WORDS = 4
+ROW_BYTES = 32
+_SEQ, _TIME, _STATE = 1, 2, 3
 
+# The parts of a state.
+_SLOT_BITS = 32
+_STRAY = 1 << 31
+_COUNT_MASK = _STRAY - 1
+_SLOT_MASK = 0xFFFFFFFF00000000
+_NOT_SLOT = 0xFFFFFFFF
 
 # ID, consumer, delivery time and count of an entry.
 Row: TypeAlias = "tuple[EntryID, Consumer | None, int, int]"
 # The same of many entries, column by column.
-Columns: TypeAlias = (
-    "tuple[list[EntryID], list[Consumer | None], array[int], bytearray | array[int]]"
-)
+Columns: TypeAlias = "tuple[list[EntryID], list[Consumer | None], array[int], list[int]]"
 
 
 @dataclass(slots=True)
@@ -56,6 +71,7 @@ class PendingEntry:
     delivery_count: int
 
 
+@cython.cclass
 class PendingEntries:
     """Pending entries by their IDs, walked in ascending order: of a group, or of a consumer."""
 
@@ -77,259 +93,480 @@ class PendingEntries:
         return starmap(PendingEntry, self.rows_from(0))
 
 
-class Block:
-    """The columns of the entries in one range of IDs."""
+@cython.cclass
+class Share:
+    """What a consumer has in a block: the slot that stands for it there, and how many entries."""
 
-    __slots__ = (
-        "counts", "ids", "is_last", "is_lent", "owners", "shares", "start", "strays", "times_ms",
-    )  # fmt: skip
+    __slots__ = ("count", "slot")
+
+    def __init__(self, slot: cython.longlong) -> None:
+        self.slot = slot
+        self.count = 0
+
+
+class LentBlock:
+    """The entries of a block as they were at one moment."""
+
+    __slots__ = ("_large_counts", "_owners", "_words")
+
+    def __init__(
+        self,
+        words: array[int],
+        owners: list[Consumer | None],
+        large_counts: dict[EntryID, int],
+    ) -> None:
+        self._words = words
+        self._owners = owners
+        self._large_counts = large_counts
+
+    def columns(self) -> Columns:
+        """IDs, owners, times and counts."""
+        words = self._words
+        ids = ids_of(words)
+        states = words[_STATE::ROW_WORDS]
+        owners = self._owners
+        counts = [state & _COUNT_MASK for state in states]
+        if self._large_counts:
+            pairs = zip(ids, counts, strict=True)
+            counts = [self._large_counts.get(entry_id, count) for entry_id, count in pairs]
+        names = [owners[state >> _SLOT_BITS] for state in states]
+        return ids, names, words[_TIME::ROW_WORDS], counts
+
+
+@cython.cclass
+class Block:
+    """The entries in one range of IDs; see the module."""
+
+    __slots__ = ("is_last", "is_lent", "large_counts", "owners", "shares", "start", "words")
 
     def __init__(self, start: EntryID) -> None:
         self.start = start  # the range begins here, and ends where the next block's begins
         self.is_last = False  # no block follows
-        self.ids: list[EntryID] = []
-        self.owners: list[Consumer | None] = []
-        self.times_ms: array[int] = array("q")
-        # How often each was delivered: bytes, until a count is too great for one.
-        self.counts: bytearray | array[int] = bytearray()
-        self.strays = bytearray()  # 1: its place in the order of deliveries is not that of its ID
+        self.words: array[int] = array("Q")  # ROW_WORDS for each entry
+        self.owners: list[Consumer | None] = [None]  # by slot; also None where a slot is free
+        self.large_counts: dict[EntryID, int] = {}
         # How many of the entries a consumer has. In the last block, one may stay with none.
-        self.shares: dict[Consumer, int] = {}
-        self.is_lent = False  # somebody may read the columns as they are: see `lend`
+        self.shares: dict[Consumer, Share] = {}
+        self.is_lent = False  # somebody may read the rows as they are: see `lend`
 
-    def lend(self) -> Columns:
-        """IDs, owners, times and counts as they are now, and stay: what changes is a copy."""
+    def lend(self) -> LentBlock:
+        """The entries as they are now, and stay: what changes is a copy."""
         self.is_lent = True
-        return self.ids, self.owners, self.times_ms, self.counts
+        return LentBlock(self.words, self.owners, self.large_counts)
 
     def own(self) -> None:
-        """To be called before a column is changed in place."""
+        """To be called before a row or an owner is changed in place."""
         if self.is_lent:
             self.is_lent = False
-            self.ids = self.ids.copy()
+            self.words = self.words[:]
             self.owners = self.owners.copy()
-            self.times_ms = self.times_ms[:]
-            self.counts = self.counts[:]
+            self.large_counts = self.large_counts.copy()
 
-    def entry(self, place: int) -> PendingEntry:
-        """The entry at a place in the columns."""
-        return PendingEntry(
-            self.ids[place], self.owners[place], self.times_ms[place], self.counts[place]
-        )
+    # -- looking -------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.words) // ROW_WORDS
+
+    def place_of(self, entry_id: EntryID) -> cython.Py_ssize_t:
+        """The place of the first entry with an ID not below this one."""
+        ms: cython.ulonglong = id_ms(entry_id)
+        seq: cython.ulonglong = id_seq(entry_id)
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = len(self.words) // ROW_WORDS
+        middle: cython.Py_ssize_t
+        if cython.compiled:
+            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
+        else:
+            words = self.words
+        while low < high:
+            middle = (low + high) >> 1
+            other: cython.ulonglong = words[middle * ROW_WORDS]
+            if other < ms or (other == ms and words[middle * ROW_WORDS + _SEQ] < seq):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def find(self, entry_id: EntryID) -> cython.Py_ssize_t:
+        """The place of the entry with this ID; -1 if there is none."""
+        place: cython.Py_ssize_t = self.place_of(entry_id)
+        at: cython.Py_ssize_t = place * ROW_WORDS
+        ms: cython.ulonglong = id_ms(entry_id)
+        seq: cython.ulonglong = id_seq(entry_id)
+        if at == len(self.words):
+            return -1
+        if cython.compiled:
+            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
+        else:
+            words = self.words
+        return place if words[at] == ms and words[at + _SEQ] == seq else -1
+
+    def run_length(
+        self, place: cython.Py_ssize_t, ids: list[EntryID], start: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """How many entries from a place on have the IDs from `start` on, one after the other."""
+        at: cython.Py_ssize_t = place * ROW_WORDS
+        end: cython.Py_ssize_t = len(self.words)
+        index: cython.Py_ssize_t = start
+        ms: cython.ulonglong
+        seq: cython.ulonglong
+        if cython.compiled:
+            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
+        else:
+            words = self.words
+        while at < end and index < len(ids):
+            entry_id = ids[index]
+            ms, seq = id_ms(entry_id), id_seq(entry_id)
+            if words[at] != ms or words[at + _SEQ] != seq:
+                break
+            at += ROW_WORDS
+            index += 1
+        return index - start
+
+    def id_at(self, place: cython.Py_ssize_t) -> EntryID:
+        """The ID at a place, which may be counted from the end."""
+        at: cython.Py_ssize_t = place * ROW_WORDS
+        return make_id(self.words[at], self.words[at + _SEQ])
+
+    def state_at(self, place: cython.Py_ssize_t) -> cython.ulonglong:
+        """The state at a place."""
+        state: cython.ulonglong = self.words[place * ROW_WORDS + _STATE]
+        return state
+
+    def owner_at(self, place: cython.Py_ssize_t) -> Consumer | None:
+        """The owner at a place."""
+        return self.owners[self.state_at(place) >> _SLOT_BITS]
+
+    def ids(self, start: int, end: int) -> list[EntryID]:
+        """The IDs from one place up to another."""
+        return ids_of(self.words[start * ROW_WORDS : end * ROW_WORDS])
 
     def rows(self, start: int, end: int) -> list[Row]:
         """The entries from one place up to another."""
-        return list(
-            zip(
-                self.ids[start:end],
-                self.owners[start:end],
-                self.times_ms[start:end],
-                self.counts[start:end],
-                strict=True,
-            )
-        )
+        part = self.words[start * ROW_WORDS : end * ROW_WORDS]
+        return list(zip(*LentBlock(part, self.owners, self.large_counts).columns(), strict=True))
+
+    def entry(self, place: int) -> PendingEntry:
+        """The entry at a place."""
+        return PendingEntry(*self.rows(place, place + 1)[0])
+
+    def next_of(self, owner: Consumer, place: int) -> int:
+        """The first place from this one on at which an owner has an entry; -1 if there is none."""
+        share = self.shares.get(owner)
+        if share is None:
+            return -1
+        return self._next(place, share.slot << _SLOT_BITS, _SLOT_MASK)
+
+    def next_in_line(self, place: int) -> int:
+        """The first place from this one on with an entry that is no stray; -1 if there is none."""
+        return self._next(place, 0, _STRAY)
+
+    @cython.cfunc
+    def _next(
+        self, place: cython.Py_ssize_t, wanted: cython.ulonglong, mask: cython.ulonglong
+    ) -> cython.Py_ssize_t:
+        """The first place from this one on whose state has these bits under a mask."""
+        at: cython.Py_ssize_t = place * ROW_WORDS + _STATE
+        end: cython.Py_ssize_t = len(self.words)
+        if cython.compiled:
+            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
+        else:
+            words = self.words
+        while at < end:
+            if words[at] & mask == wanted:
+                return at // ROW_WORDS
+            at += ROW_WORDS
+        return -1
 
     def rows_in_line(self, start: int, end: int) -> list[Row]:
         """The entries from one place up to another that are no strays."""
-        rows = self.rows(start, end)
-        if self.strays.find(1, start, end) < 0:
-            return rows
-        return list(compress(rows, map(not_, self.strays[start:end])))
+        return self._rows_where(start, end, 0)
+
+    def strays(self, start: int, end: int) -> list[Row]:
+        """The entries from one place up to another that are strays."""
+        return self._rows_where(start, end, _STRAY)
+
+    def _rows_where(self, start: int, end: int, stray: cython.ulonglong) -> list[Row]:
+        states = self.words[start * ROW_WORDS + _STATE : end * ROW_WORDS : ROW_WORDS]
+        pairs = zip(self.rows(start, end), states, strict=True)
+        return [row for row, state in pairs if state & _STRAY == stray]
+
+    # -- changing ------------------------------------------------------------------------------
+    # Those that add and change entries have counted them for their owner before (`share`).
 
     def put(
         self,
-        place: int,
+        place: cython.Py_ssize_t,
         ids: list[EntryID],
         owner: Consumer,
-        delivery_ms: int,
-        *,
-        are_strays: bool,
+        delivery_ms: cython.ulonglong,
+        are_strays: cython.bint,
     ) -> None:
         """Add entries, each delivered once, that belong side by side at a place."""
         self.own()
-        number = len(ids)
-        self.ids[place:place] = ids
-        self.owners[place:place] = [owner] * number
-        self.times_ms[place:place] = array("q", (delivery_ms,)) * number
-        if isinstance(self.counts, bytearray):
-            self.counts[place:place] = b"\1" * number
-        else:
-            self.counts[place:place] = array("q", (1,)) * number
-        self.strays[place:place] = b"\1" * number if are_strays else bytes(number)
+        share: Share = self.shares[owner]
+        slot: cython.ulonglong = share.slot
+        state: cython.ulonglong = (slot << _SLOT_BITS) + (_STRAY if are_strays else 0) + 1
+        at: cython.Py_ssize_t = place * ROW_WORDS
+        if not cython.compiled:
+            rows = array("Q")
+            for entry_id in ids:
+                rows.extend((id_ms(entry_id), id_seq(entry_id), delivery_ms, state))
+            self.words[at:at] = rows
+            return
+        self._make_gap(at, len(ids) * ROW_WORDS)
+        words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
+        for entry_id in ids:
+            words[at] = id_ms(entry_id)
+            words[at + _SEQ] = id_seq(entry_id)
+            words[at + _TIME] = delivery_ms
+            words[at + _STATE] = state
+            at += ROW_WORDS
 
-    def append(
-        self, entry_id: EntryID, owner: Consumer, delivery_ms: int, *, is_stray: bool
+    @cython.cfunc
+    def _make_gap(self, at: cython.Py_ssize_t, length: cython.Py_ssize_t) -> None:
+        """Room for so many numbers; compiled only."""
+        end: cython.Py_ssize_t = len(self.words)
+        resize_smart(self.words, end + length)  # type: ignore[name-defined]  # noqa: F821
+        if at < end:
+            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
+            memmove(  # type: ignore[name-defined]  # noqa: F821
+                words + at + length, words + at, (end - at) * 8
+            )
+
+    def insert(
+        self,
+        place: int,
+        entry: PendingEntry,
+        is_stray: bool,
     ) -> None:
-        """Add one entry, delivered once, behind all others."""
-        if self.is_lent:
-            self.own()
-        self.ids.append(entry_id)
-        self.owners.append(owner)
-        self.times_ms.append(delivery_ms)
-        self.counts.append(1)
-        self.strays.append(is_stray)
-
-    def insert(self, place: int, entry: PendingEntry, *, is_stray: bool) -> None:
         """Add one entry at its place."""
         self.own()
-        self._make_room(entry.delivery_count)
-        self.ids.insert(place, entry.entry_id)
-        self.owners.insert(place, entry.consumer)
-        self.times_ms.insert(place, entry.delivery_ms)
-        self.counts.insert(place, entry.delivery_count)
-        self.strays.insert(place, is_stray)
+        at = place * ROW_WORDS
+        entry_id = entry.entry_id
+        state = self._slot_of(entry.consumer) << _SLOT_BITS | (_STRAY if is_stray else 0)
+        state |= self._count_bits(entry_id, entry.delivery_count)
+        row = (id_ms(entry_id), id_seq(entry_id), entry.delivery_ms, state)
+        self.words[at:at] = array("Q", row)
 
-    def set_delivery(self, place: int, delivery_ms: int, delivery_count: int) -> None:
-        """Change when and how often an entry was delivered."""
-        self.own()
-        self._make_room(delivery_count)
-        self.times_ms[place] = delivery_ms
-        self.counts[place] = delivery_count
+    @cython.cfunc
+    def _slot_of(self, owner: Consumer | None) -> cython.ulonglong:
+        if owner is None:
+            return 0
+        share: Share = self.shares[owner]
+        return share.slot
+
+    def _count_bits(self, entry_id: EntryID, count: int) -> int:
+        """A count as it stands in the state; a large one is kept beside it."""
+        if count >= LARGE_COUNT:
+            self.large_counts[entry_id] = count
+            return LARGE_COUNT
+        if self.large_counts:
+            self.large_counts.pop(entry_id, None)
+        return count
 
     def hand_over(
         self,
         start: int,
-        end: int,
         owner: Consumer | None,
         delivery_ms: int,
         delivery_counts: list[int],
+        become_strays: bool,
     ) -> None:
-        """Change the entries from one place up to another (at least one)."""
+        """Change the entries from one place on, as many as there are counts."""
         self.own()
-        self._make_room(max(delivery_counts))
-        number = end - start
-        self.owners[start:end] = [owner] * number
-        self.times_ms[start:end] = array("q", (delivery_ms,)) * number
-        if isinstance(self.counts, bytearray):
-            self.counts[start:end] = bytes(delivery_counts)
-        else:
-            self.counts[start:end] = array("q", delivery_counts)
+        slot = self._slot_of(owner) << _SLOT_BITS
+        at = start * ROW_WORDS
+        words = self.words
+        for count in delivery_counts:
+            stray = _STRAY if become_strays else words[at + _STATE] & _STRAY
+            words[at + _TIME] = delivery_ms
+            if count >= LARGE_COUNT or self.large_counts:
+                count = self._count_bits(make_id(words[at], words[at + _SEQ]), count)
+            words[at + _STATE] = slot | stray | count
+            at += ROW_WORDS
 
-    def _make_room(self, count: int) -> None:
-        if count > MAX_SMALL_COUNT and isinstance(self.counts, bytearray):
-            self.counts = array("q", list(self.counts))
+    def set_owner(self, place: int, owner: Consumer) -> None:
+        """Give the entry at a place to a consumer, and leave the rest as it is."""
+        self.own()
+        at = place * ROW_WORDS + _STATE
+        self.words[at] = self.words[at] & _NOT_SLOT | self._slot_of(owner) << _SLOT_BITS
 
-    def cut(self, start: int, end: int) -> None:
+    def load(
+        self,
+        ids: list[EntryID],
+        deliveries_ms: list[int],
+        delivery_counts: list[int],
+        strays: list[bool],
+    ) -> None:
+        """Give an empty block entries that nobody owns."""
+        words = array("Q", bytes(ROW_BYTES * len(ids)))
+        words[::ROW_WORDS] = array("Q", list(map(id_ms, ids)))
+        words[_SEQ::ROW_WORDS] = array("Q", list(map(id_seq, ids)))
+        words[_TIME::ROW_WORDS] = array("Q", deliveries_ms)
+        if max(delivery_counts) >= LARGE_COUNT:
+            pairs = zip(ids, delivery_counts, strict=True)
+            delivery_counts = [self._count_bits(entry_id, count) for entry_id, count in pairs]
+        states = [
+            count | _STRAY if stray else count
+            for count, stray in zip(delivery_counts, strays, strict=True)
+        ]
+        words[_STATE::ROW_WORDS] = array("Q", states)
+        self.words = words
+
+    def cut(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
         """Remove the entries from one place up to another."""
         self.own()
-        del self.ids[start:end]
-        del self.owners[start:end]
-        del self.times_ms[start:end]
-        del self.counts[start:end]
-        del self.strays[start:end]
-
-    def pop(self, place: int) -> None:
-        """Remove the entry at a place."""
-        if self.is_lent:
-            self.own()
-        del self.ids[place]
-        del self.owners[place]
-        del self.times_ms[place]
-        del self.counts[place]
-        del self.strays[place]
+        if self.large_counts:
+            for entry_id in self.ids(start, end):
+                self.large_counts.pop(entry_id, None)
+        del self.words[start * ROW_WORDS : end * ROW_WORDS]
 
     def remove_owned(self, owner: Consumer) -> None:
         """Remove all entries of a consumer that has some, or had."""
-        self.unshare(owner, self.shares[owner])
+        self.own()
+        kept = array("Q")
+        start = 0
+        place = self.next_of(owner, 0)
+        while place >= 0:
+            kept += self.words[start * ROW_WORDS : place * ROW_WORDS]
+            start = place + 1
+            place = self.next_of(owner, start)
+        kept += self.words[start * ROW_WORDS :]
+        self.words = kept
+        for entry_id in self.large_counts.keys() - set(ids_of(kept)):
+            del self.large_counts[entry_id]
+        share: Share = self.shares[owner]
+        self.unshare(owner, share.count)
         if self.is_last:
             self.forget(owner)
-        is_kept = [other is not owner for other in self.owners]
-        self.ids = list(compress(self.ids, is_kept))
-        self.owners = list(compress(self.owners, is_kept))
-        self.times_ms = array("q", compress(self.times_ms, is_kept))
-        self.counts = packed_counts(list(compress(self.counts, is_kept)))
-        self.strays = bytearray(compress(self.strays, is_kept))
 
     def take(self, other: Block, start: int) -> None:
-        """Move another block's entries from a place on behind those of this one."""
+        """Move another block's entries from a place on to the end of this one.
+
+        To be followed by `count_shares` of both.
+        """
         self.own()
-        self.ids += other.ids[start:]
-        self.owners += other.owners[start:]
-        self.times_ms += other.times_ms[start:]
-        self.counts = packed_counts([*self.counts, *other.counts[start:]])
-        self.strays += other.strays[start:]
-        other.cut(start, len(other.ids))
+        moved = other.words[start * ROW_WORDS :]
+        states = moved[_STATE::ROW_WORDS]
+        slots: dict[int, int] = {}
+        for slot in {state >> _SLOT_BITS for state in states}:
+            owner = other.owners[slot]
+            if owner is not None:
+                self.share(owner, 0)
+            slots[slot] = self._slot_of(owner) << _SLOT_BITS
+        remapped = [state & _NOT_SLOT | slots[state >> _SLOT_BITS] for state in states]
+        moved[_STATE::ROW_WORDS] = array("Q", remapped)
+        if other.large_counts:
+            for entry_id in ids_of(moved):
+                if entry_id in other.large_counts:
+                    self.large_counts[entry_id] = other.large_counts[entry_id]
+        self.words += moved
+        other.cut(start, len(other))
 
     # -- who has how many ----------------------------------------------------------------------
 
-    def share(self, owner: Consumer, number: int) -> None:
+    def share(self, owner: Consumer, number: cython.Py_ssize_t) -> None:
         """Count entries that a consumer has here from now on."""
         owner.pending_count += number
-        share = self.shares.get(owner)
+        share: Share | None = self.shares.get(owner)
         if share is None:
-            owner.pending_blocks[self.start] = self
-            share = 0
-        self.shares[owner] = share + number
+            share = self._open_share(owner)
+        share.count += number
 
-    def unshare(self, owner: Consumer, number: int) -> None:
+    @cython.cfunc
+    def _open_share(self, owner: Consumer) -> Share:
+        """The consumer has a slot here from now on."""
+        self.own()
+        owner.pending_blocks[self.start] = self
+        slot = len(self.owners)
+        if slot > len(self.shares) + 1:
+            slot = self.owners.index(None, 1)  # which another consumer had
+            self.owners[slot] = owner
+        else:
+            self.owners.append(owner)
+        share = self.shares[owner] = Share(slot)
+        return share
+
+    def unshare(self, owner: Consumer, number: cython.Py_ssize_t) -> None:
         """Count entries that a consumer no longer has here."""
         owner.pending_count -= number
-        share = self.shares[owner] = self.shares[owner] - number
+        share: Share = self.shares[owner]
+        share.count -= number
         # Consumers come and go in the last block with each entry: there they stay.
-        if not share and not self.is_last:
+        if not share.count and not self.is_last:
             self.forget(owner)
 
-    def unshare_each(self, owners: list[Consumer | None]) -> None:
-        """Count entries (at least one) that these no longer have here."""
-        first = owners[0]
-        if owners.count(first) == len(owners):
-            if first is not None:
-                self.unshare(first, len(owners))
-            return
-        for owner, share in Counter(owners).items():
+    def unshare_each(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
+        """Count the entries from one place up to another, which their owners no longer have."""
+        place: cython.Py_ssize_t = start
+        run: cython.Py_ssize_t
+        while place < end:
+            slot: cython.ulonglong = self.state_at(place) >> _SLOT_BITS
+            run = place + 1
+            while run < end and self.state_at(run) >> _SLOT_BITS == slot:
+                run += 1
+            owner = self.owners[slot]
             if owner is not None:
-                self.unshare(owner, share)
+                self.unshare(owner, run - place)
+            place = run
 
     def forget(self, owner: Consumer) -> None:
         """The consumer has nothing here any more."""
-        del self.shares[owner]
+        self.own()
+        self.owners[self.shares.pop(owner).slot] = None
         owner.pending_blocks.pop(self.start)
 
-    def forget_absent(self) -> None:
-        """Another block follows: who has nothing here does not stay."""
+    def close(self) -> None:
+        """Another block follows: who has nothing here does not stay, nor does spare room."""
         self.is_last = False
-        for owner in [owner for owner, share in self.shares.items() if not share]:
+        for owner in [owner for owner, share in self.shares.items() if not share.count]:
             self.forget(owner)
-
-    def share_all(self) -> None:
-        """Count the shares where none were counted yet."""
-        for owner, share in Counter(self.owners).items():
-            if owner is not None:
-                self.share(owner, share)
+        if not self.is_lent:
+            self.words = self.words[:]
 
     def unshare_all(self) -> None:
         """Count nothing."""
         for owner, share in list(self.shares.items()):
+            owner.pending_count -= share.count
             self.forget(owner)
-            owner.pending_count -= share
 
     def count_shares(self) -> None:
-        """Count the shares anew, after entries have moved from or to another block."""
-        self.unshare_all()
-        self.share_all()
+        """Count the shares again, after entries have moved from or to another block."""
+        counts = dict.fromkeys(range(len(self.owners)), 0)
+        for state in self.words[_STATE::ROW_WORDS]:
+            counts[state >> _SLOT_BITS] += 1
+        for owner, share in list(self.shares.items()):
+            owner.pending_count += counts[share.slot] - share.count
+            share.count = counts[share.slot]
+            if not share.count:
+                self.forget(owner)
 
     # -- the whole -----------------------------------------------------------------------------
 
     def copy(self, twins: dict[Consumer | None, Consumer | None]) -> Block:
         """The same entries, with other consumers in the places of these."""
         twin = Block(self.start)
-        twin.ids = self.ids.copy()
+        twin.words = self.words[:]
+        twin.large_counts = self.large_counts.copy()
+        # Slots that are free stay so: shares are opened in the order of the others.
         twin.owners = [twins[owner] for owner in self.owners]
-        twin.times_ms = self.times_ms[:]
-        twin.counts = self.counts[:]
-        twin.strays = self.strays[:]
+        for owner, share in self.shares.items():
+            other = twins[owner]
+            assert other is not None
+            twin_share = twin.shares[other] = Share(share.slot)
+            twin_share.count = share.count
+            other.pending_count += share.count
+            other.pending_blocks[twin.start] = twin
         return twin
 
     def memory_bytes(self) -> int:
-        """What the columns take, IDs included."""
-        columns = (
-            self.ids, self.owners, self.times_ms, self.counts, self.strays, self.shares,
-        )  # fmt: skip
-        return sys.getsizeof(self) + ID_BYTES * len(self.ids) + sum(map(sys.getsizeof, columns))
+        """What the rows take, and what is known of owners."""
+        parts = (self.words, self.owners, self.shares, self.large_counts)
+        return sys.getsizeof(self) + sum(map(sys.getsizeof, parts))
 
 
-def packed_counts(numbers: list[int]) -> bytearray | array[int]:
-    """A column of counts, as narrow as they allow."""
-    if max(numbers, default=0) > MAX_SMALL_COUNT:
-        return array("q", numbers)
-    return bytearray(numbers)
+def ids_of(words: array[int]) -> list[EntryID]:
+    """The IDs of rows."""
+    pairs = zip(words[::ROW_WORDS], words[_SEQ::ROW_WORDS], strict=True)
+    return [make_id(ms, seq) for ms, seq in pairs]

@@ -17,10 +17,15 @@ Leaves out: what the entries are, and how many there are in all.
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.entries.entry_id import MAX_ID, EntryID
 from storage.groups.pending_block import BLOCK_ENTRIES, Block
@@ -36,6 +41,7 @@ TIDIED_BLOCKS = 20
 SPARSE_ENTRIES = BLOCK_ENTRIES // 8
 
 
+@cython.cclass
 class PendingBlocks:
     """Blocks in ascending order; see the module."""
 
@@ -73,7 +79,7 @@ class PendingBlocks:
 
     # -- finding -------------------------------------------------------------------------------
 
-    def index(self, entry_id: EntryID) -> int:
+    def index(self, entry_id: EntryID) -> cython.Py_ssize_t:
         """The place of the block that an ID belongs to."""
         return bisect_right(self._starts, entry_id) - 1
 
@@ -87,10 +93,8 @@ class PendingBlocks:
         block = self._blocks[bisect_right(self._starts, entry_id) - 1]
         if self.departed:
             self._cleared(block)
-        place = bisect_left(block.ids, entry_id)
-        if place < len(block.ids) and block.ids[place] == entry_id:
-            return block, place
-        return None
+        place = block.find(entry_id)
+        return None if place < 0 else (block, place)
 
     def end(self, index: int) -> EntryID:
         """Where the range of a block that is not the last ends."""
@@ -99,13 +103,13 @@ class PendingBlocks:
     def between(self, start: EntryID, end: EntryID) -> list[Block]:
         """The blocks that can have IDs from `start` to `end`."""
         blocks = self._blocks[self.index(start) : self.index(end) + 1]
-        return list(map(self._cleared, blocks)) if self.departed else blocks
+        return [self._cleared(block) for block in blocks] if self.departed else blocks
 
     # -- changing ------------------------------------------------------------------------------
 
     def open(self, start: EntryID) -> Block:
         """A new last block, for IDs from `start` on."""
-        self.last.forget_absent()
+        self.last.close()
         self.last = Block(start)
         self.last.is_last = True
         self._blocks.append(self.last)
@@ -115,8 +119,8 @@ class PendingBlocks:
     def split(self, lower: Block) -> None:
         """Make two blocks of one."""
         index = self.index(lower.start)
-        middle = len(lower.ids) // 2
-        upper = Block(lower.ids[middle])
+        middle = len(lower) // 2
+        upper = Block(lower.id_at(middle))
         upper.take(lower, middle)
         if lower.is_last:
             lower.is_last, upper.is_last = False, True
@@ -129,7 +133,7 @@ class PendingBlocks:
     def tidy(self, block: Block) -> None:
         """Drop a block that is empty, or join a sparse one with a neighbour that has room."""
         index = self.index(block.start)
-        if not block.ids:
+        if not len(block):
             if index > 0 and not block.is_last:
                 self._drop(index)
         elif not block.is_last and self._can_join(index):
@@ -148,12 +152,12 @@ class PendingBlocks:
 
     def _can_join(self, lower: int) -> bool:
         """Whether a block and the next one leave room if they are joined."""
-        entries = len(self._blocks[lower].ids) + len(self._blocks[lower + 1].ids)
+        entries = len(self._blocks[lower]) + len(self._blocks[lower + 1])
         return entries <= BLOCK_ENTRIES // 2
 
     def _join(self, index: int) -> None:
         """Move the entries of the next block into this one."""
-        block, upper = self._blocks[index : index + 2]
+        block, upper = self._blocks[index], self._blocks[index + 1]
         block.take(upper, 0)
         block.count_shares()
         self._drop(index + 1)
@@ -168,7 +172,7 @@ class PendingBlocks:
         first = self._blocks[0]
         whole: list[Block] = []
         for block in owner.pending_blocks.values():
-            if block.shares[owner] == len(block.ids) and block is not first and not block.is_last:
+            if block.shares[owner].count == len(block) and block is not first and not block.is_last:
                 whole.append(block)
         gone = set(whole)
         if whole:  # the ranges of those in front of them grow
@@ -180,12 +184,13 @@ class PendingBlocks:
             self.departed[owner] = None
         return whole
 
+    @cython.cfunc
     def _cleared(self, block: Block) -> Block:
         """A block without entries of consumers that have departed."""
         if self.departed and not self.departed.keys().isdisjoint(block.shares):
             for owner in self.departed.keys() & block.shares.keys():
                 block.remove_owned(owner)
-            if len(block.ids) < SPARSE_ENTRIES:
+            if len(block) < SPARSE_ENTRIES:
                 self._untidy.append(block)
         return block
 
@@ -201,7 +206,7 @@ class PendingBlocks:
         while self._untidy:
             sparse, self._untidy = self._untidy[-TIDIED_BLOCKS:], self._untidy[:-TIDIED_BLOCKS]
             for block in reversed(sparse):  # so that one after the other joins the one in front
-                if self.of(block.start) is block and len(block.ids) < SPARSE_ENTRIES:
+                if self.of(block.start) is block and len(block) < SPARSE_ENTRIES:
                     self.tidy(block)
             yield
 
@@ -214,8 +219,6 @@ class PendingBlocks:
         copied._starts = self._starts.copy()
         copied.last = copied._blocks[-1]
         copied.last.is_last = True
-        for block in copied._blocks:
-            block.share_all()
         return copied
 
     def memory_bytes(self) -> int:

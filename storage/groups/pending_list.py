@@ -1,10 +1,10 @@
 """The pending entries list of a group (PEL): which entries are pending, who has them since when.
 
 Entries are handed out in runs of ascending IDs, hundreds at a time, and most runs are acknowledged
-as a whole soon after. So a pending entry is no object but a place in columns: its ID, its owner,
-when and how often it was delivered. The columns live in blocks, each of a range of IDs. To deliver
-a run lengthens the columns of the last block, to acknowledge it cuts a piece out of them. Whoever
-looks at many gets rows; an entry becomes an object (`PendingEntry`) when somebody asks for it.
+as a whole soon after. So a pending entry is no object but a row of numbers: its ID, its owner,
+when and how often it was delivered. The rows live in blocks, each of a range of IDs. To deliver a
+run lengthens the last block, to acknowledge it cuts a piece out of a block. Whoever looks at many
+gets rows as tuples; an entry becomes an object (`PendingEntry`) when somebody asks for it.
 
 Guarantees: IDs ascend. No operation but a walk depends on the number of entries beyond a binary
 search over the blocks, and none ever moves more than a block, so that millions cause no pause.
@@ -18,11 +18,14 @@ order of the IDs (`strays` are those for which it is not).
 from __future__ import annotations
 
 import sys
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import compress
 from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.entries.entry_id import EntryID
 from storage.groups.consumer_pending import ROWS_AT_ONCE
@@ -30,10 +33,10 @@ from storage.groups.pending_block import (
     BLOCK_ENTRIES,
     Block,
     Columns,
+    LentBlock,
     PendingEntries,
     PendingEntry,
     Row,
-    packed_counts,
 )
 from storage.groups.pending_blocks import SPARSE_ENTRIES, PendingBlocks
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from storage.groups.consumer import Consumer
 
 
+@cython.cclass
 class PendingList(PendingEntries):
     """All pending entries of a group, by ID; see the module."""
 
@@ -87,8 +91,7 @@ class PendingList(PendingEntries):
             if found is None:
                 return [None]
             block, place = found
-            delivery = block.times_ms[place], block.counts[place]
-            return [(ids[0], block.owners[place], *delivery)]
+            return list(block.rows(place, place + 1))
         rows: list[Row | None] = []
         for block, place, _, length in self._runs(ids):
             rows += block.rows(place, place + length) if length else (None,)
@@ -110,7 +113,7 @@ class PendingList(PendingEntries):
             index = blocks.index(ids[done])
             block = blocks[index]
             end = None if block.is_last else bisect_left(ids, blocks.end(index), done)
-            if found := set(ids[done:end]).intersection(block.ids):
+            if found := {entry_id for entry_id in ids[done:end] if block.find(entry_id) >= 0}:
                 yield found
             done = len(ids) if end is None else end
 
@@ -119,22 +122,19 @@ class PendingList(PendingEntries):
         if not self.length:
             return None
         index = 0
-        while not self._blocks[index].ids:
+        while not len(self._blocks[index]):
             index += 1
-        return self._blocks[index].ids[0]
+        return self._blocks[index].id_at(0)
 
     def last_key(self) -> EntryID | None:
         """The greatest ID, or None."""
         if not self.length:
             return None
         blocks = self._blocks
-        ids = blocks.last.ids
-        if ids and not blocks.departed:  # so it is nearly always
-            return ids[-1]
         index = len(blocks) - 1
-        while not blocks[index].ids:
+        while not len(blocks[index]):
             index -= 1
-        return blocks[index].ids[-1]
+        return blocks[index].id_at(-1)
 
     # -- walking -------------------------------------------------------------------------------
     # Some rows are copied at a time: what changes meanwhile may show late.
@@ -144,7 +144,7 @@ class PendingList(PendingEntries):
         index = blocks.index(start)
         while index < len(blocks):
             block = blocks[index]
-            place = bisect_left(block.ids, start)
+            place = block.place_of(start)
             rows = block.rows(place, place + ROWS_AT_ONCE)
             yield from rows
             if len(rows) == ROWS_AT_ONCE:
@@ -157,11 +157,11 @@ class PendingList(PendingEntries):
         """As `rows_from`, of those that are no strays."""
         for index in range(self._blocks.index(start), len(self._blocks)):
             block = self._blocks[index]
-            place = block.strays.find(0, bisect_left(block.ids, start))
+            place = block.next_in_line(block.place_of(start))
             while place >= 0:
                 end = place + ROWS_AT_ONCE
                 yield from block.rows_in_line(place, end)
-                place = block.strays.find(0, end)
+                place = block.next_in_line(end)
 
     def strays_of(self, ids: list[EntryID], delivery_ms: int) -> list[Row]:
         """Rows of those that are pending as strays which somebody owns since `delivery_ms`.
@@ -170,45 +170,46 @@ class PendingList(PendingEntries):
         """
         found: list[Row] = []
         for block, place, _, length in self._runs(ids):
-            end = place + length
-            strays = compress(block.rows(place, end), block.strays[place:end])
+            strays = block.strays(place, place + length)
             found += [row for row in strays if row[2] == delivery_ms and row[1] is not None]
         return found
 
-    def lend(self, start: EntryID, end: EntryID) -> list[Columns]:
-        """The blocks that can have IDs from `start` to `end`, as they are now (Block.lend)."""
+    def lend(self, start: EntryID, end: EntryID) -> Iterator[Columns]:
+        """The blocks that can have IDs from `start` to `end`, as they are now."""
+        return map(LentBlock.columns, self.lend_blocks(start, end))
+
+    def lend_blocks(self, start: EntryID, end: EntryID) -> list[LentBlock]:
+        """The same, not taken apart yet."""
         return [block.lend() for block in self._blocks.between(start, end)]
 
     # -- adding and changing -------------------------------------------------------------------
 
     def extend(
-        self, ids: list[EntryID], owner: Consumer, delivery_ms: int, *, are_strays: bool
+        self,
+        ids: list[EntryID],
+        owner: Consumer,
+        delivery_ms: cython.ulonglong,
+        are_strays: cython.bint,
     ) -> None:
-        """Add entries that are not pending (at least one), delivered once. `ids` ascend.
-
-        Quickest above all others.
-        """
-        count = len(ids)
+        """Add entries that are not pending (at least one), delivered once. `ids` ascend."""
+        count: cython.Py_ssize_t = len(ids)
         self.length += count
-        last = self._blocks.last
-        held = last.ids
-        # What is behind the last ID belongs into the last block. As long as consumers keep up, that
+        last: Block = self._blocks.last
+        held: cython.Py_ssize_t = len(last)
+        # What is above the last ID belongs into the last block. As long as consumers keep up, that
         # is empty.
-        is_behind = held[-1] < ids[0] if held else last.start <= ids[0]
-        if is_behind and len(held) + count <= BLOCK_ENTRIES:
-            if count == 1:
-                last.append(ids[0], owner, delivery_ms, is_stray=are_strays)
-            else:
-                last.put(len(held), ids, owner, delivery_ms, are_strays=are_strays)
+        is_above = last.id_at(-1) < ids[0] if held else last.start <= ids[0]
+        if is_above and held + count <= BLOCK_ENTRIES:
             last.share(owner, count)
+            last.put(held, ids, owner, delivery_ms, are_strays)
             return
-        done = 0
+        done: cython.Py_ssize_t = 0
         while done < count:
             block, place, room = self._room_for(ids, done)
             part = ids[done : done + room]
-            block.put(place, part, owner, delivery_ms, are_strays=are_strays)
             block.share(owner, len(part))
-            if len(block.ids) > 2 * BLOCK_ENTRIES:
+            block.put(place, part, owner, delivery_ms, are_strays)
+            if len(block) > 2 * BLOCK_ENTRIES:
                 self._blocks.split(block)
             done += len(part)
 
@@ -217,10 +218,10 @@ class PendingList(PendingEntries):
         blocks = self._blocks
         index = blocks.index(ids[done])
         block = blocks[index]
-        place = bisect_left(block.ids, ids[done])
+        place = block.place_of(ids[done])
         room = BLOCK_ENTRIES
-        if place < len(block.ids):
-            room = bisect_left(ids, block.ids[place], done) - done
+        if place < len(block):
+            room = bisect_left(ids, block.id_at(place), done) - done
         elif not block.is_last:
             room = bisect_left(ids, blocks.end(index), done) - done
         elif place < BLOCK_ENTRIES:
@@ -232,14 +233,14 @@ class PendingList(PendingEntries):
     def add(self, entry: PendingEntry, *, is_stray: bool) -> None:
         """Add an entry that is not pending."""
         block = self._blocks.of(entry.entry_id)
-        place = bisect_left(block.ids, entry.entry_id)
-        if block.is_last and place == len(block.ids) >= BLOCK_ENTRIES:
+        place = block.place_of(entry.entry_id)
+        if block.is_last and place == len(block) >= BLOCK_ENTRIES:
             block, place = self._blocks.open(entry.entry_id), 0
-        block.insert(place, entry, is_stray=is_stray)
-        self.length += 1
         if entry.consumer is not None:
             block.share(entry.consumer, 1)
-        if len(block.ids) > 2 * BLOCK_ENTRIES:
+        block.insert(place, entry, is_stray)
+        self.length += 1
+        if len(block) > 2 * BLOCK_ENTRIES:
             self._blocks.split(block)
 
     def update(self, entry: PendingEntry, *, becomes_stray: bool) -> None:
@@ -247,17 +248,25 @@ class PendingList(PendingEntries):
         found = self._blocks.find(entry.entry_id)
         assert found is not None
         block, place = found
-        owner = block.owners[place]
-        if owner is not entry.consumer:
-            block.own()
-            block.owners[place] = entry.consumer
-            if owner is not None:
-                block.unshare(owner, 1)
-            if entry.consumer is not None:
-                block.share(entry.consumer, 1)
-        block.set_delivery(place, entry.delivery_ms, entry.delivery_count)
-        if becomes_stray:
-            block.strays[place] = 1
+        self._hand_over(
+            block, place, entry.consumer, entry.delivery_ms, [entry.delivery_count], becomes_stray
+        )
+
+    @staticmethod
+    def _hand_over(
+        block: Block,
+        place: int,
+        owner: Consumer | None,
+        delivery_ms: int,
+        delivery_counts: list[int],
+        become_strays: bool,
+    ) -> None:
+        """Give the entries from a place in a block on to an owner, as many as there are counts."""
+        number = len(delivery_counts)
+        if owner is not None:
+            block.share(owner, number)
+        block.unshare_each(place, place + number)
+        block.hand_over(place, owner, delivery_ms, delivery_counts, become_strays)
 
     def hand_over(
         self,
@@ -274,33 +283,28 @@ class PendingList(PendingEntries):
         """
         for block, place, done, length in self._runs(ids):
             assert length, "not pending"
-            end = place + length
-            owners = block.owners[place:end]
-            if owner is not None:
-                block.share(owner, length)
-            block.unshare_each(owners)
             counts = delivery_counts[done : done + length]
-            block.hand_over(place, end, owner, delivery_ms, counts)
-            if become_strays:
-                block.strays[place:end] = b"\1" * length
+            self._hand_over(block, place, owner, delivery_ms, counts, become_strays)
 
     # -- removing ------------------------------------------------------------------------------
 
     def remove(self, entry_id: EntryID) -> bool:
         """Remove an entry; False if it is not pending."""
-        block = self._blocks.of(entry_id)
-        ids = block.ids
-        place = bisect_left(ids, entry_id)
-        if place == len(ids) or ids[place] != entry_id:
+        block: Block = self._blocks.of(entry_id)
+        place: cython.Py_ssize_t = block.find(entry_id)
+        if place < 0:
             return False
-        owner = block.owners[place]
-        if owner is not None:
-            block.unshare(owner, 1)
-        block.pop(place)
-        self.length -= 1
-        if len(block.ids) < SPARSE_ENTRIES and not block.is_last:
-            self._blocks.tidy(block)
+        self._remove(block, place, 1)
         return True
+
+    @cython.cfunc
+    def _remove(self, block: Block, place: cython.Py_ssize_t, count: cython.Py_ssize_t) -> None:
+        """Remove entries that are side by side."""
+        block.unshare_each(place, place + count)
+        block.cut(place, place + count)
+        self.length -= count
+        if not block.is_last and len(block) < SPARSE_ENTRIES:
+            self._blocks.tidy(block)
 
     def remove_all(self, ids: list[EntryID]) -> int:
         """Remove those of the entries that are pending; how many these were.
@@ -310,12 +314,8 @@ class PendingList(PendingEntries):
         removed = 0
         for block, place, _, length in self._runs(ids):
             if length:
-                block.unshare_each(block.owners[place : place + length])
-                block.cut(place, place + length)
-                self.length -= length
+                self._remove(block, place, length)
                 removed += length
-                if len(block.ids) < SPARSE_ENTRIES and not block.is_last:
-                    self._blocks.tidy(block)
         return removed
 
     def _runs(self, ids: list[EntryID]) -> Iterator[tuple[Block, int, int, int]]:
@@ -325,18 +325,12 @@ class PendingList(PendingEntries):
         is not pending. Each run may be removed before the next one is asked for.
         """
         done = 0
-        step = len(ids)
         while done < len(ids) and self.length:
             block = self._blocks.of(ids[done])
-            pending = block.ids
-            place = bisect_left(pending, ids[done])
-            run = pending[place : place + min(step, len(ids) - done)]
-            wanted = ids[done : done + len(run)]
-            length = len(run) if run == wanted else _common_length(run, wanted)
+            place = block.place_of(ids[done])
+            length = block.run_length(place, ids, done)
             yield block, place, done, length
             done += length or 1
-            # As long as runs are short, so is what is compared.
-            step = 2 * length + 1
 
     def depart(self, owner: Consumer) -> list[Block]:
         """A consumer goes with all that it has; blocks that went with it as they were.
@@ -363,11 +357,8 @@ class PendingList(PendingEntries):
         for start in range(0, len(ids), BLOCK_ENTRIES):
             end = start + BLOCK_ENTRIES
             block = self._blocks.open(ids[start]) if start else self._blocks.last
-            block.ids = ids[start:end]
-            block.owners = [None] * len(block.ids)
-            block.times_ms = array("q", deliveries_ms[start:end])
-            block.counts = packed_counts(delivery_counts[start:end])
-            block.strays = bytearray(strays[start:end])
+            parts = (deliveries_ms[start:end], delivery_counts[start:end], strays[start:end])
+            block.load(ids[start:end], *parts)
         self.length = len(ids)
 
     def give(self, owner: Consumer, ids: list[EntryID]) -> EntryID | None:
@@ -381,14 +372,13 @@ class PendingList(PendingEntries):
             index = blocks.index(ids[done])
             block = blocks[index]
             end = None if block.is_last else bisect_left(ids, blocks.end(index), done)
-            places = {entry_id: place for place, entry_id in enumerate(block.ids)}
             part = ids[done:end]
-            for entry_id in part:
-                place = places.get(entry_id)
-                if place is None or block.owners[place] is not None:
-                    return entry_id
-                block.owners[place] = owner
             block.share(owner, len(part))
+            for entry_id in part:
+                place = block.find(entry_id)
+                if place < 0 or block.owner_at(place) is not None:
+                    return entry_id
+                block.set_owner(place, owner)
             done += len(part)
         return None
 
@@ -404,11 +394,3 @@ class PendingList(PendingEntries):
     def memory_bytes(self) -> int:
         """What the list takes, IDs included, and without the consumers."""
         return sys.getsizeof(self) + self._blocks.memory_bytes()
-
-
-def _common_length(left: list[EntryID], right: list[EntryID]) -> int:
-    """How many of the first items are the same."""
-    for length, (one, other) in enumerate(zip(left, right, strict=True)):
-        if one != other:
-            return length
-    return len(left)

@@ -147,6 +147,27 @@ class NodeList:
             index += 1
         return limit - left, chunks
 
+    def select_with_ids(
+        self, start: EntryID, end: EntryID, limit: int
+    ) -> tuple[list[EntryID], list[bytes]]:
+        """The IDs of the first `limit` entries of a range, and these in chunks."""
+        ids: list[EntryID] = []
+        chunks: list[bytes] = []
+        index = self._lowest(start)
+        last = len(self._keys) - 1 if end == MAX_ID else self._index(end)
+        while len(ids) < limit and index <= last:
+            node = self._nodes[index]
+            if isinstance(node, ListpackNode):
+                node = self._opened(index)
+            found, parts = node.select_with_ids(start, end, limit - len(ids))
+            if ids:
+                ids += found
+                chunks += parts
+            else:  # most who ask for a few find them in one node
+                ids, chunks = found, parts
+            index += 1
+        return ids, chunks
+
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
         left = limit

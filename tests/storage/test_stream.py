@@ -499,3 +499,21 @@ def test_the_estimate_of_memory_is_near_what_python_counts() -> None:
     assert counted < 26 * len(content)
     assert 0.8 < stream.memory_bytes(0) / counted < 1.2
     assert 0.8 < stream.memory_bytes(5) / counted < 1.2
+
+
+def test_the_first_id_is_right_after_as_many_entries_went_as_came() -> None:
+    """Of a node that takes entries, of one that takes none any more, and of one that is thawed."""
+    stream = Stream()
+    for number in range(1, 4):
+        stream.append(make_id(number, 0), [b"f", b"v"], 4, 0)
+    assert stream.first_id == make_id(1, 0)
+    stream.delete(make_id(1, 0))
+    stream.append(make_id(4, 0), [b"f", b"v"], 0, 0)
+    assert stream.first_id == make_id(2, 0)
+    for number in range(5, 12):
+        stream.append(make_id(number, 0), [b"f", b"v"], 4, 0)
+    assert stream.first_id == make_id(2, 0)
+    stream.delete(make_id(2, 0))
+    assert stream.first_id == make_id(3, 0)
+    stream.trim_to_length(5)
+    assert stream.first_id == make_id(7, 0)

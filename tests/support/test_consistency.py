@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 
 import pytest
@@ -41,7 +40,7 @@ def of(stream: Stream, name: bytes) -> Consumer:
 
 
 def block_of(stream: Stream) -> Block:
-    """The columns of the pending entries."""
+    """The rows of the pending entries."""
     return group_of(stream).pending._blocks[0]
 
 
@@ -50,19 +49,19 @@ def lose_share(stream: Stream) -> None:
 
 
 def set_owner(stream: Stream) -> None:
-    block_of(stream).owners[0] = of(stream, b"b")
+    block_of(stream).owners[1] = of(stream, b"b")
 
 
 def set_id(stream: Stream) -> None:
-    block_of(stream).ids[0] = 9
+    block_of(stream).words[0] = 9
 
 
 def set_time(stream: Stream) -> None:
-    block_of(stream).times_ms[-1] = 1
+    block_of(stream).words[-2] = 1  # the time in the last row
 
 
 def set_count(stream: Stream) -> None:
-    block_of(stream).counts = array("q", [-1] * len(block_of(stream).ids))
+    block_of(stream).large_counts[block_of(stream).id_at(0)] = -1
 
 
 BROKEN: dict[str, Callable[[Stream], object]] = {

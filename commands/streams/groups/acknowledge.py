@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
@@ -20,12 +26,48 @@ from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import ascending, parse_all, without_repeats
 from commands.streams.lookup import find_group
 from protocol import errors, replies
+from protocol.cutter import Cutter
 from protocol.errors import ReplyError
-from storage.entries.entry_id import EntryID
+from storage.entries.entry_id import EntryID, parse_plain_id
 from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group
 from storage.groups.pending_block import Row
 from storage.groups.references import References
 from storage.stream import Stream
+
+if TYPE_CHECKING:
+    from commands.core.instance import Instance
+    from storage.keyspace import Database
+
+
+def xack_raw(client: Client, request: Cutter) -> bytes | None:
+    """As `xack` of plain IDs, from a request that is still bytes; None for any other."""
+    instance: Instance = client.instance
+    db: Database = client.db
+    key = request.word(1)
+    value = db.values.get(key)
+    if type(value) is not Stream or instance.is_observed or (db.expires and key in db.expires):
+        return None
+    stream: Stream = value
+    group: Group | None = stream.groups.get(request.word(2))
+    if group is None or stream.ack_journal is not None:
+        return None
+    ids: list[EntryID] = []
+    index: cython.Py_ssize_t
+    for index in range(3, request.count):
+        entry_id = parse_plain_id(request.word(index))
+        if entry_id is None:
+            return None
+        ids.append(entry_id)
+    instance.stats.keyspace_hits += 1
+    if not client.no_touch:
+        stream.access_ms = instance.now_ms
+    acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
+    if acknowledged:
+        instance.dirty += acknowledged
+        if instance.sinks:
+            instance.emit_encoded(db.index, request.whole(), 1)
+            client.note_write()
+    return replies.integer(acknowledged)
 
 
 @command(
@@ -38,6 +80,7 @@ from storage.stream import Stream
     summary="Acknowledges entries: they are no longer pending in the group.",
     syntax="key group id [id ...]",
     complexity="O(1) for each ID.",
+    raw=xack_raw,
 )
 def xack(client: Client, argv: Argv) -> bytes:
     """Integer: the number of entries that were pending.

@@ -129,7 +129,7 @@ def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
 
 
 def _list_in_pieces(
-    blocks: list[Columns], owner: Consumer | None, query: PendingQuery, now_ms: int
+    blocks: Iterator[Columns], owner: Consumer | None, query: PendingQuery, now_ms: int
 ) -> Iterator[bytes]:
     """The list from blocks of entries as they were at one moment.
 

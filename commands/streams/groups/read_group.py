@@ -14,7 +14,12 @@ also waits for the oldest pending one to become old enough.
 from __future__ import annotations
 
 from functools import partial
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.core.blocking import Block
 from commands.core.client import Client
@@ -44,6 +49,7 @@ from commands.streams.reading.read_request import (
 from commands.streams.reading.reply_caps import NO_CAPS, NoCaps, caps_of
 from commands.streams.reading.request_cache import RequestCache
 from protocol import errors
+from protocol.cutter import Cutter
 from storage.entries.entry_id import MAX_ID, EntryID
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
@@ -51,14 +57,58 @@ from storage.groups.lag import advance_group
 from storage.groups.pending_block import Row
 from storage.stream import Stream
 
+if TYPE_CHECKING:
+    from commands.core.instance import Instance
+    from storage.keyspace import Database
+
 # `>`. Nothing lies behind the last possible ID, and Redis, too, takes that ID for `>`.
 NEW = MAX_ID
 
 # Whoever asks for no more than so many entries is answered at once.
 FEW_ENTRIES = 1000
 
-# A consumer sends the same request again and again.
+# A consumer sends the same request again and again: known by its words, or as it came.
 _RECENT_REQUESTS: RequestCache[GroupRead] = RequestCache()
+_RECENT_BYTES: RequestCache[GroupRead] = RequestCache()
+
+
+def xreadgroup_raw(client: Client, request: Cutter) -> bytes | None:
+    """As `xreadgroup`, of a few new entries that are there; None where it is not that simple."""
+    instance: Instance = client.instance
+    whole = request.whole()
+    read: GroupRead | None = _RECENT_BYTES.get_bytes(whole)
+    if read is None:
+        read = _RECENT_REQUESTS.get(request.words())
+        if read is None:
+            return None
+        _RECENT_BYTES.put_bytes(whole, read)
+    db: Database = client.db
+    value = db.values.get(read.key)
+    if not read.is_small or type(value) is not Stream or instance.is_observed:
+        return None
+    stream: Stream = value
+    group: Group | None = stream.groups.get(read.group)
+    if group is None or (db.expires and read.key in db.expires):
+        return None
+    consumer: Consumer | None = group.consumers.get(read.consumer)
+    if consumer is None or group.last_delivered_id >= stream.last_id:
+        return None
+    ids, chunks = stream.range_with_ids(group.last_delivered_id + 1, MAX_ID, read.count)
+    if not ids:
+        return None
+    now_ms: cython.longlong = instance.now_ms
+    instance.stats.keyspace_hits += 2  # as in _RECENT_REQUESTS
+    if not client.no_touch:
+        stream.access_ms = now_ms
+    instance.dirty += 1
+    consumer.seen_ms = consumer.active_ms = now_ms
+    advance_group(stream, group, ids)
+    group.deliver(consumer, ids, now_ms)
+    if instance.sinks:
+        propagate_delivery(client, read.key, group, consumer, ids, now_ms)
+        propagate_position(client, read.key, group)
+    header = read.header_3 if client.resp == 3 else read.header_2
+    return b"".join((header, b"%d\r\n" % len(ids), *chunks))
 
 
 @command(
@@ -88,6 +138,7 @@ _RECENT_REQUESTS: RequestCache[GroupRead] = RequestCache()
         ("8.4.0", "Added the `CLAIM` option."),
         ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
     ),
+    raw=xreadgroup_raw,
 )
 def xreadgroup(client: Client, argv: Argv) -> bytes | Block | LongReply:
     """Map from key to entries, of the streams that have some; null if none has.
@@ -146,10 +197,14 @@ def _reply(client: Client, streams: int, parts: Parts) -> bytes | LongReply:
     return read_reply(streams, cast("list[bytes]", parts), client.resp)
 
 
+@cython.cclass
 class GroupRead:
     """A request of XREADGROUP whose IDs are resolved. Requests that are alike share one."""
 
-    __slots__ = ("_after", "_is_plain", "_request")
+    __slots__ = (
+        "_after", "_is_plain", "_request", "consumer", "count", "group", "header_2", "header_3",
+        "is_small", "key",
+    )  # fmt: skip
 
     def __init__(self, request: ReadRequest, after: list[EntryID]) -> None:
         """`after`: the ID behind which to read, for each key, or NEW."""
@@ -157,6 +212,14 @@ class GroupRead:
         self._after = after
         # New entries of one stream, which is what most consumers ask for.
         self._is_plain = after == [NEW] and request.min_idle_ms is None and not request.is_capped
+        # A few of them: what xreadgroup_raw takes, and what it needs for that.
+        self.is_small = self._is_plain and not request.noack and 0 < request.count <= FEW_ENTRIES
+        self.key, self.count = request.keys[0], request.count
+        self.group, self.consumer = request.group, request.consumer
+        self.header_2, self.header_3 = (
+            read_header(1, resp) + stream_header(self.key, 0, resp).removesuffix(b"0\r\n")
+            for resp in (2, 3)
+        )
 
     def find(self, client: Client) -> list[tuple[Stream, Group]]:
         """The streams and their groups. Raises WRONGTYPE and NOGROUP."""

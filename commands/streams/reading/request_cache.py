@@ -22,7 +22,7 @@ class RequestCache(Generic[T]):
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: dict[tuple[bytes, ...], T] = {}
+        self._known: dict[tuple[bytes, ...] | bytes, T] = {}
 
     def get(self, argv: Argv) -> T | None:
         """The parsed form of a request with these arguments, None if it is not cached."""
@@ -30,8 +30,19 @@ class RequestCache(Generic[T]):
 
     def put(self, argv: Argv, parsed: T) -> None:
         """Cache the parsed form of a request, unless it is a long one."""
-        if sum(map(len, argv)) > MAX_REQUEST_BYTES:
+        self._put(tuple(argv), sum(map(len, argv)), parsed)
+
+    def get_bytes(self, request: bytes) -> T | None:
+        """As `get`, of a request as it came."""
+        return self._known.get(request)
+
+    def put_bytes(self, request: bytes, parsed: T) -> None:
+        """As `put`, of a request as it came."""
+        self._put(request, len(request), parsed)
+
+    def _put(self, request: tuple[bytes, ...] | bytes, size: int, parsed: T) -> None:
+        if size > MAX_REQUEST_BYTES:
             return
         if len(self._known) >= MAX_REQUESTS:
             del self._known[next(iter(self._known))]
-        self._known[tuple(argv)] = parsed
+        self._known[request] = parsed

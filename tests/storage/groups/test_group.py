@@ -194,7 +194,7 @@ def test_the_estimate_of_memory_grows_with_what_is_pending(group: Group) -> None
     small = group.memory_bytes()
     group.deliver(group.consumers[b"bob"], list(range(1000, 11_000)), 300)
     grown = group.memory_bytes() - small
-    assert 10_000 * 60 < grown < 10_000 * 100
+    assert 10_000 * 32 < grown < 10_000 * 40
 
 
 # -- entries that nobody owns ------------------------------------------------------------------

@@ -243,12 +243,13 @@ class GroupMachine(RuleBasedStateMachine):
         assert [block.is_last for block in blocks] == [*[False] * (len(blocks) - 1), True]
         assert pending_blocks.last is blocks[-1]
         assert starts[0] == 0
-        assert all(block.ids for block in blocks[1:-1])
+        assert all(len(block) for block in blocks[1:-1])
         for block, end in zip(blocks, [*starts[1:], MAX_ID], strict=True):
-            assert all(block.start <= entry_id < end for entry_id in block.ids)
-            shares = Counter(owner for owner in block.owners if owner is not None)
-            assert {owner: share for owner, share in block.shares.items() if share} == shares
-            assert block is blocks[-1] or all(block.shares.values())
+            assert all(block.start <= entry_id < end for entry_id in block.ids(0, len(block)))
+            owners = [block.owner_at(place) for place in range(len(block))]
+            counts = {owner: share.count for owner, share in block.shares.items()}
+            assert Counter(filter(None, owners)) == {o: n for o, n in counts.items() if n}
+            assert block is blocks[-1] or all(counts.values())
         for consumer in self.group.consumers.values():
             own = [block for block in blocks if consumer in block.shares]
             assert list(consumer.pending_blocks.values()) == own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ def group_with_pending() -> Group:
     return group
 
 
-def rows(blocks: list[Columns]) -> list[Row]:
+def rows(blocks: Iterator[Columns]) -> list[Row]:
     return [row for columns in blocks for row in zip(*columns, strict=True)]
 
 
@@ -125,7 +125,7 @@ def test_many_changes_leave_them_as_they_are(
     changes: list[tuple[Callable[[Group, int], None], int]],
 ) -> None:
     group = group_with_pending()
-    moments: list[tuple[list[Columns], list[Row]]] = []
+    moments: list[tuple[Iterator[Columns], list[Row]]] = []
     for change, entry_id in changes:
         moments.append((group.pending.lend(0, 10 * COUNT), list(group.pending.rows_from(0))))
         change(group, entry_id)

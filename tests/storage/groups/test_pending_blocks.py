@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from storage.groups.consumer import Consumer
-from storage.groups.pending_block import BLOCK_ENTRIES, ID_BYTES, Block
+from storage.groups.pending_block import BLOCK_ENTRIES, ROW_BYTES, Block
 from storage.groups.pending_blocks import PendingBlocks
 
 
@@ -26,8 +26,22 @@ def blocks(alice: Consumer) -> PendingBlocks:
 
 def fill(block: Block, owner: Consumer, count: int = 4) -> None:
     ids = list(range(block.start, block.start + count))
-    block.put(0, ids, owner, 5, are_strays=False)
     block.share(owner, count)
+    block.put(0, ids, owner, 5, are_strays=False)
+
+
+def ids_of(block: Block) -> list[int]:
+    return block.ids(0, len(block))
+
+
+def shares_of(block: Block) -> dict[Consumer, int]:
+    return {owner: share.count for owner, share in block.shares.items()}
+
+
+def give(block: Block, place: int, former: Consumer, owner: Consumer) -> None:
+    block.share(owner, 1)
+    block.set_owner(place, owner)
+    block.unshare(former, 1)
 
 
 def starts(blocks: PendingBlocks) -> list[int]:
@@ -66,7 +80,7 @@ def test_sparse_neighbours_become_one(blocks: PendingBlocks, alice: Consumer) ->
     assert starts(blocks) == [0, 100]
     assert blocks[1] is blocks.last
     assert blocks.last.is_last
-    assert blocks.last.ids == [100, 101, 102, 103, 200, 201, 202, 203]
+    assert ids_of(blocks.last) == [100, 101, 102, 103, 200, 201, 202, 203]
     assert (alice.pending_count, list(alice.pending_blocks)) == (12, [0, 100])
 
 
@@ -75,22 +89,20 @@ def test_a_sparse_block_stays_beside_one_that_has_no_room(
 ) -> None:
     for block in (blocks[0], blocks[2]):
         more = list(range(block.start + 4, block.start + BLOCK_ENTRIES // 2))
-        block.put(4, more, alice, 5, are_strays=False)
         block.share(alice, len(more))
+        block.put(4, more, alice, 5, are_strays=False)
     blocks.tidy(blocks[1])
     assert starts(blocks) == [0, 100, 200]
 
 
 def test_the_last_block_may_be_split(blocks: PendingBlocks, alice: Consumer) -> None:
     bob = Consumer(b"bob", 0)
-    blocks.last.owners[3] = bob
-    blocks.last.unshare(alice, 1)
-    blocks.last.share(bob, 1)
+    give(blocks.last, 3, alice, bob)
     blocks.split(blocks.last)
     assert starts(blocks) == [0, 100, 200, 202]
     assert [block.is_last for block in blocks] == [False, False, False, True]
-    assert (blocks[2].ids, blocks.last.ids) == ([200, 201], [202, 203])
-    assert (blocks[2].shares, blocks.last.shares) == ({alice: 2}, {alice: 1, bob: 1})
+    assert (ids_of(blocks[2]), ids_of(blocks.last)) == ([200, 201], [202, 203])
+    assert (shares_of(blocks[2]), shares_of(blocks.last)) == ({alice: 2}, {alice: 1, bob: 1})
     assert (alice.pending_count, bob.pending_count) == (11, 1)
 
 
@@ -100,7 +112,7 @@ def test_who_has_nothing_in_a_block_stays_only_while_it_is_the_last(
     last = blocks.last
     last.unshare(alice, 4)
     last.cut(0, 4)
-    assert last.shares == {alice: 0}
+    assert shares_of(last) == {alice: 0}
     assert list(alice.pending_blocks) == [0, 100, 200]
     blocks.open(300)
     assert (last.shares, list(alice.pending_blocks)) == ({}, [0, 100])
@@ -111,15 +123,13 @@ def test_whoever_looks_into_a_block_finds_nobody_there_who_has_departed(
 ) -> None:
     bob = Consumer(b"bob", 0)
     for block in blocks:
-        block.owners[1] = bob
-        block.unshare(alice, 1)
-        block.share(bob, 1)
+        give(block, 1, alice, bob)
     assert blocks.depart(alice) == []
     assert list(alice.pending_blocks) == [0, 100, 200]
-    assert blocks[1].ids == [101]
+    assert ids_of(blocks[1]) == [101]
     assert list(alice.pending_blocks) == [0, 200]
     assert blocks.find(2) is None
-    assert blocks.of(250).ids == [201]
+    assert ids_of(blocks.of(250)) == [201]
     assert (len(alice.pending_blocks), bob.pending_count) == (0, 3)
 
 
@@ -128,7 +138,7 @@ def test_a_copy_has_blocks_of_its_own(blocks: PendingBlocks, alice: Consumer) ->
     copied = blocks.copy({None: None, alice: twin})
     blocks[1].cut(0, 4)
     assert starts(copied) == [0, 100, 200]
-    assert copied[1].ids == [100, 101, 102, 103]
+    assert ids_of(copied[1]) == [100, 101, 102, 103]
     assert copied.last.is_last
     assert (twin.pending_count, list(twin.pending_blocks)) == (12, [0, 100, 200])
-    assert copied.memory_bytes() > 12 * ID_BYTES
+    assert copied.memory_bytes() > 12 * ROW_BYTES

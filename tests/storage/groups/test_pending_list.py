@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from storage.groups import pending_list
 from storage.groups.consumer import Consumer
 from storage.groups.group import MAX_DELIVERIES
-from storage.groups.pending_block import BLOCK_ENTRIES, PendingEntry
+from storage.groups.pending_block import BLOCK_ENTRIES, LARGE_COUNT, PendingEntry
 from storage.groups.pending_list import PendingList
 from tests.storage.groups.sample_blocks import make_blocks_small
 
@@ -55,6 +55,7 @@ def test_runs_are_kept_in_the_order_of_their_ids(alice: Consumer, bob: Consumer)
     assert 25 not in bob.pending
 
 
+@pytest.mark.interpreted
 def test_consumers_that_keep_up_are_served_the_quick_way(
     alice: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +80,7 @@ def test_a_run_that_comes_again_is_added_as_a_whole(alice: Consumer, bob: Consum
     pending.extend(list(range(2 * count, 4 * count, 1000)), bob, 7, are_strays=True)
     assert list(alice.pending) == list(range(-(-count // 100) * 100))
     assert list(bob.pending) == sorted({3 * count, *range(2 * count, 4 * count, 1000)})
-    assert max(len(block.ids) for block in pending._blocks) <= 2 * BLOCK_ENTRIES
+    assert max(len(block) for block in pending._blocks) <= 2 * BLOCK_ENTRIES
 
 
 def test_a_run_is_removed_across_blocks(alice: Consumer, bob: Consumer) -> None:
@@ -121,16 +122,27 @@ def test_the_last_block_remembers_who_was_there(alice: Consumer, bob: Consumer) 
     assert len(alice.pending_blocks) == len(bob.pending_blocks) == 1
 
 
-def test_a_great_count_widens_the_column_of_its_block_alone(alice: Consumer) -> None:
+def test_a_count_that_is_too_great_for_a_row_stays_as_long_as_its_entry(alice: Consumer) -> None:
     pending = delivered((alice, list(range(3 * BLOCK_ENTRIES))))
-    small = pending.memory_bytes()
-    pending.update(PendingEntry(5, alice, 7, MAX_DELIVERIES), becomes_stray=False)
-    pending.update(PendingEntry(6, alice, 7, 256), becomes_stray=False)
-    assert [pending[entry_id].delivery_count for entry_id in (4, 5, 6)] == [1, MAX_DELIVERIES, 256]
-    assert 6 * BLOCK_ENTRIES < pending.memory_bytes() - small < 9 * BLOCK_ENTRIES
-    pending.extend([10**6], alice, 9, are_strays=False)
+    for entry_id, count in ((5, MAX_DELIVERIES), (6, LARGE_COUNT), (7, LARGE_COUNT - 1)):
+        pending.update(PendingEntry(entry_id, alice, 7, count), becomes_stray=False)
+    counts = [pending[entry_id].delivery_count for entry_id in range(4, 9)]
+    assert counts == [1, MAX_DELIVERIES, LARGE_COUNT, LARGE_COUNT - 1, 1]
+    assert list(pending._blocks[0].large_counts) == [5, 6]
+    pending.update(PendingEntry(6, alice, 7, 2), becomes_stray=False)
+    assert pending[6].delivery_count == 2
     assert pending.remove_all(list(range(5, 3 * BLOCK_ENTRIES))) == 3 * BLOCK_ENTRIES - 5
-    assert pending[10**6].delivery_count == 1
+    assert not pending._blocks[0].large_counts
+
+
+def test_a_slot_that_is_free_goes_to_the_next_owner(alice: Consumer, bob: Consumer) -> None:
+    pending = delivered((alice, list(range(2 * BLOCK_ENTRIES))))
+    owners = [Consumer(b"%d" % number, 0) for number in range(100)]
+    for owner in owners:
+        pending.update(PendingEntry(3, owner, 7, 1), becomes_stray=False)
+    assert len(pending._blocks[0].owners) <= 4
+    assert (pending[3].consumer, pending[2].consumer) == (owners[-1], alice)
+    assert [owner.pending_count for owner in owners] == [0] * 99 + [1]
 
 
 def test_a_block_that_grows_in_the_middle_is_divided(alice: Consumer) -> None:
@@ -141,19 +153,19 @@ def test_a_block_that_grows_in_the_middle_is_divided(alice: Consumer) -> None:
     for entry_id in more:
         pending.add(PendingEntry(entry_id, alice, 5, 2), is_stray=True)
     assert list(pending) == list(alice.pending) == sorted([*ids, *more])
-    assert max(len(block.ids) for block in pending._blocks) <= 2 * BLOCK_ENTRIES
+    assert max(len(block) for block in pending._blocks) <= 2 * BLOCK_ENTRIES
 
 
 def test_sparse_blocks_are_merged(alice: Consumer, bob: Consumer) -> None:
     count = 100 * BLOCK_ENTRIES
     pending = delivered((alice, list(range(count))))
-    pending.update(PendingEntry(0, bob, 0, 300), becomes_stray=True)
+    pending.update(PendingEntry(0, bob, 0, MAX_DELIVERIES), becomes_stray=True)
     gone = [entry_id for entry_id in range(count) if entry_id % 100]
     random.Random(1).shuffle(gone)
     assert pending.remove_all(gone) == len(gone)
     assert len(pending._blocks) < 20
     assert list(pending) == list(range(0, count, 100))
-    assert pending[0] == PendingEntry(0, bob, 0, 300)
+    assert pending[0] == PendingEntry(0, bob, 0, MAX_DELIVERIES)
     assert len(alice.pending) == count // 100 - 1
 
 
@@ -219,7 +231,7 @@ def test_blocks_go_as_a_whole_with_the_one_who_has_all_of_them(
     pending.update(PendingEntry(2 * size, None, 0, 1), becomes_stray=True)
     blocks = pending.depart(alice)
     assert [block.start for block in blocks] == [size, 3 * size, 4 * size]
-    assert all(len(block.ids) == size for block in blocks)
+    assert all(len(block) == size for block in blocks)
     assert list(pending) == [2 * size, 5 * size]
     assert list(bob.pending) == [5 * size]
     pending.extend([0, size, 2 * size + 1, 5 * size - 1], bob, 7, are_strays=True)
@@ -260,12 +272,14 @@ def test_strays_are_not_in_line(alice: Consumer) -> None:
 def test_what_is_loaded_is_owned_by_who_it_is_given_to(alice: Consumer, bob: Consumer) -> None:
     count = 3 * BLOCK_ENTRIES
     pending = PendingList()
-    pending.load(list(range(count)), [5] * count, [1] * (count - 1) + [700], [False] * count)
+    pending.load(
+        list(range(count)), [5] * count, [1] * (count - 1) + [MAX_DELIVERIES], [False] * count
+    )
     assert pending.give(alice, list(range(0, count, 2))) is None
     assert pending.give(bob, [1, 2, 3]) == 2
     assert pending.give(bob, [count + 1]) == count + 1
     assert list(alice.pending) == list(range(0, count, 2))
-    assert pending[count - 1] == PendingEntry(count - 1, None, 5, 700)
+    assert pending[count - 1] == PendingEntry(count - 1, None, 5, MAX_DELIVERIES)
 
 
 @given(

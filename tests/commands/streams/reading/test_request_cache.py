@@ -29,3 +29,10 @@ def test_a_long_request_is_not_remembered() -> None:
     remembered: RequestCache[int] = RequestCache()
     remembered.put([b"x" * MAX_REQUEST_BYTES, b"y"], 1)
     assert remembered.get([b"x" * MAX_REQUEST_BYTES, b"y"]) is None
+
+
+def test_a_request_is_also_known_as_it_came() -> None:
+    remembered: RequestCache[int] = RequestCache()
+    remembered.put_bytes(b"*1\r\n$4\r\nPING\r\n", 5)
+    assert remembered.get_bytes(b"*1\r\n$4\r\nPING\r\n") == 5
+    assert remembered.get([b"*1\r\n$4\r\nPING\r\n"]) is None

@@ -1,0 +1,9 @@
+# The C types of commands/streams/groups/acknowledge.py.
+
+from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+from protocol.cutter cimport Cutter
+from storage.entries.entry_id cimport parse_plain_id
+from storage.groups.group cimport Group
+from storage.keyspace cimport Database
+from storage.stream cimport Stream

@@ -1,0 +1,23 @@
+# The C types of commands/streams/groups/read_group.py.
+
+from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+from protocol.cutter cimport Cutter
+from storage.groups.consumer cimport Consumer
+from storage.groups.group cimport Group
+from storage.groups.lag cimport advance_group
+from storage.keyspace cimport Database
+from storage.stream cimport Stream
+
+
+cdef class GroupRead:
+    cdef list _after
+    cdef object _request
+    cdef bint _is_plain
+    cdef bint is_small
+    cdef object key
+    cdef object group
+    cdef object consumer
+    cdef object count
+    cdef object header_2
+    cdef object header_3

@@ -1,0 +1,24 @@
+# The C types of storage/groups/claim_order.py.
+
+from storage.groups.pending_list cimport PendingList
+
+
+cdef class ClaimOrder:
+    cdef PendingList _pending
+    cdef object _numbers
+    cdef public object _parts
+    cdef public list _last
+    cdef public object _last_ms
+    cdef public object _room
+    cdef public Py_ssize_t _listed
+    cdef object _sweep
+    cdef object _credit
+    cdef object _released
+    cdef public dict releases
+    cdef public object _line_start
+    cdef public object _line_end
+    cdef public long long _line_ms
+
+    cdef _begin_line(self)
+    cpdef bint join_line(self, long long delivery_ms, list ids) except -1
+    cpdef tidy(self, Py_ssize_t changes)

@@ -1,0 +1,17 @@
+# The C types of storage/groups/group.py.
+
+from storage.groups.claim_order cimport ClaimOrder
+from storage.groups.consumer cimport Consumer
+from storage.groups.pending_list cimport PendingList
+
+
+cdef class Group:
+    cdef public object name
+    cdef public object last_delivered_id
+    cdef public long long entries_read
+    cdef public PendingList pending
+    cdef public dict consumers
+    cdef public ClaimOrder _order
+
+    cpdef deliver(self, Consumer consumer, list ids, long long now_ms)
+    cpdef Py_ssize_t acknowledge_all(self, list ids) except -1

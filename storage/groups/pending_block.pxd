@@ -1,0 +1,64 @@
+# The C types of storage/groups/pending_block.py.
+
+from cpython.array cimport array as Numbers
+from cpython.array cimport resize_smart
+from libc.string cimport memmove
+
+from storage.entries.entry_id cimport id_ms, id_seq, make_id
+from storage.groups.consumer cimport Consumer
+
+
+cdef Py_ssize_t ROW_WORDS
+cdef Py_ssize_t _SEQ
+cdef Py_ssize_t _TIME
+cdef Py_ssize_t _STATE
+cdef int _SLOT_BITS
+cdef unsigned long long _STRAY
+cdef unsigned long long _COUNT_MASK
+cdef unsigned long long _SLOT_MASK
+cdef unsigned long long _NOT_SLOT
+
+
+cdef class PendingEntries:
+    pass
+
+
+cdef class Share:
+    cdef public Py_ssize_t count
+    cdef public unsigned long long slot
+
+
+cdef class Block:
+    cdef public object start
+    cdef public bint is_last
+    cdef public bint is_lent
+    cdef public Numbers words
+    cdef public list owners
+    cdef public dict large_counts
+    cdef public dict shares
+
+    cpdef own(self)
+    cpdef Py_ssize_t place_of(self, object entry_id)
+    cpdef Py_ssize_t find(self, object entry_id)
+    cpdef Py_ssize_t run_length(self, Py_ssize_t place, list ids, Py_ssize_t start)
+    cpdef object id_at(self, Py_ssize_t place)
+    cpdef unsigned long long state_at(self, Py_ssize_t place)
+    cpdef object owner_at(self, Py_ssize_t place)
+    cdef Py_ssize_t _next(
+        self, Py_ssize_t place, unsigned long long wanted, unsigned long long mask
+    )
+    cpdef put(
+        self,
+        Py_ssize_t place,
+        list ids,
+        Consumer owner,
+        unsigned long long delivery_ms,
+        bint are_strays,
+    )
+    cdef _make_gap(self, Py_ssize_t at, Py_ssize_t length)
+    cdef unsigned long long _slot_of(self, Consumer owner)
+    cpdef cut(self, Py_ssize_t start, Py_ssize_t end)
+    cpdef share(self, Consumer owner, Py_ssize_t number)
+    cdef Share _open_share(self, Consumer owner)
+    cpdef unshare(self, Consumer owner, Py_ssize_t number)
+    cpdef unshare_each(self, Py_ssize_t start, Py_ssize_t end)

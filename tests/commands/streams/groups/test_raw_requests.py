@@ -1,0 +1,121 @@
+"""XREADGROUP and XACK taken as they came do what they do when they are taken word by word."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from protocol import replies
+from protocol.cutter import Cutter
+from server.inprocess import InProcessClient, InProcessServer, to_argv
+
+REQUESTS = [
+    *["XADD s * f v"] * 6,
+    *["XREADGROUP GROUP g {c} COUNT {n} STREAMS s >"] * 6,
+    *["XACK s g {id}", "XACK s g {id} {id} {id}"] * 3,
+    "XREADGROUP GROUP g {c} COUNT 2 NOACK STREAMS s >",
+    "XREADGROUP GROUP g {c} STREAMS s >",
+    "XREADGROUP GROUP g {c} COUNT 2 STREAMS s 0",
+    "XREADGROUP GROUP h {c} COUNT 2 STREAMS s >",
+    "XREADGROUP GROUP g {c} COUNT x STREAMS s >",
+    "XREADGROUP GROUP g {c} COUNT 1 STREAMS s other > >",
+    "XACK s g nonsense",
+    "XACK s h {id}",
+    "XACK other g {id}",
+    "XACK text g {id}",
+    "XACK s g 0-1 {id} 7",
+    "XNACK s g SILENT IDS 1 {id}",
+    "XCLAIM s g {c} 0 {id}",
+    "XDEL s {id}",
+    "XTRIM s MAXLEN = 30",
+    "XGROUP SETID s g {id}",
+    "XGROUP DELCONSUMER s g {c}",
+    "XCFGSET s ACK-JOURNAL journal",
+    "XCFGSET s ACK-JOURNAL ''",
+    "CLIENT NO-TOUCH ON",
+    "HELLO 3",
+    "HELLO 2",
+    "PEXPIRE s 10000000",
+    "PERSIST s",
+]
+
+
+def taken_as_it_came(client: InProcessClient, argv: list[bytes]) -> bytes:
+    cutter = Cutter()
+    cutter.load(replies.command(argv))
+    assert cutter.next()
+    client.server.dispatcher.execute_cut(client.state, cutter)
+    client.server.dispatcher.settle()
+    return b"".join(client.state.output)
+
+
+def taken_by_its_words(client: InProcessClient, argv: list[bytes]) -> bytes:
+    client.server.dispatcher.execute(client.state, argv)
+    return b"".join(client.state.output)
+
+
+def state(server: InProcessServer, client: InProcessClient) -> object:
+    instance = server.instance
+    stream = instance.databases[0].values.get(b"s")
+    return (
+        instance.stats.keyspace_hits,
+        instance.stats.keyspace_misses,
+        instance.stats.commands_processed,
+        instance.stats.total_error_replies,
+        instance.dirty,
+        instance.propagated_units,
+        None if stream is None else stream.access_ms,
+        client.state.write_offset,
+        client.state.propagated,
+        server.propagated,
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_both_ways_of_a_request_come_to_the_same(seed: int) -> None:
+    chance = random.Random(seed)
+    ways = [(InProcessServer(stream_node_max_entries="4"), taken_as_it_came)]
+    ways.append((InProcessServer(stream_node_max_entries="4"), taken_by_its_words))
+    clients = [server.connect() for server, _ in ways]
+    for client in clients:
+        client.execute("XADD", "s", "*", "f", "v")
+        client.execute("SET", "text", "x")
+        client.execute("XGROUP", "CREATE", "s", "g", "0")
+    for step in range(150):
+        last = chance.randrange(step + 2)
+        words = {
+            "c": chance.choice("ab"),
+            "n": chance.choice([1, 2, 7]),
+            "id": f"{clients[0].server.now_ms - last}-{chance.choice([0, 0, 0, 1])}",
+        }
+        argv = to_argv(tuple(chance.choice(REQUESTS).format(**words).replace("''", "").split(" ")))
+        answers: list[object] = []
+        for client, (server, take) in zip(clients, ways, strict=True):
+            server.now_ms += chance.choice([0, 1, 1]) if client is clients[0] else 0
+            server.now_ms = clients[0].server.now_ms
+            server.dispatcher.start_batch(server.now_ms)
+            answers.append((take(client, list(argv)), state(server, client)))
+            client.state.output.clear()
+            server.finish_cycle()
+        assert answers[0] == answers[1], argv
+
+
+def test_a_read_of_new_entries_is_taken_as_it_came() -> None:
+    """Else the comparison above would compare nothing."""
+    client = InProcessServer().connect()
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("XADD", "s", "1-2", "f", "v")
+    client.execute("XGROUP", "CREATE", "s", "g", "0")
+    client.execute("XGROUP", "CREATECONSUMER", "s", "g", "c")
+    read = to_argv(("XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">"))
+    taken_by_its_words(client, read)
+    client.state.output.clear()
+    cutter = Cutter()
+    cutter.load(replies.command(read))
+    assert cutter.next()
+    handler = client.server.dispatcher._table[b"XREADGROUP"].raw
+    assert handler is not None
+    assert handler(client.state, cutter) == (
+        b"*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-2\r\n*2\r\n$1\r\nf\r\n$1\r\nv\r\n"
+    )
