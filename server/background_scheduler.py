@@ -22,7 +22,6 @@ from collections.abc import Callable
 from commands.core.instance import Instance
 from server import clock
 from server.allocator import FreeMemory
-from storage.nodes.entry_cache import OPENED
 
 TURN_US = 500
 # How long the loop is left to the clients after a turn.
@@ -75,7 +74,7 @@ class BackgroundScheduler:
         if is_busy or self._child_lives:
             self._quiet_since_us = now_us
         if not self._child_lives:
-            OPENED.age(elapsed_us / 1000 / OPENED_ROUND_MS)
+            self._instance.entry_cache.age(elapsed_us / 1000 / OPENED_ROUND_MS)
         if now_us - self._quiet_since_us >= QUIET_MS * 1000:
             self._quiet_since_us = now_us
             self._give_back_if_notable()
@@ -84,7 +83,7 @@ class BackgroundScheduler:
         instance = self._instance
         stats, clients = instance.stats, len(instance.clients)
         counts = stats.reads_processed, stats.expired_keys, instance.background_work.steps
-        doings = (*counts, clients, OPENED.used_bytes)
+        doings = (*counts, clients, instance.entry_cache.used_bytes)
         if doings != self._doings_asked:
             self._doings_asked = doings
             self._free_memory.give_back_if_notable()

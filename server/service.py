@@ -94,15 +94,21 @@ class Service:
         self._timer_ms: int | None = None
         self._rebinding: asyncio.Task[None] | None = None
         self._files = files = OsFiles()
+        # A child reads each node once.
+        no_cache = self.instance.entry_cache.disable
         self.persistence = Persistence(
-            self.instance, files, ForkedChildren(files), ThreadSyncer(self._wake), self._fatal
+            self.instance,
+            files,
+            ForkedChildren(files, no_cache),
+            ThreadSyncer(self._wake),
+            self._fatal,
         )
         self.cycle.before_output.append(self.persistence.flush)
         self.dispatcher.script_runs.schedule = loop.call_soon
         self.replication = Replication(
             self.instance,
             Sockets(loop, self._begin_event, self.cycle.wake),
-            ForkedChildren(files),
+            ForkedChildren(files, no_cache),
             files,
             self._send,
         )

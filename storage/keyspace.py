@@ -26,6 +26,7 @@ except ImportError:
 
 from storage.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.key_walk import KeyWalk
+from storage.nodes.entry_cache import EntryCache
 from storage.ordered_index import OrderedIndex
 from storage.values import Value
 
@@ -64,6 +65,7 @@ class Database:
     """One of the numbered databases (SELECT). Methods neither notify nor propagate."""
 
     __slots__ = (
+        "_cache",
         "_deadlines",
         "_field_deadlines",
         "_free",
@@ -76,8 +78,10 @@ class Database:
         "values",
     )
 
-    def __init__(self, index: int, free: Free = free_now) -> None:
+    def __init__(self, index: int, free: Free = free_now, cache: EntryCache | None = None) -> None:
+        """`cache`: of the instance, for entries that readers need unpacked."""
         self.index = index
+        self._cache = cache or EntryCache()
         self._free = free
         self.values: dict[bytes, Value] = {}
         self.expires: dict[bytes, int] = {}  # key -> Unix ms
@@ -113,6 +117,7 @@ class Database:
             value.serial = old.serial
             if old is not value:
                 self._release(old)
+        value.use_cache(self._cache)
         self.values[key] = value
         if self.field_expires or value.deadline_ms is not None:
             self.watch_fields(key)
@@ -129,6 +134,7 @@ class Database:
         self._next_serial += len(keys)
         for value in values:
             value.serial = serial
+            value.use_cache(self._cache)
             serial += 1
         self.values |= added
         self._order.extend(list(range(serial - len(keys), serial)), keys)

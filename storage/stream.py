@@ -39,6 +39,7 @@ from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.groups.references import References
 from storage.idempotence import Idempotence
+from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.nodes.node import Node, freeze
@@ -91,7 +92,6 @@ class Stream(Value):
         self.groups: dict[bytes, Group] = {}
         self.idempotence: Idempotence | None = None  # until there is something to remember
         self.ack_journal: AckJournal | None = None  # until acknowledgements are written down
-        self._nodes = NodeList()
         self._tail: OpenNode | None = None  # the last node, if it is open
         # The first node with entries, how many it had, and the first ID, when that was looked up.
         self._first_node: AnyNode | None = None
@@ -101,6 +101,7 @@ class Stream(Value):
         self._known_id: EntryID | None = MIN_ID
         self._ms = self._seq = 0
         self._shape = Shape([])  # of the first entry of the last node that was begun
+        self._nodes = NodeList(self._shape.packing)
 
     # -- appending -----------------------------------------------------------------------------
 
@@ -617,7 +618,7 @@ class Stream(Value):
         twin = Stream()
         for name in ("length", "last_id", "max_deleted_id", "entries_added", "access_ms"):
             setattr(twin, name, getattr(self, name))
-        twin._nodes = self._nodes.share()
+        twin._nodes = self._nodes.share(twin._shape.packing)
         twin._find_tail()
         twin.groups = {name: group.copy() for name, group in self.groups.items()}
         if self.idempotence is not None:
@@ -625,6 +626,10 @@ class Stream(Value):
         if self.ack_journal is not None:
             twin.ack_journal = self.ack_journal.copy()
         return twin
+
+    def use_cache(self, cache: EntryCache) -> None:
+        """See the base: entries of frozen nodes are unpacked into it."""
+        self._shape.packing.cache = cache
 
     def release(self) -> RemovedData:
         """Break the circles among groups and their consumers, when the stream itself goes.

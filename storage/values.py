@@ -10,7 +10,7 @@ snapshot format (storage/snapshot/values/), the requests that rebuild it
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 try:
     import cython
@@ -18,6 +18,9 @@ except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.deferred_free import NO_WASTE, RemovedData
+
+if TYPE_CHECKING:
+    from storage.nodes.entry_cache import EntryCache
 
 
 @cython.cclass
@@ -59,6 +62,10 @@ class Value:
     def memory_bytes(self, samples: int = 5) -> int:
         """An estimate of the memory the value takes, from `samples` of its parts (0: from all)."""
         raise NotImplementedError
+
+    def use_cache(self, cache: EntryCache) -> None:
+        """The value is stored in a database: this cache is for what it unpacks for readers."""
+        return
 
     def release(self) -> RemovedData:
         """Give up the content when the value goes for good; what it was made of.

@@ -33,6 +33,7 @@ from commands.state.slowlog import SlowLog
 from commands.state.stats import Stats
 from commands.state.tracking import TrackingTable
 from storage.keyspace import Database
+from storage.nodes.entry_cache import EntryCache
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.stream import Stream
 from storage.values import Value
@@ -68,7 +69,10 @@ class Instance:
         self.replication = ReplicationState(host.random_hex(40))
         self.background_work = BackgroundWork(self._report_failed_task)
         free = self.background_work.free
-        self.databases = [Database(index, free) for index in range(config.databases)]
+        self.entry_cache = EntryCache()
+        self.databases = [
+            Database(index, free, self.entry_cache) for index in range(config.databases)
+        ]
 
         # clients
         self.clients: dict[int, Client] = {}

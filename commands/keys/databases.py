@@ -13,7 +13,6 @@ from commands.core.registry import FAST, WRITE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.keyspace import Database
-from storage.nodes.entry_cache import OPENED
 
 _KEYSPACE_AND_DANGEROUS = ("keyspace", "dangerous")
 _EVERY_SHARD = (b"request_policy:all_shards", b"response_policy:all_succeeded")
@@ -79,7 +78,7 @@ def _flush(client: Client, databases: list[Database]) -> None:
         _fail_watchers(instance, db, empty)
         instance.dirty += db.clear()
         instance.blocked.signal_all_as_ready(db.index)
-    OPENED.clear()  # nodes of other databases are opened again when read
+    instance.entry_cache.clear()  # nodes of other databases are unpacked again when read
     # Client-side caches do not distinguish databases: invalidate everything.
     if instance.tracking.active:
         instance.tracking.invalidate_all()

@@ -15,7 +15,6 @@ from commands.keys.size import value_bytes
 from commands.server.memory_figures import MemoryFigures, human, memory_figures
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.nodes.entry_cache import OPENED
 
 Figure: TypeAlias = "int | float | dict[bytes, int]"
 
@@ -177,7 +176,7 @@ def report(figures: MemoryFigures, clients: int) -> str:
 )
 def memory_purge(client: Client, argv: Argv) -> bytes:
     """As far as the allocator can; nodes that were opened for readers are closed."""
-    OPENED.clear()
+    client.instance.entry_cache.clear()
     client.instance.host.purge_memory()
     return replies.OK
 

@@ -28,7 +28,6 @@ from typing import NoReturn, Protocol
 from commands.core.instance import Instance
 from commands.state.persistence import PersistenceState
 from server.persistence.files import Files
-from storage.nodes.entry_cache import OPENED
 
 CALLED_OFF = signal.SIGUSR1
 # The child computes for seconds. Where processors are scarce, the server's clients come first.
@@ -128,7 +127,9 @@ def note_progress(state: PersistenceState, progress: Progress, now_ms: int) -> N
 class ForkedChildren:
     """Children by fork."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, prepare: Callable[[], None] = lambda: None) -> None:
+        """`prepare` is called in each child before its task."""
+        self._prepare = prepare
         self.progress = Progress()
         self.fork_us = 0
         self._files = files
@@ -149,6 +150,7 @@ class ForkedChildren:
             os.close(writing)
             raise
         if not pid:
+            self._prepare()
             _live(task, {writing, keep}, writing, self._files, server_pid)
         self.fork_us = (perf_counter_ns() - start_ns) // 1000
         os.close(writing)
@@ -243,7 +245,6 @@ def _live(task: Task, kept: set[int], pipe: int, files: Files, server_pid: int) 
         # A collection writes to every object that it looks at, and would so have every page copied.
         # (In the server it only looks at new ones, see server/service.py.)
         gc.disable()
-        OPENED.disable()  # each node is read once here
         os.nice(NICENESS)
         _forget_the_server(kept)
         child = ForkedChild(pipe, files, server_pid)

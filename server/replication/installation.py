@@ -18,7 +18,6 @@ from protocol.errors import ReplyError
 from server.persistence.files import Files
 from server.persistence.snapshot_restore import Filling, UnfitContent, squeeze_nodes
 from storage.keyspace import Database
-from storage.nodes.entry_cache import OPENED
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
@@ -52,7 +51,8 @@ class Installation:
     def steps(self) -> Iterator[None]:
         """Load the file, in slices, and put it in place. Raises InstallationFailed."""
         instance = self._instance
-        databases = [Database(db.index, instance.background_work.free) for db in instance.databases]
+        free, cache = instance.background_work.free, instance.entry_cache
+        databases = [Database(db.index, free, cache) for db in instance.databases]
         try:
             yield from self._load(databases)
         except BaseException:
@@ -111,7 +111,7 @@ class Installation:
             db.swap_content(new)
             new.clear()
             instance.blocked.signal_all_as_ready(db.index)
-        OPENED.clear()
+        instance.entry_cache.clear()
         for watchers in instance.watchers.values():
             for client in watchers:
                 client.dirty_cas = True

@@ -1,8 +1,7 @@
 """How the entries of a frozen node are packed: as they are, compressed, or in columns.
 
 * By a layout (storage/entries/layout.py) where entries are short, of one length, and alike, and
-their IDs
-  proceed in equal steps. It is only used if the entries come back from it byte by byte.
+  their IDs proceed in equal steps. It is only used if the entries come back from it byte by byte.
 * Compressed by zstd where that saves an eighth or more. Level 1 takes about as long as LZ4 to
   compress, and half the memory; it takes four times as long to open, which the cache of opened
   nodes (storage/nodes/entry_cache.py) makes up for.
@@ -15,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import zstandard
 
@@ -24,6 +23,9 @@ from storage.entries.entry_id import EntryID, format_id
 from storage.entries.id_columns import MS_STEP, may_progress
 from storage.entries.layout import PERIOD, Layout, differing_columns
 from storage.entries.number_layout import NumberLayout, find_number
+
+if TYPE_CHECKING:
+    from storage.nodes.entry_cache import EntryCache
 
 # Compressed entries have to be smaller by an eighth at least, or it does not pay to open them.
 WORTHWHILE = 7 / 8
@@ -66,9 +68,11 @@ def decompress(blob: bytes) -> bytes:
 class Packing:
     """What was learned from the nodes of a stream that were packed before."""
 
-    __slots__ = ("_compression_pause", "_layout", "_layout_pause")
+    __slots__ = ("_compression_pause", "_layout", "_layout_pause", "cache")
 
     def __init__(self) -> None:
+        # The cache of unpacked entries; None until the stream is stored in a database.
+        self.cache: EntryCache | None = None
         self._layout: Layout | None = None
         # For so many nodes more nothing is tried.
         self._layout_pause = 0

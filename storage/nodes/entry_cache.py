@@ -150,6 +150,3 @@ class EntryCache:
 def _close(node: Opened) -> None:
     node.opened = None
     node.was_read = True
-
-
-OPENED = EntryCache()

@@ -19,7 +19,6 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.id_columns import Column, NodeIDs, column, pack_ids, progression
 from storage.entries.layout import Layout
 from storage.entries.packing import AS_IS, decompress
-from storage.nodes.entry_cache import OPENED
 from storage.nodes.open_node import OpenNode, entries_bytes
 from storage.object_size import allocated_bytes
 
@@ -207,12 +206,13 @@ class FrozenNode:
             self._is_turned = False
             form = self._form
             is_whole = high - low == len(self._ids)
-            is_wanted = form is not AS_IS and OPENED.wants(self, is_whole=is_whole)
+            cache = None if form is AS_IS else self._shape.packing.cache
+            is_wanted = cache is not None and cache.wants(self, is_whole=is_whole)
             if isinstance(form, Layout) and not is_wanted:
                 return form.part(self._id_at(low), self._blob, len(self._ids), low, high)
             payload = self._unpack()
-            if form is not AS_IS:
-                OPENED.add(self, payload, is_wanted=is_wanted)
+            if cache is not None:
+                cache.add(self, payload, is_wanted=is_wanted)
         if high - low == len(self._ids):
             return payload
         start, end = self._offset(low), self._offset(high)

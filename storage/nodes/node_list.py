@@ -21,6 +21,7 @@ from typing import TypeAlias
 from storage.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.entries.packing import Packing
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node import Node, freeze
 from storage.nodes.open_node import OpenNode
@@ -41,9 +42,11 @@ _live_of = attrgetter("live")
 class NodeList:
     """Nodes in ascending order of their keys."""
 
-    __slots__ = ("_head", "_keys", "_lender", "_lent", "_needs_lender", "_nodes")
+    __slots__ = ("_head", "_keys", "_lender", "_lent", "_needs_lender", "_nodes", "_packing")
 
-    def __init__(self) -> None:
+    def __init__(self, packing: Packing) -> None:
+        """`packing`: that of the stream, for nodes that are unpacked and frozen again."""
+        self._packing = packing
         self._keys: list[EntryID] = []
         self._nodes: list[AnyNode] = []
         self._head = 0  # the index of the first node that counts
@@ -112,6 +115,7 @@ class NodeList:
         node = self._nodes[index]
         if isinstance(node, ListpackNode):
             unpacked = node.unpack()
+            unpacked.shape.packing = self._packing
             # The last node may be appended to.
             is_last = index == len(self._nodes) - 1
             node = self._nodes[index] = unpacked if is_last else freeze(unpacked)
@@ -220,9 +224,9 @@ class NodeList:
             self.replace(node)
         return node
 
-    def share(self) -> NodeList:
+    def share(self, packing: Packing) -> NodeList:
         """A list of the same nodes, for another stream. Whichever changes one, makes a copy."""
-        twin = NodeList()
+        twin = NodeList(packing)
         twin._keys = self.keys()
         twin._nodes = self.lend(MIN_ID, MAX_ID)
         twin._lender = self

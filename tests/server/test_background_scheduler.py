@@ -17,7 +17,6 @@ from server.background_scheduler import (
     BackgroundScheduler,
 )
 from server.inprocess import InProcessServer
-from storage.nodes.entry_cache import OPENED
 
 STEP_US = 100
 TICK_MS = 100
@@ -159,7 +158,6 @@ def test_what_is_free_is_given_back_when_the_loop_has_been_quiet_for_a_while() -
 
 
 def test_nobody_asks_again_what_is_free_when_nothing_was_done() -> None:
-    OPENED.clear()
     loop = Loop()
     for _ in range(20):
         loop.tick()
@@ -197,7 +195,7 @@ def test_nothing_is_given_back_while_a_child_saves() -> None:
 def shares_of_ticks(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The shares of opened nodes that five ticks look at."""
     shares: list[float] = []
-    monkeypatch.setattr(OPENED, "age", shares.append)
+    monkeypatch.setattr(loop.instance.entry_cache, "age", shares.append)
     for _ in range(5):
         loop.tick()
     return shares

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from server.allocator import free_bytes, give_back
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, make_id
-from storage.nodes.entry_cache import OPENED
+from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.node import freeze
 from storage.nodes.open_node import OpenNode
@@ -70,7 +70,9 @@ def test_a_frozen_node_answers_as_the_open_one_did(ids: list[int], data: st.Data
 def test_a_node_answers_the_same_however_often_and_in_which_direction_it_is_read(
     ids: list[int], value: bytes, data: st.DataObject
 ) -> None:
-    before = OpenNode(ids[0], Shape([b"f"]))
+    shape = Shape([b"f"])
+    shape.packing.cache = cache = EntryCache()
+    before = OpenNode(ids[0], shape)
     for place, entry_id in enumerate(ids):
         numbers = (place * 7919 % 100_000,) * value.count(b"%")
         assert add(before, entry_id, [b"f", value % numbers], (0, 0))
@@ -83,7 +85,7 @@ def test_a_node_answers_the_same_however_often_and_in_which_direction_it_is_read
         if what == "delete":
             assert after.delete(start) == before.delete(start)
         elif what == "close":
-            OPENED.clear()
+            cache.clear()
         else:
             read, expected = after.select, before.select
             if what == "down":

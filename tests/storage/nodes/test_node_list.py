@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID
+from storage.entries.packing import Packing
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node_list import NodeList
@@ -16,7 +17,7 @@ from tests.storage.nodes.sample_nodes import frozen_node, open_node, wire
 
 
 def listed(*keys: int) -> NodeList:
-    nodes = NodeList()
+    nodes = NodeList(Packing())
     for key in keys:
         nodes.append(OpenNode(key, Shape([b"f"])))
     return nodes
@@ -27,7 +28,7 @@ def keys_of(nodes: NodeList) -> list[int]:
 
 
 def test_an_empty_list_has_no_ends() -> None:
-    nodes = NodeList()
+    nodes = NodeList(Packing())
     assert not nodes
     assert nodes.peek_first() is None
     assert nodes.peek_last() is None
@@ -83,7 +84,7 @@ def test_dropped_nodes_are_let_go_of() -> None:
 def test_nodes_that_may_be_dropped_are_the_same_counted_from_either_end(
     sizes: list[int], data: st.DataObject
 ) -> None:
-    nodes = NodeList()
+    nodes = NodeList(Packing())
     for place, size in enumerate(sizes):
         ids = range(10 * place, 10 * place + size)
         nodes.append(open_node(list(ids)) if size else OpenNode(10 * place, Shape([b"f"])))
@@ -123,7 +124,7 @@ def test_a_node_is_replaced_by_one_with_the_same_key() -> None:
 
 
 def packed(*all_ids: list[int]) -> NodeList:
-    nodes = NodeList()
+    nodes = NodeList(Packing())
     for ids in all_ids:
         nodes.append(ListpackNode(ids[0], ids[-1], encode_node(frozen_node(ids))))
     return nodes
