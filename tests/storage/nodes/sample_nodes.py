@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from storage.entries.entry import Shape, encode_entry, encode_fields, encode_id, fields_position
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, EntryID, make_id
+from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.node import Node, freeze
 from storage.nodes.open_node import OpenNode
@@ -31,7 +32,9 @@ def encoded(entry_id: EntryID, fields: list[bytes]) -> bytes:
 
 def open_node(ids: list[int], value: bytes = b"value") -> OpenNode:
     """A node with these IDs and one pair in each entry."""
-    node = OpenNode(ids[0], Shape([b"f"]))
+    shape = Shape([b"f"])
+    shape.packing.cache = EntryCache()
+    node = OpenNode(ids[0], shape)
     for entry_id in ids:
         assert add(node, entry_id, [b"f", value], (0, 0))
     return node
