@@ -165,8 +165,9 @@ def _group_pending(group: Group) -> Iterator[bytes]:
     for ids, _, times_ms, counts in group.pending.lend(MIN_ID, MAX_ID):
         parts = [b""] * (3 * len(ids))
         parts[::3] = [entry_id.to_bytes(16, "big") for entry_id in ids]
-        parts[1::3] = map(_MILLISECONDS.pack, times_ms)
-        parts[2::3] = map(_encode_count, counts)
+        # Lists: compiled, a slice of a list takes nothing else.
+        parts[1::3] = list(map(_MILLISECONDS.pack, times_ms))
+        parts[2::3] = list(map(_encode_count, counts))
         yield b"".join(parts)
 
 
