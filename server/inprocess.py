@@ -255,7 +255,7 @@ class InProcessServer:
         return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """RequestCache for the test, if the files agree."""
+        """Recorded for the test, if the files agree."""
         self.shutdown_requested = self.persistence.shut_down(save=save, force=force)
         return self.shutdown_requested
 
@@ -286,7 +286,7 @@ class InProcessServer:
         """The cycle that runs will see to it."""
 
     def log(self, level: str, message: str) -> None:
-        """RequestCache for the test."""
+        """Recorded for the test."""
         self.log_lines.append((level, message))
 
 
