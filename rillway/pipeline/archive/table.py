@@ -35,6 +35,8 @@ from rillway.pipeline.archive.store import Store, UnknownStore, store_of, sync
 from rillway.pipeline.client.ids import MAX_SEQ, make_id, ms_of
 from rillway.pipeline.ranges.offsets import Position
 
+# deltalake draws it in red.
+CAUSE_MARK = "\x1b[31m↳\x1b[0m"
 NAME = "rillway-archive"
 DESCRIPTION = "Entries of streams, archived by Rillway"
 LOG_FOLDER = "_delta_log"
@@ -306,6 +308,8 @@ def is_table(store: Store) -> bool:
 def _check_empty(store: Store) -> None:
     """Raises ArchiveError, OSError."""
     if store.folder is not None:
+        if store.folder.is_file():
+            raise ArchiveError(f"{store}: a file, and an archive is a folder")
         store.folder.mkdir(parents=True, exist_ok=True)
         names = [entry.name for entry in store.folder.iterdir()]
     else:
@@ -371,4 +375,7 @@ def sync_log(store: Store, version: int) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """What failed and, where deltalake draws a tree of causes, the last of them."""
+    first, *others = (str(error).strip() or type(error).__name__).splitlines()
+    cause = others[-1].rpartition(CAUSE_MARK)[2].strip() if others else ""
+    return f"{first}: {cause}" if cause and CAUSE_MARK in others[-1] else first

@@ -60,7 +60,7 @@ def group_infos(connection: Connection, stream: str) -> list[dict[bytes, Reply]]
     except ServerError as error:
         if NO_SUCH_KEY in str(error):
             return []
-        raise
+        raise ServerError(f"{error} ({stream})") from None
     return [as_map(group) for group in listed]
 
 

@@ -23,8 +23,9 @@ from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.client.pending import group_names
 from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, Report, Rules
 from rillway.pipeline.dead_letters.redrive import redrive
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there
 
-EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError)
+EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError, StreamMissing)
 SHOWN_IDS = 10
 
 
@@ -60,6 +61,7 @@ def run_round(options: argparse.Namespace, interruption: Interruption) -> int:
     """Each group once. Raises ServerError, ConnectionLost, MoveFailed."""
     rules = Rules(options.more_than, round(options.idle * 1000))
     with Connection(options.url) as connection:
+        check_there(connection, options.stream, remedy="")
         if options.back:
             return send_back(connection, options, interruption)
         groups = options.group or group_names(connection, options.stream)

@@ -25,9 +25,9 @@ from rillway.pipeline.client.connection import Connection, ConnectionLost, Serve
 from rillway.pipeline.client.group_samples import GroupSample, sample_groups
 from rillway.pipeline.lag.plot import draw
 from rillway.pipeline.lag.series import Recording, Series, Trend
-from rillway.pipeline.ranges.discovery import find_streams
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there, find_streams
 
-EXPECTED_ERRORS = (ConnectionLost, OSError, PlotUnavailable, ServerError)
+EXPECTED_ERRORS = (ConnectionLost, OSError, PlotUnavailable, ServerError, StreamMissing)
 CSV_COLUMNS = (
     "time_ms", "stream", "group", "lag", "pending", "entries_read", "last_delivered_id",
     "stream_length", "stream_entries_added", "stream_last_id",
@@ -64,6 +64,7 @@ def record(
     if writer is not None:
         writer.writerow(CSV_COLUMNS)
     with Connection(options.url) as connection:
+        check_there(connection, *(options.stream or ()), remedy="")
         for _ in ticks(options.samples, options.every, interruption):
             streams = find_streams(connection, tuple(options.stream or ()), options.pattern)
             samples = [

@@ -31,6 +31,7 @@ from rillway.pipeline.latency.journal import NoJournal, count, find_journal
 from rillway.pipeline.latency.plot import draw
 from rillway.pipeline.latency.report import lines, short_lines, write_csv
 from rillway.pipeline.query.history import open_history
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.session import PipelineUnavailable, root_cause, spark_session
 
@@ -44,6 +45,7 @@ EXPECTED_ERRORS = (
     PipelineUnavailable,
     PlotUnavailable,
     ServerError,
+    StreamMissing,
 )
 WAIT_MS = 200
 
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         source = Source(
             options.url,
             options.stream,
-            options.journal or _ask_for_journal(options),
+            _journal(options),
             options.archive,
             tuple(options.group or ()),
         )
@@ -104,9 +106,14 @@ class Source:
     groups: tuple[str, ...]
 
 
-def _ask_for_journal(options: argparse.Namespace) -> str:
+def _journal(options: argparse.Namespace) -> str:
+    """The key that is named, else the one that the server names. Raises StreamMissing."""
     with Connection(options.url) as connection:
-        return find_journal(connection, options.stream)
+        if options.journal is None:
+            return find_journal(connection, options.stream)
+        if options.archive is None:
+            check_there(connection, options.journal, remedy="")
+        return str(options.journal)
 
 
 # -- counting -------------------------------------------------------------------------------------

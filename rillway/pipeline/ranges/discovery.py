@@ -11,7 +11,7 @@ SCAN_COUNT = 1000
 
 
 class StreamMissing(Exception):
-    """A stream that is named is not there: misspelt, most likely."""
+    """A stream that is named is not there, misspelt most likely; or the key is no stream."""
 
 
 class Selection(Protocol):
@@ -38,12 +38,17 @@ def streams_to_read(connection: Connection, chosen: Selection) -> list[str]:
 def check_there(
     connection: Connection, *names: str, remedy: str = "--allow-missing goes on without it"
 ) -> None:
-    """Raises StreamMissing."""
-    replies = connection.call_all([("EXISTS", name) for name in names])
-    missing = [name for name, reply in zip(names, replies, strict=True) if reply == 0]
+    """`remedy`: what to do about a stream that is missing. Raises StreamMissing."""
+    where = public_url(connection.url)
+    replies = connection.call_all([("TYPE", name) for name in names])
+    kinds = {name: kind.decode() for name, kind in zip(names, replies, strict=True)}
+    missing = [name for name, kind in kinds.items() if kind == "none"]
     if missing:
-        where = public_url(connection.url)
-        raise StreamMissing(f"there is no stream {', '.join(missing)} at {where} ({remedy})")
+        hint = f" ({remedy})" if remedy else ""
+        raise StreamMissing(f"there is no stream {', '.join(missing)} at {where}{hint}")
+    for name, kind in kinds.items():
+        if kind != "stream":
+            raise StreamMissing(f"{name} at {where} is no stream: its type is {kind}")
 
 
 def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | None) -> list[str]:

@@ -210,4 +210,4 @@ def root_cause(error: BaseException) -> str:
     causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
     if causes:
         return causes[-1].partition(": ")[2] or causes[-1]
-    return lines[0] if lines else type(error).__name__
+    return next(filter(None, map(str.strip, lines)), type(error).__name__)

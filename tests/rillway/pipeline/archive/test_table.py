@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.parquet_files import ArchivedFile, write_files
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict, first_line
 from rillway.pipeline.arrow.decoding import fields_decoder
 from rillway.pipeline.client.ids import MAX_SEQ, parse_id
 from rillway.pipeline.ranges.offsets import Position
@@ -89,3 +89,18 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         ArchiveTable.open_or_create(tmp_path)
     with pytest.raises(ArchiveError):
         ArchiveTable.open_or_create(tmp_path / "file")
+
+
+def test_a_file_is_no_place_for_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ArchiveError, match="a file, and an archive is a folder"):
+        ArchiveTable.open_or_create(tmp_path / "file")
+
+
+def test_an_error_of_an_object_store_is_one_line_with_its_cause() -> None:
+    text = (
+        "Generic S3 error\n \x1b[31m↳\x1b[0m Error performing GET\n"
+        "  \x1b[31m↳\x1b[0m Connection refused (os error 111)\n"
+    )
+    assert first_line(OSError(text)) == "Generic S3 error: Connection refused (os error 111)"
+    assert first_line(OSError("one\ntwo")) == "one"

@@ -122,9 +122,17 @@ def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[st
 def test_a_stream_without_groups_is_said_to_be_one(
     link: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    link.call("XADD", "s", "*", "a", "b")
     assert run(link) == 0
     assert capsys.readouterr().out == "s: no groups\n"
     assert stream_ids(link, "dead") == []
+
+
+def test_a_stream_that_is_missing_is_an_error(
+    link: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(link) == 1
+    assert f"there is no stream s at {link.url}" in capsys.readouterr().err
 
 
 def test_a_report_says_all_there_is() -> None:

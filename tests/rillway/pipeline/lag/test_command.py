@@ -64,6 +64,7 @@ def test_it_ends_when_it_is_told_to(stream: Connection, capsys: Capture) -> None
 
 
 def test_a_stream_without_groups_is_no_error(link: Connection, capsys: Capture) -> None:
+    add_many(link, "s", 1)
     assert main(["--url", link.url, "--stream", "s", "--samples", "1"]) == 0
     assert capsys.readouterr().out == "no groups\n"
 
@@ -71,8 +72,13 @@ def test_a_stream_without_groups_is_no_error(link: Connection, capsys: Capture) 
 def test_a_key_of_another_type_is_one_line(link: Connection, capsys: Capture) -> None:
     link.call("SET", "s", "v")
     assert main(["--url", link.url, "--stream", "s", "--samples", "1"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("rillway lag: WRONGTYPE") and error.count("\n") == 1
+    wanted = f"rillway lag: s at {link.url} is no stream: its type is string\n"
+    assert capsys.readouterr().err == wanted
+
+
+def test_a_stream_that_is_missing_is_an_error(link: Connection, capsys: Capture) -> None:
+    assert main(["--url", link.url, "--stream", "ordres", "--samples", "1"]) == 1
+    assert capsys.readouterr().err == f"rillway lag: there is no stream ordres at {link.url}\n"
 
 
 def test_one_of_stream_and_pattern_is_needed(capsys: Capture) -> None:

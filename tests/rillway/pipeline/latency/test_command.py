@@ -150,3 +150,10 @@ def test_wrong_arguments_are_refused(arguments: list[str], text: str, capsys: Ca
         main(arguments)
     assert ended.value.code == 2
     assert text in capsys.readouterr().err
+
+
+def test_a_journal_that_is_no_stream_is_one_line(link: Connection, capsys: Capture) -> None:
+    link.call("SET", "text", "v")
+    assert main(["--url", link.url, "--stream", "s", "--journal", "text"]) == 1
+    wanted = f"rillway latency: text at {link.url} is no stream: its type is string\n"
+    assert capsys.readouterr().err == wanted

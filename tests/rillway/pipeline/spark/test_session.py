@@ -89,6 +89,8 @@ def test_the_cause_of_an_error_is_one_line() -> None:
     assert root_cause(ValueError("plain\nand more")) == "plain"
     hidden = "[PYTHON_ERROR] Failed: rillway.pipeline.spark.options.OptionError: no option x: y?"
     assert root_cause(ValueError(hidden)) == "no option x: y?"
+    parsed = "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'b'.\n\n== SQL ==\n"
+    assert root_cause(ValueError(parsed)) == "[PARSE_SYNTAX_ERROR] Syntax error at or near 'b'."
     java = "An error occurred\n: a.B: x\n\tat c\nCaused by: a.B: y\nCaused by: d.E: no file: f"
     assert root_cause(ValueError(java)) == "no file: f"
     assert root_cause(ValueError()) == "ValueError"
