@@ -141,13 +141,14 @@ test: $(VENV)/.dev compiled redis-server redis-sentinel java ## run all tests, b
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
 
 .PHONY: cluster-test
-cluster-test: $(VENV)/.dev redis-server java ## the pipeline's jobs on a Spark cluster of two workers
-	@$(BIN)/python -m pytest -m cluster tests/rillway/pipeline $(ARGS)
+cluster-test: $(RUN)/connect/.installed redis-server java ## the pipeline on a Spark cluster of two workers, and through Spark Connect
+	@PYTHONPATH=$(CURDIR)/$(RUN)/connect $(BIN)/python -m pytest -m cluster tests/rillway/pipeline $(ARGS)
 
-# In .run/oldest-spark, before the packages of .venv: only Spark differs.
-$(RUN)/oldest-spark/.installed: $(VENV)/.dev .ci/oldest-spark.txt
+# In .run, and on the path before the packages of .venv: the oldest Spark, and what a client of Spark
+# Connect needs.
+$(RUN)/%/.installed: .ci/%.txt $(VENV)/.dev
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --require-hashes \
-		--upgrade --target $(@D) --requirement .ci/oldest-spark.txt
+		--upgrade --target $(@D) --requirement $<
 	@touch $@
 
 .PHONY: oldest-spark

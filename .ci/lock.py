@@ -5,6 +5,7 @@
     .ci/requirements.txt            what development, tests and the pipeline need: CI
     .ci/data-set.txt                the demo's data set, without what it declares
     .ci/oldest-spark.txt            the oldest Spark, for its own tests
+    .ci/connect.txt                 what a client of Spark Connect needs, for its test
 
 They hold for every platform and every Python that pyproject.toml allows. Versions that are locked
 stay where they are allowed, unless --upgrade is given. All files agree on a version.
@@ -31,6 +32,7 @@ LOCKS: dict[str, list[str]] = {
     "docker/build-requirements.txt": ["-", "--constraint", ".ci/requirements.txt"],
     ".ci/data-set.txt": ["-", "--no-deps"],
     ".ci/oldest-spark.txt": ["-"],
+    ".ci/connect.txt": ["-", "--constraint", ".ci/requirements.txt"],
 }  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 (SPARK,) = [
@@ -42,6 +44,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WANTED = {
     "docker/build-requirements.txt": "\n".join(PROJECT["build-system"]["requires"]),
     ".ci/data-set.txt": PROJECT["project"]["optional-dependencies"]["demo"][0],
+    ".ci/connect.txt": "grpcio>=1.76,<2\ngrpcio-status<2\npandas>=2.2,<3",
     ".ci/oldest-spark.txt": f"pyspark=={min(each.version for each in SPARK.specifier)}",
 }
 

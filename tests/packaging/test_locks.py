@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SERVER, CI = "docker/requirements.txt", ".ci/requirements.txt"
 BUILD, DATA_SET = "docker/build-requirements.txt", ".ci/data-set.txt"
-OLDEST_SPARK = ".ci/oldest-spark.txt"
-FILES = [SERVER, CI, BUILD, DATA_SET, OLDEST_SPARK]
+OLDEST_SPARK, CONNECT = ".ci/oldest-spark.txt", ".ci/connect.txt"
+FILES = [SERVER, CI, BUILD, DATA_SET, OLDEST_SPARK, CONNECT]
 STALE = "{} does not hold what pyproject.toml asks for any more. Run: make lock"
 # A major version of these breaks nothing of ours: they build the wheel.
 WITHOUT_UPPER_BOUND = {"setuptools"}
@@ -80,7 +80,7 @@ def test_what_is_asked_for_is_locked_within_its_bounds(
 
 def test_the_lock_files_agree() -> None:
     ci = locked(CI)
-    for path in (SERVER, BUILD):
+    for path in (SERVER, BUILD, CONNECT):
         for name, versions in locked(path).items():
             assert versions == ci.get(name, versions), f"{path} and {CI}: {name}. Run: make lock"
 

@@ -1,10 +1,7 @@
-"""The archive, a query and the jobs as Spark runs them."""
+"""The archive and a query as Spark runs them."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +18,7 @@ from rillway.pipeline.query.command import QueryFailed, select
 from rillway.pipeline.query.history import open_history, read_history
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.ranges.planning import Slice
-from tests.rillway.pipeline.scene import add_many, ids_of, stream_ids
-from tests.support.servers import ROOT, RunningServer
+from tests.rillway.pipeline.scene import add_many, ids_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.pipeline
 
 STREAM = "orders"
-CLUSTER_SECONDS = 120
 
 
 @pytest.fixture
@@ -86,68 +81,3 @@ def test_errors_of_tasks_are_one_line(
     with pytest.raises(EngineFailed) as failed:
         engine.write([WriteTask("redis://127.0.0.1:1", store_of(tmp_path), part)])
     assert "\n" not in str(failed.value)
-
-
-CLUSTER_PROGRAM = """
-import sys
-from rillway.pipeline.jobs import archive_streams, parquet_to_stream, streams_to_parquet
-
-url, out, archive = sys.argv[1:]
-options = ["--option", f"url={url}", "--option"]
-statuses = [
-    streams_to_parquet.main(["--out", out, *options, "stream=orders"]),
-    parquet_to_stream.main(["--from", out, "--option", "ids=keep", *options, "stream=copy"]),
-    # Last: it ends the session.
-    archive_streams.main(["--stream", "orders", "--to", archive, "--url", url, "--keep", "0"]),
-]
-sys.exit(max(statuses))
-"""
-
-
-@pytest.mark.cluster
-def test_the_jobs_run_on_a_cluster_of_two_workers(
-    redis_server: RunningServer, tmp_path: Path
-) -> None:
-    url = f"redis://127.0.0.1:{redis_server.port}"
-    out, archive = tmp_path / "out", tmp_path / "archive"
-    with Connection(url) as link:
-        link.call("FLUSHALL")
-        add_many(link, STREAM, 30_000)
-        printed = submit(tmp_path, CLUSTER_PROGRAM, url, str(out), str(archive))
-        assert f"30,000 entries in {out}" in printed
-        assert "30,000 rows" in printed
-        assert "orders: 30,000 archived" in printed
-        assert len(stream_ids(link, "copy")) == 30_000
-        assert stream_ids(link, STREAM) == []
-    files = ArchiveTable.open(archive).files(STREAM)
-    # Two tasks, one for each worker: they have one core each.
-    assert [file.rows for file in files] == [15_000, 15_000]
-
-
-def submit(folder: Path, program: str, *words: str) -> str:
-    """spark-submit to two worker processes of one core each; what the program printed."""
-    script = folder / "program.py"
-    script.write_text(program)
-    path = os.pathsep.join([str(ROOT), str(ROOT / "rillway/pipeline/spark/formats")])
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "512m",
-        "spark.executor.memory": "512m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.executorEnv.PYTHONPATH": path,
-    }
-    confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    spark_submit = str(Path(sys.executable).parent / "spark-submit")
-    finished = subprocess.run(
-        [spark_submit, "--master", "local-cluster[2,1,512]", *confs, str(script), *words],
-        cwd=folder,
-        env=os.environ
-        | {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True,
-        text=True,
-        timeout=CLUSTER_SECONDS,
-        check=False,
-    )
-    assert finished.returncode == 0, (finished.stdout + finished.stderr)[-3000:]
-    return finished.stdout
