@@ -1,12 +1,12 @@
 """Removed data, freed incrementally.
 
 Freeing millions of objects takes a tenth of a second and more. So the data that a command removes
-is collected in lists here, and background work frees a few of their items at a time:
+is collected in lists, and background work frees a few of their items at a time:
 
     removed = stream.release()
     instance.background_work.discard(removed)  # at once if it is small
 
-Leaves out: one object that is huge by itself. A string of half a gigabyte is freed in one go.
+Leaves out: a single huge object. A string of half a gigabyte is freed at once.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-# How many items are freed in a step, by how much hangs on each: a step takes about 0.3 ms.
+# The number of items that are freed in a step of about 0.3 ms, by the kind of item.
 SMALL_ITEMS = 4000  # entries, IDs, keys
 NODE_ITEMS = 200  # a node, with about a hundred entries in one blob
 BLOCK_ITEMS = 8  # a block of an index, with hundreds of objects
 
-# So many steps are no work for later: they are done before anybody would notice.
+# Up to this many steps are done at once: they take less than a millisecond.
 FEW_STEPS = 3
 
 
@@ -36,18 +36,18 @@ class RemovedData:
         self._lists: list[tuple[Items, int]] = []
 
     def add(self, items: Items, step_items: int) -> None:
-        """Take over what nobody else uses. `step_items`: freed at once, see above."""
+        """Take over items that nothing else refers to; `step_items` of them are freed in a step."""
         if items:
             self._lists.append((items, step_items))
 
     def merge(self, other: RemovedData) -> None:
-        """Take over what another one has."""
+        """Take over the items of another one."""
         self._lists += other._lists
         other._lists = []
 
     @property
     def is_large(self) -> bool:
-        """Whether to free it takes more than about a millisecond."""
+        """Whether freeing it takes more than about a millisecond."""
         steps = 0.0
         for items, step_items in self._lists:
             steps += len(items) / step_items
@@ -56,7 +56,7 @@ class RemovedData:
         return False
 
     def free(self) -> Iterator[None]:
-        """Free it, a little with each step."""
+        """Free the items, some with each step of the iterator."""
         while self._lists:
             items, step_items = self._lists.pop()
             while items:
@@ -74,9 +74,9 @@ def _free_some(items: Items, count: int) -> None:
         remove()
 
 
-# For what is freed with its last reference. Nothing is ever added to it.
+# For values that are freed with their last reference. Nothing is ever added to it.
 NO_WASTE = RemovedData()
 
 
-# Takes care of what is gone.
+# A function that frees removed data, now or in the background.
 Discard: TypeAlias = Callable[[RemovedData], object]

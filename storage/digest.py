@@ -1,18 +1,18 @@
-"""Digests of what a key holds, and of all keys: 20 bytes that are equal for equal content.
+"""Digests of values and of the whole data set (DEBUG DIGEST): 20 bytes, equal for equal content.
 
-Two data sets have the same digest whatever order they were created in, however a stream's entries
-lie in nodes, and however a string is encoded. The digest of a data set is the exclusive or of those
-of its keys, so that the order of the keys does not matter; that of an empty one is all zero.
+A digest does not depend on the order of creation, on the distribution of a stream's entries over
+nodes, or on the encoding of a string. The digest of a data set is the exclusive or of those of its
+keys, so that the order of the keys does not matter; that of an empty one is all zero.
 
-Part of a stream are its entries, last and greatest deleted ID and number of entries ever added;
-its groups with where they stand, the names of their consumers, the pending entries with owner,
-delivery time and count, and the order of those that were released; what it remembers of producers'
-messages, and for how long; its journal of acknowledgements. The deadline of a key counts, too.
+The digest of a stream covers its entries, last and greatest deleted ID and number of entries ever
+added; its groups with their positions, the names of their consumers, the pending entries with
+owner, delivery time and count, and the order of the released ones; the remembered IDs of producers,
+and their settings; its journal of acknowledgements. The deadline of a key counts, too.
 
-Leaves out what does not survive when the append-only file is rewritten as plain commands
-(reference 5.5), so that the digest is the same before and after: when consumers were last seen and
-active, pending entries whose entry is deleted, messages that are forgotten or whose entry is
-deleted, and the counters of messages. Nor does it say when a key was last looked at.
+Leaves out what is lost when the append-only file is rewritten as plain commands (reference 5.5), so
+that the digest is the same before and after: the times at which consumers were seen and active,
+pending entries whose entry is deleted, producers' IDs that have expired or whose entry is deleted,
+and their counters. Access times do not count either.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def value_digest(value: Value, expires_ms: int | None, now_ms: int) -> bytes:
 
 
 def _joined(*parts: bytes) -> bytes:
-    """The parts, each behind its length, so that no other parts look the same."""
+    """The parts, each after its length, so that the result is unambiguous."""
     return b"".join([b"%d:%b" % (len(part), part) for part in parts])
 
 
@@ -107,12 +107,12 @@ def _hash_parts(value: HashValue, now_ms: int) -> Iterator[bytes]:
 
 
 def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:
-    """All that is part of a stream's digest, in an order that its content alone decides."""
+    """The parts of a stream's digest, in an order that depends on its content alone."""
     yield _joined(b"stream")
     yield _numbers(stream.length, stream.last_id, stream.max_deleted_id, stream.entries_added)
     for node in stream.iter_nodes():
         if node.live:
-            # The encoded form of an entry tells where it ends: no two lists look the same.
+            # The encoded form of an entry has its length, so that a concatenation is unambiguous.
             yield from _opened(node).select(MIN_ID, MAX_ID, node.live)[1]
     for name in sorted(stream.groups):
         yield from _group_parts(stream, stream.groups[name])
@@ -137,7 +137,7 @@ def _group_parts(stream: Stream, group: Group) -> Iterator[bytes]:
 
 
 def _existing(stream: Stream, wanted: set[EntryID]) -> set[EntryID]:
-    """Those of the IDs whose entries are there."""
+    """The IDs of existing entries among `wanted`."""
     found: set[EntryID] = set()
     if not wanted:
         return found
@@ -151,7 +151,7 @@ def _existing(stream: Stream, wanted: set[EntryID]) -> set[EntryID]:
 
 
 def _opened(node: AnyNode) -> Node:
-    """A node to look into. One that is packed stays so in its stream, and takes no more memory."""
+    """An unpacked form of a node; a packed node stays packed in its stream."""
     return node.unpack() if isinstance(node, ListpackNode) else node
 
 
@@ -174,7 +174,7 @@ def _idempotence_parts(stream: Stream, idempotence: Idempotence, now_ms: int) ->
             yield from messages
 
 
-# By class: all that is part of a value's digest, in an order that its content alone decides.
+# By class: the parts of a value's digest, in an order that depends on its content alone.
 PARTS: dict[type[Value], Callable[[Any, int], Iterator[bytes]]] = {
     StringValue: _string_parts,
     ListValue: _list_parts,

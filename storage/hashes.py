@@ -1,14 +1,15 @@
 """A hash: fields with values, and, for some of them, a time at which they expire.
 
-Everything is in one dict, in the order in which the fields came; Redis's compact encodings are kept
-as a flag, with what clients see of them: OBJECT ENCODING, and the order of the fields. In a
-listpack a field stays where it is when its value changes. In a listpack with times (listpackex)
-the fields come by their time, those without one last. A hash table has no promised order.
+Everything is in one dict, in the order of insertion. Redis's compact encodings are a flag, with the
+effects that clients see: OBJECT ENCODING, and the order of the fields. In a listpack a field keeps
+its position when its value changes. In a listpack with times (listpackex) fields are ordered by
+their time, those without one last. A hash table has no defined order.
 
-Fields that have expired stay until they are removed: methods that take `now_ms` pass over
-them, the others do not look at the clock.
+Expired fields stay until they are removed: methods that take `now_ms` skip them, the others ignore
+expiry.
 
-Leaves out: who is told about a change, and who removes expired fields (commands/hashes/expiry.py).
+Leaves out: notifications, and the removal of expired fields (commands/hashes/lookup.py,
+server/cron.py).
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ HASHTABLE = b"hashtable"
 
 # A field with its value is two objects to free.
 FIELDS_PER_STEP = SMALL_ITEMS // 2
-# As many fields are copied or written in a step of Value.effort.
+# The number of fields that are copied or written in a step of Value.effort.
 FIELDS_PER_EFFORT = 500
 
-# So many times that do not count any more are no reason to make the heap again.
+# Up to this many stale times in the heap are tolerated before it is built again.
 FEW_ALARMS = 64
 
-# A time after all others, for fields without one.
+# A time after all others, for the order of fields without one.
 NEVER_MS = 1 << 64
 
 
@@ -64,7 +65,7 @@ class HashValue(Value):
 
     @property
     def size(self) -> int:
-        """How many fields there are, expired ones too."""
+        """The number of fields, expired ones included."""
         return len(self.fields)
 
     @property
@@ -75,9 +76,9 @@ class HashValue(Value):
     # -- encodings -----------------------------------------------------------------------------
 
     def prepare(self, fields_and_values: Sequence[bytes], limits: EncodingLimits) -> None:
-        """Convert to a hash table before a request with these words if Redis would.
+        """Convert to a hash table before a request with these fields and values if Redis would.
 
-        It looks at the number of pairs, whether or not they are new, and at each length.
+        As in Redis, the number of pairs counts, new or not, and the length of each word.
         """
         if self.encoding_name is not HASHTABLE and (
             len(fields_and_values) > 2 * limits.hash_max_listpack_entries
@@ -86,7 +87,7 @@ class HashValue(Value):
             self.encoding_name = HASHTABLE
 
     def adapt(self, limits: EncodingLimits) -> None:
-        """Choose the encoding that a hash with this content has after it was loaded."""
+        """Choose the encoding after the hash was loaded, from its content."""
         fields = self.fields
         longest = max(max(map(len, fields), default=0), max(map(len, fields.values()), default=0))
         if (
@@ -98,7 +99,7 @@ class HashValue(Value):
     # -- changing ------------------------------------------------------------------------------
 
     def set(self, field: bytes, value: bytes, limits: EncodingLimits) -> bool:
-        """Set a field; a time that it had stays. True if it is new."""
+        """Set a field; its time to live stays. True if the field is new."""
         fields = self.fields
         is_new = field not in fields
         fields[field] = value
@@ -113,7 +114,7 @@ class HashValue(Value):
         return is_new
 
     def update(self, fields_and_values: list[bytes], limits: EncodingLimits) -> int:
-        """Set fields (field, value, field, value...); how many are new. They never expire then."""
+        """Set fields (field, value, ...) and remove their times; the number of new ones."""
         if len(fields_and_values) == 2:
             if self.expires:
                 self.persist(fields_and_values[:1])
@@ -146,22 +147,22 @@ class HashValue(Value):
     # -- times ---------------------------------------------------------------------------------
 
     def keep_times(self) -> None:
-        """A command that sets times came: a listpack has room for them from now on."""
+        """Convert a listpack to listpackex, which has room for times, before a command sets one."""
         if self.encoding_name is LISTPACK:
             self.encoding_name = LISTPACK_EX
 
     def expire_at(self, field: bytes, when_ms: int) -> None:
-        """Let a field that is there expire at `when_ms`."""
+        """Let an existing field expire at `when_ms` (Unix ms)."""
         self.keep_times()
         self.expires[field] = when_ms
         if self._alarms is not None:
             heappush(self._alarms, (when_ms, field))
 
     def persist(self, names: Iterable[bytes]) -> list[bytes]:
-        """Take the times of fields away. Those that had one."""
+        """Remove the times of fields; return the fields that had one."""
         persisted = [name for name in names if self.expires.pop(name, None) is not None]
         if self.encoding_name is LISTPACK_EX:
-            for name in persisted:  # it goes to those that have none, at the end
+            for name in persisted:  # it moves to the fields without a time, at the end
                 self.fields[name] = self.fields.pop(name)
         return persisted
 
@@ -171,9 +172,9 @@ class HashValue(Value):
         return when_ms is not None and now_ms > when_ms
 
     def due(self, now_ms: int, limit: int) -> list[bytes]:
-        """Up to `limit` fields whose time is past, earliest first, each once.
+        """Up to `limit` expired fields, earliest first, each once.
 
-        They are not found again: the caller removes them.
+        The caller must remove them: they are not returned again.
         """
         due: list[bytes] = []
         while len(due) < limit and (alarms := self._next_alarms()) and now_ms > alarms[0][0]:
@@ -188,9 +189,9 @@ class HashValue(Value):
         return self._next_alarms()[0][0]
 
     def _next_alarms(self) -> list[tuple[int, bytes]]:
-        """The heap of times, with one on top that still counts.
+        """The heap of times, with a valid one on top.
 
-        Times that were changed stay in it until they come to the top, or are too many.
+        Stale times are dropped lazily: when they reach the top, or when they are too many.
         """
         alarms, expires = self._alarms, self.expires
         if alarms is None or len(alarms) > 2 * len(expires) + FEW_ALARMS:
@@ -203,7 +204,7 @@ class HashValue(Value):
     # -- reading -------------------------------------------------------------------------------
 
     def live_fields(self, now_ms: int | None) -> dict[bytes, bytes]:
-        """The fields that have not expired by then (None: all), in order. Not to be changed."""
+        """The fields that have not expired by `now_ms` (None: all), in order. Do not modify it."""
         fields = self.fields
         expires = self.expires
         if not expires:
@@ -222,7 +223,7 @@ class HashValue(Value):
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         """One step of HSCAN: (next cursor, fields, expired ones too). Cursor 0 begins and ends.
 
-        What is compact comes as a whole.
+        A compact hash is returned whole.
         """
         if self.encoding_name is not HASHTABLE:
             return 0, list(self.live_fields(None))

@@ -1,4 +1,4 @@
-"""HyperLogLogs: how many different elements there were, in a string of up to 12 KiB.
+"""HyperLogLogs: estimates of cardinality from a string of up to 12 KiB.
 
     HYLL        4 bytes
     encoding    0: dense, 1: sparse
@@ -6,18 +6,18 @@
     cached      8 bytes, little-endian: the last estimate; the highest bit says that it is stale
     registers   16384 of them
 
-Each element has a register, by its hash, which keeps the greatest number of zeros that any of them
-had there, plus one. Dense: 6 bits for each register, the lowest first. Sparse, in runs:
+The hash of an element selects a register, which keeps the greatest number of trailing zeros of its
+elements' hashes, plus one. Dense: 6 bits for each register, the lowest first. Sparse, in runs:
 
     00nnnnnn           n + 1 registers are 0
     01nnnnnn nnnnnnnn  n + 1 registers are 0
     1vvvvvnn           n + 1 registers are v + 1
 
-Bytes come out as in Redis, also of sparse ones, whose runs depend on the order of additions.
+The bytes equal those of Redis, also of sparse ones, whose runs depend on the order of additions.
 
-Guarantees: whatever the bytes of a string are, it is refused as damaged or answered.
+Guarantees: any string is either accepted or refused as damaged.
 
-Leaves out: keys, and who is notified (commands/hyperloglogs/).
+Leaves out: keys and notifications (commands/hyperloglogs/).
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _STALE = 0x80  # in the last byte of what is cached
 _SEED = 0xADC83B19
 _MASK = (1 << 64) - 1
 _ALPHA = 0.721347520444481703680  # of infinitely many registers
-# After a change, so many runs are looked at for what can be joined.
+# After a change, this many runs are checked for neighbours that can be joined.
 _JOINED_RUNS = 5
 
 
 class InvalidHyperLogLog(ValueError):
-    """The string is none."""
+    """The string is not a HyperLogLog."""
 
 
 class CorruptHyperLogLog(ValueError):
-    """It begins like one, but its registers are damaged."""
+    """The string has the header of a HyperLogLog, but its registers are damaged."""
 
 
 def create() -> bytearray:
-    """One without elements, which nobody has counted yet."""
+    """An empty HyperLogLog, without a cached estimate."""
     empty = MAGIC + bytes([SPARSE]) + bytes(10) + bytes([_STALE])
     return bytearray(empty + _zeros(REGISTERS))
 
@@ -91,7 +91,7 @@ def murmur_hash(data: bytes, seed: int = _SEED) -> int:
 
 
 def place_of(element: bytes) -> tuple[int, int]:
-    """The register of an element, and the value that it asks for."""
+    """The register of an element, and the least value that the register must have."""
     hashed = murmur_hash(element)
     rest = hashed >> _INDEX_BITS | 1 << _HASH_BITS  # so that there is a bit to stop at
     return hashed & REGISTERS - 1, (rest & -rest).bit_length()
@@ -133,7 +133,7 @@ def _raise_dense(data: bytearray, index: int, value: int) -> bool:
 
 
 def _raise_sparse(data: bytearray, index: int, value: int, max_bytes: int) -> bool | None:
-    """As raise_register() of a sparse one; None if it has to be dense for that."""
+    """raise_register() of a sparse one; None if it must become dense first."""
     if value > _MAX_SPARSE_VALUE:
         return None
     previous = position = HEADER_BYTES
@@ -154,7 +154,7 @@ def _raise_sparse(data: bytearray, index: int, value: int, max_bytes: int) -> bo
         return None
     data[position : position + size] = runs
     _join_runs(data, previous)
-    data[15] |= _STALE  # at once: the next element may come upon damage
+    data[15] |= _STALE  # now, because the next element may meet damage
     return True
 
 
@@ -187,7 +187,7 @@ def _values(value: int, length: int) -> bytes:
 
 
 def _join_runs(data: bytearray, position: int) -> None:
-    """Join neighbours of the same value around a change, as far as a run can say it."""
+    """Join neighbouring runs of the same value around a change, up to the longest run."""
     for _ in range(_JOINED_RUNS):
         if position >= len(data):
             return
@@ -226,8 +226,11 @@ def _unpack_sparse(data: bytes | bytearray) -> bytes:
 
 
 def _unpack_dense(data: bytes | bytearray) -> bytes:
-    """Four registers are in three bytes: all first ones are taken at once, as one large number of
-    a byte each, and so on."""
+    """A byte for each register.
+
+    Three bytes hold four registers: the first of each four are unpacked together, as one large
+    integer, then the second ones, and so on.
+    """
     first, second, third = (
         int.from_bytes(data[HEADER_BYTES + offset :: 3], "little") for offset in range(3)
     )
@@ -264,7 +267,7 @@ def _pack_dense(values: bytes) -> bytes:
 
 
 def make_dense(data: bytearray) -> None:
-    """Give each register its bits; what is cached stays. Raises CorruptHyperLogLog."""
+    """Convert to the dense form; the cached estimate stays. Raises CorruptHyperLogLog."""
     if not is_dense(data):
         data[HEADER_BYTES:] = _pack_dense(_unpack_sparse(data))
         data[4] = DENSE
@@ -279,7 +282,7 @@ def greatest(all_registers: Iterable[bytes]) -> bytes:
 
 
 def merge(data: bytearray, values: bytes, *, dense: bool, sparse_max_bytes: int) -> None:
-    """Make each register at least what `values` has for it. Raises CorruptHyperLogLog."""
+    """Raise each register to at least its value in `values`. Raises CorruptHyperLogLog."""
     if dense:
         make_dense(data)
     old = registers(data)
@@ -305,19 +308,19 @@ def runs(data: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
 
 
 def cached(data: bytes | bytearray) -> int | None:
-    """The last estimate, if nothing has changed since."""
+    """The cached estimate; None if the registers have changed since."""
     return None if data[15] & _STALE else int.from_bytes(data[8:16], "little")
 
 
 def keep(data: bytearray, count: int) -> None:
-    """Remember an estimate."""
+    """Cache an estimate in the string."""
     data[8:16] = count.to_bytes(8, "little")
 
 
 def estimate(values: bytes) -> int:
-    """How many different elements made registers what they are: Ertl's improved estimator."""
+    """The estimated number of different elements, by Ertl's improved estimator."""
     size = float(REGISTERS)
-    # What is greater than a hash allows can only be made by hand, and does not count.
+    # Values greater than a hash allows cannot come from PFADD, and are ignored.
     counts = [values.count(value) for value in range(_HASH_BITS + 2)]
     total = size * _tau((size - counts[_HASH_BITS + 1]) / size)
     for value in range(_HASH_BITS, 0, -1):

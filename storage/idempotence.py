@@ -1,14 +1,14 @@
-"""Idempotent producing: the IDs that producers gave to what they sent (Redis 8.6).
+"""Idempotent producing: the message IDs of producers that a stream remembers (Redis 8.6).
 
-A producer (pid) names each message (iid). As long as a stream remembers the pair, the message is
-known by the entry it became, and is not added twice. The stream remembers for a number of seconds
-and so many messages of each producer.
+A producer (pid) gives each message an ID (iid). While a stream remembers the pair, it knows the
+entry that the message became, and does not add it twice. It remembers messages for a number of
+seconds, and up to a maximal number for each producer.
 
-Guarantees: the size limit holds at all times. The age limit is kept by `expire`, which is to be
-called now and then, and whose cost is bounded; looking a message up does not test its age. Age is
-that of the entry's ID (reference 2.3).
+Guarantees: the size limit holds at all times. `expire`, which is called periodically and whose cost
+is bounded, enforces the age limit; a look-up does not check the age. The age is that of the entry's
+ID (reference 2.3).
 
-Leaves out: whether the entry still exists; a duplicate is one even if its entry is gone.
+Leaves out: whether the entry still exists; a duplicate is one even if its entry was deleted.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class Idempotence:
         self, duration_s: int = DEFAULT_DURATION_S, maxsize: int = DEFAULT_MAXSIZE
     ) -> None:
         self.duration_s = duration_s  # how long a message is remembered
-        self.maxsize = maxsize  # how many messages of a producer are
+        self.maxsize = maxsize  # the maximal number of messages of a producer
         self.producers: dict[bytes, dict[bytes, EntryID]] = {}  # pid -> iid -> entry, oldest first
         self.iids_tracked = 0
         self.added = 0  # messages that were ever recorded
-        self.duplicates = 0  # requests that were answered with an entry that was there
+        self.duplicates = 0  # requests that were duplicates
 
     @property
     def pids_tracked(self) -> int:
-        """How many producers have a message that is remembered."""
+        """The number of producers with a remembered message."""
         return len(self.producers)
 
     def find(self, pid: bytes, iid: bytes) -> EntryID | None:
@@ -60,13 +60,14 @@ class Idempotence:
         return None if messages is None else messages.get(iid)
 
     def note_duplicate(self) -> None:
-        """Count a request whose message was there already."""
+        """Count a duplicate."""
         self.duplicates += 1
 
     def record(self, pid: bytes, iid: bytes, entry_id: EntryID) -> None:
-        """Remember a message that is new. The producer's oldest goes if there are too many.
+        """Remember a new message; the producer's oldest is evicted if there are too many.
 
-        A copy that forgets later than its original may remember it still; the new entry counts.
+        A replica may still remember the message because it expires IDs later; the new entry
+        replaces it.
         """
         messages = self.producers.setdefault(pid, {})
         if messages.pop(iid, None) is None:
@@ -77,14 +78,15 @@ class Idempotence:
             self._forget(pid, 1)
 
     def expire(self, now_ms: int, max_producers: int | None = None) -> int:
-        """Forget what is too old; how many messages these were.
+        """Remove expired messages; return their number.
 
-        Looks at `max_producers` at most, and at others the next time. None: at all.
+        Checks at most `max_producers` producers (None: all), and continues with others the next
+        time.
         """
         oldest_ms = self._oldest_ms(now_ms)
         before = self.iids_tracked
         for pid in list(islice(self.producers, max_producers)):
-            messages = self.producers.pop(pid)  # and to the end, if anything is left
+            messages = self.producers.pop(pid)  # to the end of the round, if messages are left
             self.producers[pid] = messages
             old = takewhile(lambda entry_id: id_ms(entry_id) < oldest_ms, messages.values())
             self._forget(pid, sum(1 for _ in old))
@@ -95,7 +97,7 @@ class Idempotence:
         return now_ms - self.duration_s * 1000
 
     def current(self, now_ms: int) -> dict[bytes, dict[bytes, EntryID]]:
-        """pid -> iid -> entry, oldest first, without what is too old; nothing is forgotten."""
+        """pid -> iid -> entry, oldest first, without expired messages; removes nothing."""
         oldest_ms = self._oldest_ms(now_ms)
         current: dict[bytes, dict[bytes, EntryID]] = {}
         for pid, messages in self.producers.items():
@@ -110,9 +112,9 @@ class Idempotence:
         self.iids_tracked += len(messages)
 
     def configure(self, duration_s: int | None = None, maxsize: int | None = None) -> bool:
-        """Change the limits; None leaves one as it is. True if one is different now.
+        """Change the limits; None leaves one unchanged. True if one is different now.
 
-        Then everything is forgotten but the counters, as in Redis.
+        Then all messages are removed, as in Redis; the counters stay.
         """
         limits = (
             self.duration_s if duration_s is None else duration_s,
@@ -126,7 +128,7 @@ class Idempotence:
         return True
 
     def _forget(self, pid: bytes, count: int) -> None:
-        """Forget the oldest messages of a producer, and the producer with the last of them."""
+        """Remove the oldest messages of a producer, and the producer with the last of them."""
         messages = self.producers[pid]
         for iid in list(islice(messages, count)):
             del messages[iid]
@@ -135,7 +137,7 @@ class Idempotence:
             del self.producers[pid]
 
     def copy(self) -> Idempotence:
-        """An independent memory of the same messages."""
+        """An independent copy."""
         twin = Idempotence(self.duration_s, self.maxsize)
         twin.producers = {pid: messages.copy() for pid, messages in self.producers.items()}
         twin.iids_tracked = self.iids_tracked
@@ -154,14 +156,14 @@ class Idempotence:
 
 
 def automatic_iid(fields: list[bytes]) -> bytes:
-    """A name for a message that follows from its content: 16 bytes (IDMPAUTO).
+    """A message ID derived from the content: 16 bytes (IDMPAUTO).
 
-    `fields` is flat: field, value, field, value... The order of the pairs does not matter, and
-    how often each occurs does: their hashes are combined by sum and by exclusive or.
+    `fields` is flat: field, value, field, value... The order of the pairs does not matter, but the
+    number of times that each occurs does: their hashes are combined by sum and by exclusive or.
     """
     total = combined = 0
     for field, value in zip(fields[::2], fields[1::2], strict=True):
-        # The length tells where the field ends, and so ("ab", "c") from ("a", "bc").
+        # The length of the field distinguishes ("ab", "c") from ("a", "bc").
         pair = xxhash.xxh3_128_intdigest(b"%d:%b%b" % (len(field), field, value))
         total += pair
         combined ^= pair

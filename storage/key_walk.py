@@ -1,10 +1,10 @@
-"""The keys that a database had at one moment, read incrementally (KEYS over many keys).
+"""A consistent snapshot of a database's keys, read incrementally (KEYS over many keys).
 
-Reading takes hold of the blocks of the database's SCAN order, a few thousand for a million keys,
-and then looks at one after the other. The database tells of each key that goes meanwhile (`keep`);
-one whose block was not read yet is kept here. A key that comes meanwhile has a greater serial
-number than any at the beginning, and is left out by that. So the result is that of the moment,
-whatever happens in between, FLUSHALL included.
+The walk keeps references to the blocks of the database's SCAN order, a few thousand for a million
+keys, and reads one after the other. The database reports each key that is removed meanwhile
+(`keep`); the walk keeps it if its block was not read yet. A key that is added meanwhile has a
+greater serial number than any at the beginning, and is skipped. So the result is that of the
+beginning, whatever happens in between, FLUSHALL included.
 
 Leaves out: keys that had expired at that moment.
 """
@@ -47,7 +47,7 @@ class KeyWalk:
         self.is_over = False
 
     def keep(self, key: bytes, serial: int, expires_ms: int | None) -> None:
-        """A key is about to go. It was there at the beginning, if it is not newer than that."""
+        """A key is about to be removed: keep it if the walk must still return it."""
         position = bisect_right(self._bounds, serial) - 1
         had_expired = expires_ms is not None and expires_ms < self._now_ms
         if serial < self._end and position >= self._position and not had_expired:
@@ -56,7 +56,7 @@ class KeyWalk:
     def read(self) -> Iterator[list[bytes]]:
         """The keys, some hundreds at a time; each is given once."""
         for block in self._blocks:
-            # A block that was split or merged meanwhile still has what goes later.
+            # A block that was split or merged meanwhile still has keys that are removed later.
             items = self._kept.pop(self._position, {}) | block
             self._position += 1
             if self._expires or max(items, default=0) >= self._end:
@@ -65,7 +65,7 @@ class KeyWalk:
                 yield list(items.values())
 
     def end(self) -> None:
-        """Nothing more is read."""
+        """End the walk: nothing more is read."""
         self.is_over = True
         self._blocks = []
         self._kept = {}

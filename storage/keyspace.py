@@ -1,17 +1,17 @@
-"""A database: its keys, when they expire, and the order in which SCAN walks them.
+"""A database: its keys, their deadlines, and the order in which SCAN returns them.
 
-Guarantees: a key that exists during a whole SCAN is returned by it, exactly once; a SCAN always
-ends, however fast keys are added, because it walks from the newest key towards the oldest and a
-new key is newer than where the walk began. The cursor is a number (the serial of the next key to
-look at) and needs no state in the server. Only a dict that grows takes longer the more keys there
-are, beyond a binary search.
+Guarantees: a key that exists during a whole SCAN is returned by it, exactly once. A SCAN always
+ends, however fast keys are added, because it goes from the newest key to the oldest, and added keys
+are newer than its start. The cursor is a number (the serial of the next key) and needs no state in
+the server. Apart from the growth of a dict, no operation depends on the number of keys beyond a
+binary search.
 
-Leaves out: who is told about a change (commands/core/client.py), and when expired keys are removed
-(lazily by lookups, actively by the server's cron through `due`).
+Leaves out: notifications (commands/core/client.py), and the removal of expired keys (lazily by
+lookups, actively by the server's cron through `due`).
 
-A value that goes for good is released (Value.release): what a stream holds goes in circles, and the
-collector of garbage does not look at what was loaded at the start. What is large is handed to
-whoever frees it incrementally (storage/deferred_free.py), and so are the keys when all of them go.
+A removed value is released (Value.release): a stream has reference cycles, and the garbage
+collector ignores objects that were loaded at the start (gc.freeze). Large data is freed
+incrementally (storage/deferred_free.py), and so are the keys of FLUSHALL.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from storage.nodes.entry_cache import EntryCache
 from storage.ordered_index import OrderedIndex
 from storage.values import Value
 
-# How `random_key` looks for a key: so many numbers are tried, then so many neighbours compared.
+# `random_key` tries this many numbers, then compares this many neighbours.
 RANDOM_TRIES = 32
 RANDOM_NEIGHBOURS = 16
 
@@ -50,12 +50,12 @@ CONTENT = (
     "_walks",
 )
 
-# Frees what so many values were made of, in steps: all at once, or some other time.
+# Frees the data of a number of values, in steps: at once, or in the background.
 Free = Callable[[Iterator[None], int], object]
 
 
 def free_now(steps: Iterator[None], objects: int) -> None:
-    """All at once."""
+    """Run all steps at once."""
     for _ in steps:
         pass
 
@@ -88,10 +88,10 @@ class Database:
         self._order: OrderedIndex[bytes] = OrderedIndex()  # serial -> key
         self._next_serial = 1
         self._deadlines: OrderedIndex[bytes] = OrderedIndex()  # Unix ms << 64 | serial -> key
-        # Keys of values some of whose items expire by themselves -> when the first one does.
+        # Keys of values with items that expire by themselves -> the first deadline (Unix ms).
         self.field_expires: dict[bytes, int] = {}
         self._field_deadlines: OrderedIndex[bytes] = OrderedIndex()  # as _deadlines
-        self._walks: list[KeyWalk] = []  # that are under way
+        self._walks: list[KeyWalk] = []  # walks in progress
 
     def __len__(self) -> int:
         return len(self.values)
@@ -104,9 +104,9 @@ class Database:
         return self.values.get(key)
 
     def set(self, key: bytes, value: Value) -> None:
-        """Put `value` at `key`, in the place of what was there. A time to live stays.
+        """Set `key` to `value`, new or replaced. A time to live stays.
 
-        The value must not be at another key.
+        The value must not be stored at another key.
         """
         old = self.values.get(key)
         if old is None:
@@ -123,9 +123,9 @@ class Database:
             self.watch_fields(key)
 
     def add_all(self, keys: list[bytes], values: Sequence[Value]) -> bool:
-        """Put new keys in, all or none: False if one is there already or comes twice.
+        """Add new keys, all or none: False if one exists already or occurs twice.
 
-        What `set` does for each, at a fraction of the time: that is how snapshots are loaded.
+        A batch form of `set` at a fraction of its time, used to load snapshots.
         """
         added = dict(zip(keys, values, strict=True))
         if len(added) != len(keys) or not self.values.keys().isdisjoint(added):
@@ -141,7 +141,7 @@ class Database:
         return True
 
     def remove(self, key: bytes) -> Value | None:
-        """Remove `key` with its time to live, for good. What was there, None if nothing was."""
+        """Delete `key` with its time to live; return the value, None if there was none."""
         value = self.take(key)
         if value is not None:
             self._release(value)
@@ -153,8 +153,9 @@ class Database:
             self._free(removed_data.free(), 1)
 
     def take(self, key: bytes) -> Value | None:
-        """Take `key` out with its time to live, to put its value elsewhere; None if it was not
-        there."""
+        """Remove `key` with its time to live, to move its value elsewhere; None if it was
+        missing.
+        """
         value = self.values.get(key)
         if value is None:
             return None
@@ -174,7 +175,7 @@ class Database:
             walk.keep(key, serial, self.expires.get(key))
 
     def clear(self) -> int:
-        """Remove all keys; how many there were."""
+        """Remove all keys; return their number."""
         count = len(self.values)
         if count:
             self._free(self._leftovers(), count)
@@ -184,17 +185,17 @@ class Database:
         self._deadlines = OrderedIndex()
         self.field_expires = {}
         self._field_deadlines = OrderedIndex()
-        self._walks = []  # they have hold of what they need
+        self._walks = []  # they have references to what they need
         return count
 
     def _leftovers(self) -> Iterator[None]:
-        """Steps that free what there is now. To be made before it is replaced."""
+        """Steps that free the present content; to be created before it is replaced."""
         removed_data = RemovedData()
         removed_data.add(self._order.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self.field_expires, SMALL_ITEMS)
-        # A walk that is under way still has to know what had expired.
+        # A walk in progress still needs the deadlines.
         return _free_content(self.values, {} if self._walks else self.expires, removed_data)
 
     def swap_content(self, other: Database) -> None:
@@ -213,7 +214,7 @@ class Database:
         self._deadlines[when_ms << 64 | self.values[key].serial] = key
 
     def persist(self, key: bytes) -> bool:
-        """Take the time to live away; False if there was none."""
+        """Remove the time to live; False if there was none."""
         when_ms = self.expires.pop(key, None)
         if when_ms is None:
             return False
@@ -226,7 +227,7 @@ class Database:
         return when_ms is not None and now_ms > when_ms
 
     def due(self, now_ms: int, limit: int) -> list[bytes]:
-        """Up to `limit` keys whose time is past, earliest first. They stay until removed."""
+        """Up to `limit` expired keys, earliest first. They stay until removed."""
         keys: list[bytes] = []
         for deadline, key in islice(self._deadlines.items(), limit):
             if deadline >> 64 >= now_ms:
@@ -235,7 +236,7 @@ class Database:
         return keys
 
     def watch_fields(self, key: bytes) -> None:
-        """The times at which items of the value at `key` expire have changed."""
+        """Update the index after deadlines of items of the value at `key` have changed."""
         value = self.values[key]
         when_ms, old_ms = value.deadline_ms, self.field_expires.get(key)
         if when_ms == old_ms:
@@ -250,7 +251,7 @@ class Database:
         self._field_deadlines.pop(self.field_expires.pop(key) << 64 | serial)
 
     def due_fields(self, now_ms: int) -> bytes | None:
-        """The key of the value with the item whose time has been past for longest, if any."""
+        """The key of the value with the item that expired first, if any has."""
         for deadline, key in self._field_deadlines.items():
             return key if deadline >> 64 < now_ms else None
         return None
@@ -258,9 +259,9 @@ class Database:
     # -- walking -------------------------------------------------------------------------------
 
     def start_walk(self, now_ms: int) -> KeyWalk:
-        """A walk over the keys that there are now, but for those that have expired.
+        """A walk over the present keys that have not expired.
 
-        It is told of what goes until it is over.
+        Until it ends, it is notified of each removed key.
         """
         walk = KeyWalk(self._order.blocks(), self._next_serial, self.expires, now_ms)
         self._walks.append(walk)
@@ -281,10 +282,10 @@ class Database:
         return 0, keys
 
     def random_key(self, below: Callable[[int], int]) -> bytes | None:
-        """A key chosen with `below(n)`, which gives a number in [0, n); None if there is none.
+        """A key chosen with `below(n)`, which returns a number in [0, n); None if there is none.
 
-        Every key has the same chance, as long as not nearly all keys there ever were are gone;
-        then a key beside a wide gap has a greater one.
+        All keys are equally likely, unless nearly all keys that ever existed were removed; then
+        keys next to a wide gap are more likely.
         """
         if not self.values:
             return None
@@ -302,7 +303,7 @@ class Database:
 def _free_content(
     values: dict[bytes, Value], expires: dict[bytes, int], removed_data: RemovedData
 ) -> Iterator[None]:
-    """Steps that free all values of a database, and what else it was made of."""
+    """Steps that free all values of a database and its indexes."""
     while values:
         for _ in range(min(len(values), VALUES_PER_STEP)):
             _, value = values.popitem()

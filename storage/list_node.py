@@ -1,9 +1,8 @@
-"""A node of a list: some elements, and what Redis would need for them.
+"""A node of a list (quicklist): some elements, and the size of their listpack in Redis.
 
-Redis keeps a list as nodes, each a listpack with as many elements as `list-max-listpack-size`
-allows; an element that is larger than a node has one to itself, as it is ("plain"). Nodes here hold
-their elements as objects, but they end where Redis's end: that decides what OBJECT ENCODING says
-and what DUMP contains.
+Redis stores a list as nodes, each a listpack with as many elements as `list-max-listpack-size`
+allows; an element that is larger than a node has a node of its own ("plain"). Nodes here hold their
+elements as objects, but they end where Redis's end, because OBJECT ENCODING and DUMP show it.
 
 `list-max-listpack-size` is called `fill`: -1 to -5 allow nodes of 4 to 64 KiB, a positive number
 allows that many elements, of 8 KiB at most.
@@ -18,14 +17,14 @@ from collections.abc import Iterable
 from storage.redis_format.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes, elements_bytes
 
 _NODE_BYTES = (4096, 8192, 16384, 32768, 65536)  # for -1, -2, ...
-# However many elements are allowed, a node of more bytes takes no further one.
+# A node of more bytes takes no further element, whatever the limit on elements.
 _COUNTED_NODE_BYTES = 8192
-# Redis asks for that much room beside an element's own bytes before it looks what it really takes.
+# The overhead that Redis assumes for an element before it computes the exact one.
 _ELEMENT_MARGIN_BYTES = 8
 
 
 class ListNode:
-    """Some elements in a row. `start` is the place of the first, in its list's own count."""
+    """Consecutive elements. `start` is the position of the first, in its list's numbering."""
 
     __slots__ = ("is_plain", "items", "size_bytes", "start")
 
@@ -54,7 +53,7 @@ class ListNode:
         return copy
 
     def offsets(self, item: bytes) -> list[int]:
-        """Where `item` is, in ascending order."""
+        """The offsets of `item`, ascending."""
         items, found = self.items, list[int]()
         try:
             offset = items.index(item)
@@ -117,7 +116,7 @@ class ListNode:
         """Take the elements from `start` to before `end` out."""
         taken = self.items[start:end]
         del self.items[start:end]
-        if not self.is_plain:  # whose only element is gone then
+        if not self.is_plain:  # its only element was removed
             self.size_bytes -= elements_bytes(taken)
         return taken
 
@@ -132,14 +131,14 @@ def listpack_bytes(items: Iterable[bytes]) -> int:
 
 
 def node_limits(fill: int) -> tuple[int | None, int | None]:
-    """How many bytes, or how many elements a node may have."""
+    """The maximum of bytes, and of elements, of a node; None without that limit."""
     if fill < 0:
         return _NODE_BYTES[min(-fill, len(_NODE_BYTES)) - 1], None
     return None, max(fill, 1)
 
 
 def exceeds(fill: int, size_bytes: int, count: int) -> bool:
-    """Whether a node of this size and so many elements is larger than allowed."""
+    """Whether a node of this size and number of elements exceeds the limits."""
     max_bytes, max_count = node_limits(fill)
     if max_bytes is not None:
         return size_bytes > max_bytes

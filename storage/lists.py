@@ -1,16 +1,15 @@
 """A list: elements in order, pushed and popped at both ends.
 
 The elements are in nodes (storage/list_node.py), and the nodes in a deque. Each node knows the
-place of its first element in a count that begins anywhere and that pushes at the left extend
-downwards, so that neither end moves when the other does: both ends cost the same however long the
-list is, and an element in the middle is found by bisection. Only what changes the number of
-elements in the middle (LINSERT, LREM) counts the nodes again; it has walked over them anyway.
+position of its first element, in a numbering that extends below zero with pushes at the left, so
+that a push never renumbers nodes: both ends take constant time, and an element in the middle is
+found by bisection. Only insertions and removals in the middle (LINSERT, LREM) renumber the nodes;
+they have walked over them anyway.
 
-A short list is one node, whatever its size, and is called a listpack, as in Redis since 7.2; a long
-one is called a quicklist, and becomes a listpack again once it has shrunk to half of what a node
-may have.
+A short list is a single node with the encoding listpack, as in Redis since 7.2. A long one has the
+encoding quicklist, and becomes a listpack again once it has shrunk to half of a node's limit.
 
-Leaves out: that an empty list is no value; commands remove the key.
+Leaves out: empty lists; commands remove the key.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from storage.list_node import ListNode, exceeds, is_large, node_limits
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.values import Value
 
-# What an element takes beside its own bytes, and beside what it would take in a listpack: an object
-# with its header, rounded up, and a reference to it.
+# The memory of an element beyond its size in a listpack: an object with its header, rounded up, and
+# a reference to it.
 _ELEMENT_OVERHEAD_BYTES = getsizeof(b"") + 8 + 8 - 2
 
-# So many elements are copied, or written, in about 0.1 ms.
+# The number of elements that are copied or written in about 0.1 ms.
 ITEMS_PER_STEP = 2000
 
 _place = attrgetter("start")
@@ -55,7 +54,7 @@ class ListValue(Value):
     def of_nodes(
         cls, nodes: Iterable[ListNode], limits: EncodingLimits, access_ms: int = 0
     ) -> ListValue:
-        """A list as it was stored: nodes as they are, none of them empty."""
+        """A list of the given nodes, none of them empty, from a snapshot."""
         made = cls(access_ms)
         made._nodes.extend(nodes)
         made._fill = limits.list_max_listpack_size
@@ -87,7 +86,7 @@ class ListValue(Value):
 
     @property
     def nodes(self) -> deque[ListNode]:
-        """To be looked at, not changed."""
+        """The nodes. Do not modify the deque."""
         return self._nodes
 
     def copy(self) -> ListValue:
@@ -108,14 +107,14 @@ class ListValue(Value):
         return 1 + self._length // ITEMS_PER_STEP
 
     def memory_bytes(self, samples: int = 5) -> int:
-        """About what the list occupies in memory. Nodes know their size: none is looked into."""
+        """An estimate of the list's memory. Nodes know their size, so elements are not visited."""
         size = getsizeof(self) + getsizeof(self._nodes)
         for node in self._nodes:
             size += getsizeof(node) + node.size_bytes + len(node) * _ELEMENT_OVERHEAD_BYTES
         return size
 
     def release(self) -> RemovedData:
-        """What is to be freed now that the list is gone for good."""
+        """Give up the elements when the list is removed; the data to free."""
         return self._discard(self._nodes, self._length)
 
     @staticmethod
@@ -130,7 +129,7 @@ class ListValue(Value):
     # -- reading -------------------------------------------------------------------------------
 
     def _locate(self, index: int) -> tuple[int, int]:
-        """(number of the node, offset in it) of an element that there is."""
+        """(index of the node, offset in it) of an existing element."""
         nodes = self._nodes
         if index < len(nodes[0]):
             return 0, index
@@ -243,7 +242,7 @@ class ListValue(Value):
         self._length += 1
 
     def pop_left(self, count: int) -> list[bytes]:
-        """Take up to `count` elements from the front: the first one first. `shrink` to follow."""
+        """Remove and return up to `count` elements from the front; call `shrink` after it."""
         taken: list[bytes] = []
         nodes = self._nodes
         while nodes and len(taken) < count:
@@ -258,7 +257,7 @@ class ListValue(Value):
         return taken
 
     def pop_right(self, count: int) -> list[bytes]:
-        """Take up to `count` elements from the end: the last one first. `shrink` to follow."""
+        """Remove and return up to `count` elements from the end, last first; then call `shrink`."""
         taken: list[bytes] = []
         nodes = self._nodes
         while nodes and len(taken) < count:
@@ -271,8 +270,10 @@ class ListValue(Value):
         return taken
 
     def trim(self, start: int, end: int) -> RemovedData:
-        """Keep the elements from `start` to before `end`, both within the list; `shrink` to
-        follow. What is to be freed."""
+        """Keep the elements [start, end), both within the list; return the data to free.
+
+        Call `shrink` after it.
+        """
         nodes, gone = self._nodes, list[ListNode]()
         left, right = start, self._length - end
         self._first += left
@@ -293,8 +294,10 @@ class ListValue(Value):
         return self._discard(gone, removed)
 
     def shrink(self, limits: EncodingLimits) -> None:
-        """Become a listpack if few enough elements are left: to follow a removal, and whatever the
-        same command pushes."""
+        """Become a listpack if few enough elements are left.
+
+        To be called after removals, once the same command has pushed what it pushes.
+        """
         self._shrink(limits, 2)
 
     # -- the middle ----------------------------------------------------------------------------

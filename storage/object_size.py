@@ -1,7 +1,8 @@
-"""The bytes that an object takes in memory, allocator included.
+"""The memory of an object in bytes, allocator overhead included.
 
-sys.getsizeof() tells what an object asks for. CPython gives out blocks of multiples of 16 bytes,
-up to 512 bytes from pools of its own; larger ones come from malloc, which puts 8 bytes before each.
+sys.getsizeof() returns the size that an object requests. CPython rounds it up to multiples of 16
+bytes, up to 512 bytes from pools of its own; larger blocks come from malloc, which adds a header of
+8 bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _HEADER_BYTES = 8
 
 
 def allocated_bytes(item: object) -> int:
-    """The memory that an object takes, without what it refers to. None and small ints: nothing."""
+    """The memory of an object in bytes, without its referents. 0 for None and small ints."""
     if item is None or (isinstance(item, int) and -5 <= item <= 256):
         return 0
     size = sys.getsizeof(item)

@@ -1,14 +1,14 @@
-"""A map from int to object that is walked in ascending order: SCAN's order, deadlines.
+"""An ordered map from int to object: for SCAN's order and deadlines.
 
-Its keys mostly arrive in ascending order and leave from anywhere. They live in blocks: small dicts
-that each hold one range of keys, in a list that is ordered by the ranges. A dict keeps its items
-in the order of insertion, so a block that was filled in ascending order is ordered already; one
-that took a key out of order is sorted when it is next walked.
+Keys are mostly added in ascending order and removed from anywhere. They live in blocks: small dicts
+that each hold one range of keys, in a list that is ordered by the ranges. A dict keeps its items in
+the order of insertion, so a block that was filled in ascending order is ordered already; one that
+took a key out of order is sorted when it is next walked.
 
 Guarantees: a lookup, an append or a removal touches one block, and one that finds its key in the
 block used last does not search for it. No operation but a walk depends on the number of items
 beyond a binary search over the blocks, and none ever rehashes or moves them all, so that an index
-of millions causes no pause. Blocks that empty are dropped, and sparse neighbours are merged.
+of millions causes no pause. Empty blocks are dropped, and sparse neighbours are merged.
 
 Leaves out: None as an item (it stands for "not there"), and keys outside of [0, 2**128).
 """
@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 KEY_LIMIT = 2**128
 
-# As many items as a dict takes before it grows beyond 512 slots: small enough to sort or merge
-# within microseconds, large enough that a million items make only three thousand blocks.
+# The number of items that a dict takes before it grows beyond 512 slots: small enough to sort or
+# merge within microseconds, large enough that a million items make only three thousand blocks.
 BLOCK_ITEMS = 341
 
 # A block that shrinks to one of these sizes is merged with a neighbour, if there is room.
@@ -97,7 +97,7 @@ class OrderedIndex(Generic[T]):
             block[key] = item
 
     def append(self, key: int, item: T) -> None:
-        """Add an item at a key above all that there ever were."""
+        """Add an item at a key above all earlier ones, removed ones included."""
         tail = self._blocks[-1]
         if len(tail) >= BLOCK_ITEMS:
             tail = self._open_block(key)
@@ -106,7 +106,10 @@ class OrderedIndex(Generic[T]):
         self._length += 1
 
     def extend(self, keys: list[int], items: list[T]) -> None:
-        """Add many items at once; `keys` ascend and are all new. Quickest above every old key."""
+        """Add many items at once; `keys` ascend and are all new.
+
+        Fastest above every existing key.
+        """
         if not keys:
             return
         if keys[0] <= self._top:
@@ -202,13 +205,13 @@ class OrderedIndex(Generic[T]):
     def blocks(self) -> list[tuple[int, dict[int, T]]]:
         """(smallest possible key, items by key) of each block, ascending; a few per thousand items.
 
-        A block may be out of order. What is added or removed later is so in these dicts, too,
-        unless its block was split or merged meanwhile.
+        A block may be out of order. Later additions and removals show in these dicts, too, unless
+        their block was split or merged meanwhile.
         """
         return list(zip(self._bounds, self._blocks, strict=True))
 
     def take_blocks(self) -> list[dict[int, T]]:
-        """Remove everything; the blocks, for who wants to free them by and by."""
+        """Remove everything; return the blocks, for a caller that frees them incrementally."""
         blocks = self._blocks
         self.clear()
         return blocks

@@ -8,8 +8,8 @@ from collections.abc import Callable
 def distinct_numbers(count: int, limit: int, below: Callable[[int], int]) -> list[int]:
     """`count` different numbers in [0, limit), chosen with `below(n)`, which gives one in [0, n).
 
-    Every choice is as likely as any other, but their order is not: Floyd's method, which draws
-    `count` times, however close to `limit` that is.
+    Every set is equally likely, but not every order: Floyd's algorithm, which draws `count` times,
+    however close to `limit` that is.
     """
     chosen: dict[int, None] = {}
     for last in range(limit - count, limit):

@@ -1,12 +1,12 @@
-"""An order over the members of a large collection: for HSCAN and SSCAN, and to pick at random.
+"""The scan order of a large hash or set: for HSCAN, SSCAN and random picks.
 
-A collection makes one when it is first needed, from its own table, and reports what is added and
-removed from then on. That costs a pointer for each member.
+A collection creates one when it is first needed, from its own table, and reports additions and
+removals from then on. That costs a pointer for each member.
 
-Guarantees: a member that is there during a whole scan is returned at least once. The cursor is a
-place in the order, walks from the newest member towards the oldest, and needs no state in the
-server; a scan always ends, however fast members are added. Members move only towards the oldest,
-when the places of removed ones are closed; so no scan misses one, but it may see some twice.
+Guarantees: a member that exists during a whole scan is returned at least once. The cursor is a
+position in the order, goes from the newest member to the oldest, and needs no state in the server;
+a scan always ends, however fast members are added. Compaction moves members only towards the
+oldest, so a scan misses none, but may return some twice.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from sys import getsizeof
 
 from storage.deferred_free import SMALL_ITEMS, RemovedData
 
-# The places of removed members are closed once there are as many of them as there are members, and
-# at least so many.
+# The order is compacted once it has as many gaps as members, and at least this many.
 FEW_REMOVED = 64
 
 
 class ScanOrder:
-    """The members of one collection, in the order in which they came."""
+    """The members of one collection, in the order of insertion."""
 
     __slots__ = ("_members", "_removed")
 
     def __init__(self, members: Iterable[bytes]) -> None:
         self._members = list(members)
-        self._removed: set[bytes] = set()  # of these, those that are not in the collection
+        self._removed: set[bytes] = set()  # the number of gaps: removed members
 
     def __len__(self) -> int:
         return len(self._members) - len(self._removed)
@@ -36,7 +35,7 @@ class ScanOrder:
     def add(self, member: bytes) -> None:
         """The collection has a new member."""
         if member in self._removed:
-            self._removed.remove(member)  # its old place is as good as another
+            self._removed.remove(member)  # it keeps its old position
         else:
             self._members.append(member)
 
@@ -71,10 +70,10 @@ class ScanOrder:
         return [member for member in self._members if member not in self._removed]
 
     def release(self, removed_data: RemovedData) -> None:
-        """Give up the order of a collection that goes for good."""
+        """Give up the order when the collection is removed."""
         removed_data.add(self._members, SMALL_ITEMS)
         removed_data.add(self._removed, SMALL_ITEMS)
 
     def memory_bytes(self) -> int:
-        """What the order takes, without the members themselves."""
+        """The memory of the order in bytes, without the members."""
         return getsizeof(self) + getsizeof(self._members) + getsizeof(self._removed)

@@ -4,12 +4,12 @@ intset      only integers, and not too many of them; read in ascending order
 listpack    few members, all of them short; read in the order in which they were added
 hashtable   anything; read in no promised order
 
-The members are in one table, whatever the form. The form is a name that OBJECT ENCODING answers and
-that decides the order, what a step of SSCAN returns, and how a snapshot has the set. It only ever
-changes from the smaller to the larger ones; the limits (storage/redis_format/encoding_limits.py)
-are handed to the methods that may change it.
+The members are in one dict, whatever the form. The form is a flag: OBJECT ENCODING reports it, and
+it determines the order, the steps of SSCAN and the encoding in a snapshot. It only changes from
+smaller to larger forms; methods that may change it take the limits
+(storage/redis_format/encoding_limits.py).
 
-Leaves out: sets without members, which no key ever holds.
+Leaves out: empty sets; commands remove the key.
 
 Source: Redis 7.2 and later for the conversions.
 """
@@ -29,10 +29,10 @@ INTSET = b"intset"
 LISTPACK = b"listpack"
 HASHTABLE = b"hashtable"
 
-# To pick fewer than one in this number, members are drawn until enough are different.
+# A sample of fewer than one in this number is drawn with retries until enough are different.
 _FEW_OF = 4
 
-# So many members are copied, or written, in about 0.1 ms.
+# The number of members that are copied or written in about 0.1 ms.
 MEMBERS_PER_STEP = 1000
 
 
@@ -51,7 +51,7 @@ class SetValue(Value):
 
     @classmethod
     def of(cls, members: Iterable[bytes], limits: EncodingLimits, access_ms: int = 0) -> SetValue:
-        """A set in the smallest form that its members allow."""
+        """A set of these members, in the smallest possible form."""
         made = cls(access_ms)
         made._members = dict.fromkeys(members)
         made._encoding = _smallest_encoding(made._members, limits)
@@ -96,13 +96,13 @@ class SetValue(Value):
         return members
 
     def table(self) -> dict[bytes, None]:
-        """The members as a table, for set algebra. Not to be changed."""
+        """The members as the keys of a dict, for set algebra. Do not modify it."""
         return self._members
 
     # -- changing ------------------------------------------------------------------------------
 
     def expect(self, count: int, limits: EncodingLimits) -> None:
-        """A command brings `count` members: take the large form at once if it is for so many."""
+        """Prepare for `count` more members: convert to the large form if they need it."""
         if (self._encoding == LISTPACK and count > limits.set_max_listpack_entries) or (
             self._encoding == INTSET and count > limits.set_max_intset_entries
         ):
@@ -115,7 +115,7 @@ class SetValue(Value):
         if self._encoding != HASHTABLE:
             encoding = self._encoding_with(member, limits)
             if encoding == LISTPACK != self._encoding:
-                self._members = dict.fromkeys(self.members())  # the listpack begins in their order
+                self._members = dict.fromkeys(self.members())  # begins in ascending order
             self._encoding = encoding
         self._members[member] = None
         if self._order is not None:
@@ -130,7 +130,7 @@ class SetValue(Value):
                 return INTSET if count <= limits.set_max_intset_entries else HASHTABLE
             longest = max(map(len, self._members), default=0)
         else:
-            longest = 0  # what is in a listpack was short enough before
+            longest = 0  # the members of a listpack are short enough already
         if count > limits.set_max_listpack_entries:
             return HASHTABLE
         is_short = max(longest, len(member)) <= limits.set_max_listpack_value
@@ -198,7 +198,7 @@ class SetValue(Value):
         return total
 
     def release(self) -> RemovedData:
-        """Give up the members when the set goes for good."""
+        """Give up the members when the set is removed; the data to free."""
         if len(self._members) <= SMALL_ITEMS:
             return NO_WASTE
         removed_data = RemovedData()

@@ -1,11 +1,10 @@
-"""Sorted sets: distinct members in the order of their scores, and of their bytes where those are
-equal.
+"""Sorted sets: distinct members ordered by score, then by their bytes.
 
-A table from member to score, and a sorted list of (score, member) pairs; both are there whatever
-OBJECT ENCODING says. `listpack` is the name for few members that are all short, `skiplist` for all
-others. A sorted set only ever goes from the smaller form to the larger one.
+A dict from member to score, and a sorted list of (score, member) pairs; both exist whatever OBJECT
+ENCODING reports. The encoding is `listpack` for few, short members and `skiplist` for all others.
+It only changes from the smaller to the larger one.
 
-A span is a pair of ranks, [start, end), that a range of ranks, scores or members comes down to:
+A span is a pair of ranks, [start, end). Ranges of ranks, scores or members are converted to spans:
 
     start, end = zset.span_of_scores(bounds)
     zset.slice(start, end)
@@ -14,7 +13,7 @@ Ranks, spans and slices take O(log n), plus the length of what is returned.
 
 Guarantees: no score is NaN.
 
-Leaves out: sorted sets without members, which no key ever holds; what a range looks like as text
+Leaves out: empty sorted sets (commands remove the key); the parsing of ranges
 (commands/sorted_sets/bounds.py).
 """
 
@@ -38,7 +37,7 @@ SKIPLIST = b"skiplist"
 Pair: TypeAlias = "tuple[float, bytes]"  # (score, member)
 Span: TypeAlias = "tuple[int, int]"  # [start, end) of ranks
 
-# So many members are copied, or written, in about 0.1 ms.
+# The number of members that are copied or written in about 0.1 ms.
 MEMBERS_PER_STEP = 200
 
 # A part of the sorted list holds up to a few thousand pairs: one is freed per step.
@@ -115,7 +114,7 @@ class SortedSetValue(Value):
     def of(
         cls, scores: dict[bytes, float], limits: EncodingLimits, access_ms: int = 0
     ) -> SortedSetValue:
-        """A sorted set of these members, whose table it takes over, in the form that they allow."""
+        """A sorted set that takes over the dict `scores`, in the smallest possible form."""
         longest = max(map(len, scores), default=0)
         is_small = _is_small(len(scores), longest, limits)
         made = cls(access_ms, LISTPACK if is_small else SKIPLIST)
@@ -129,8 +128,9 @@ class SortedSetValue(Value):
     def sized(
         cls, expected: int, first_bytes: int, limits: EncodingLimits, access_ms: int = 0
     ) -> SortedSetValue:
-        """An empty one in the form that suits how many members are `expected`, and how long the
-        first of them is."""
+        """An empty sorted set in the form for `expected` members, the first of `first_bytes`
+        bytes.
+        """
         is_small = _is_small(expected, first_bytes, limits)
         return cls(access_ms, LISTPACK if is_small else SKIPLIST)
 
@@ -189,14 +189,16 @@ class SortedSetValue(Value):
         return self._order.bisect_left(low), self._order.bisect_left(high)
 
     def span_of_members(self, bounds: LexBounds) -> Span:
-        """The ranks of the members within the bounds; only promised where all scores are equal."""
+        """The ranks of the members within the bounds; defined only where all scores are equal."""
         if bounds.is_empty:
             return 0, 0
         start = self._first_rank(bounds.reaches)
         return start, max(start, self._first_rank(bounds.passes))
 
     def _first_rank(self, holds: Callable[[bytes], bool]) -> int:
-        """The rank of the first member for which it holds, as it does for all after that."""
+        """The rank of the first member for which `holds` is true; it must be true for all after
+        it.
+        """
         start, end = 0, len(self._order)
         while start < end:
             middle = (start + end) // 2
@@ -209,12 +211,12 @@ class SortedSetValue(Value):
     # -- changing ------------------------------------------------------------------------------
 
     def expect(self, count: int, limits: EncodingLimits) -> None:
-        """A command brings `count` members: take the large form at once if it is for so many."""
+        """Prepare for `count` more members: convert to the large form if they need it."""
         if count > limits.zset_max_listpack_entries:
             self._encoding = SKIPLIST
 
     def become_skiplist(self) -> None:
-        """Take the large form for good (SORT)."""
+        """Convert to the large form (SORT)."""
         self._encoding = SKIPLIST
 
     def set(self, member: bytes, score: float, limits: EncodingLimits) -> None:
@@ -273,7 +275,7 @@ class SortedSetValue(Value):
         return twin
 
     def memory_bytes(self, samples: int = 5) -> int:
-        """What it occupies in memory, estimated from `samples` members (0: from all)."""
+        """An estimate of its memory in bytes, from `samples` members (0: from all)."""
         count = len(self._scores)
         sampled: Iterable[Pair] = self._order.islice(0, samples or count)
         measured = [getsizeof(member) + _PAIR_BYTES for _, member in sampled]
@@ -285,11 +287,11 @@ class SortedSetValue(Value):
         return total
 
     def release(self) -> RemovedData:
-        """Give up the members when the sorted set goes for good."""
+        """Give up the members when the sorted set is removed; the data to free."""
         if len(self._scores) <= SMALL_ITEMS:
             return NO_WASTE
         removed_data = RemovedData()
-        # The parts of the list: it has no other way to give them up than all at once.
+        # The private parts of the list: its public methods free them only all at once.
         removed_data.add(self._order._lists, PARTS_PER_STEP)  # type: ignore[attr-defined]
         removed_data.add(self._scores, SMALL_ITEMS)
         if self._scan_order is not None:
@@ -304,8 +306,7 @@ _ORDER_BYTES = 305
 
 
 def _copied(order: SortedList[Any]) -> SortedList[Any]:
-    """A copy that is not sorted again, part by part: a fifth of the time that its own method
-    takes."""
+    """A copy made part by part, without sorting again: a fifth of the time of its own method."""
     twin: SortedList[Any] = SortedList()
     parts = order._lists  # type: ignore[attr-defined]
     twin._lists = [part.copy() for part in parts]  # type: ignore[attr-defined]
@@ -315,7 +316,7 @@ def _copied(order: SortedList[Any]) -> SortedList[Any]:
 
 
 def _without_sign(score: float) -> float:
-    """The score as a listpack has it: -0 is 0 there, since whole numbers are integers."""
+    """The score as a listpack stores it: -0 becomes 0, because whole numbers are integers."""
     return score + 0.0
 
 

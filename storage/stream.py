@@ -1,17 +1,18 @@
 """A stream: entries in the order of their IDs, in nodes, with its consumer groups.
 
-Entries are kept in the form in which they are sent (storage/entries/entry.py), so that answering a
-range is a join of bytes. They live in nodes (storage/nodes/node.py), whose boundaries are those of
+Entries are stored in the form in which they are sent (storage/entries/entry.py), so that a range
+reply is a join of bytes. They are in nodes (storage/nodes/node.py), whose boundaries are those of
 Redis.
 
-Guarantees: IDs only ever ascend; `length`, `first_id`, `max_deleted_id` and `entries_added` are
-what Redis 7.4 shows (reference 1.4, 1.5 and 1.12). Trimming never changes `max_deleted_id`.
+Guarantees: IDs are ascending; `length`, `first_id`, `max_deleted_id` and `entries_added` are those
+of Redis 7.4 (reference 1.4, 1.5 and 1.12). Trimming never changes `max_deleted_id`.
 
-A stream that came from a snapshot keeps the nodes packed that nobody has looked at. If one turns
-out to be damaged, whatever needs what is in it raises DamagedNode (storage/nodes/listpack_node.py).
+The nodes of a stream that was loaded from a snapshot stay packed until they are first read. If one
+turns out to be damaged, methods that need its content raise DamagedNode
+(storage/nodes/listpack_node.py).
 
-Leaves out: what clients may ask for and how they are answered (commands/streams), and which IDs
-may be appended: the caller has checked that an ID is above `last_id`.
+Leaves out: requests and replies (commands/streams), and the check that an appended ID is above
+`last_id`, which is the caller's.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ from storage.values import Value
 # The last sequence number that there is.
 _LAST_SEQ: cython.ulonglong = MAX_SEQ
 
-# Where less than one in so many entries of a node is wanted, each is looked up by itself.
+# If less than one in this many entries of a node is wanted, each is looked up by itself.
 SPARSE_WANTED = 8
 
 
 @cython.cclass
 class Stream(Value):
-    """One stream. XSETID and the like write its plain attributes."""
+    """One stream. XSETID and the snapshot reader set its plain attributes directly."""
 
     __slots__ = (
         "_first_id",
@@ -90,8 +91,8 @@ class Stream(Value):
         self.max_deleted_id: EntryID = MIN_ID
         self.entries_added = 0
         self.groups: dict[bytes, Group] = {}
-        self.idempotence: Idempotence | None = None  # until there is something to remember
-        self.ack_journal: AckJournal | None = None  # until acknowledgements are written down
+        self.idempotence: Idempotence | None = None  # None until there is an ID to remember
+        self.ack_journal: AckJournal | None = None  # None unless acknowledgements are logged
         self._tail: OpenNode | None = None  # the last node, if it is open
         # The first node with entries, how many it had, and the first ID, when that was looked up.
         self._first_node: AnyNode | None = None
@@ -108,7 +109,7 @@ class Stream(Value):
     def append(
         self, entry_id: EntryID, fields: list[bytes], max_node_entries: int, max_node_bytes: int
     ) -> bytes:
-        """As append_raw(), from a flat list of names and values."""
+        """append_raw() of a flat list of names and values."""
         return self.append_raw(
             entry_id, encode_fields(fields), len(fields), max_node_entries, max_node_bytes
         )
@@ -121,7 +122,7 @@ class Stream(Value):
         max_node_entries: cython.Py_ssize_t,
         max_node_bytes: cython.Py_ssize_t,
     ) -> bytes:
-        """Add an entry; `fields` are names and values in turn: `words` bulk strings.
+        """Add an entry; `fields` is `words` encoded bulk strings, names and values in turn.
 
         The limits are the directives stream-node-max-entries (0: none) and stream-node-max-bytes
         (0 or more than 1 GiB: 1 GiB). Returns the ID as an encoded bulk string, which is the reply
@@ -145,11 +146,11 @@ class Stream(Value):
         max_node_entries: cython.Py_ssize_t,
         max_node_bytes: cython.Py_ssize_t,
     ) -> bytes:
-        """As append_raw(), with the present time as the ID, or the one after the last.
+        """append_raw() with the ID for `*`: the current time, or the last ID plus one.
 
-        The last ID must not be the last one that there is.
+        `last_id` must be below MAX_ID.
         """
-        if self.last_id is not self._known_id:  # it was set from outside
+        if self.last_id is not self._known_id:  # it was set directly, e.g. by XSETID
             self._known_id = self.last_id
             self._ms, self._seq = self.last_id >> SEQ_BITS, self.last_id & MAX_SEQ
         entry_id: EntryID
@@ -192,7 +193,7 @@ class Stream(Value):
     def _append_elsewhere(
         self, entry_id: EntryID, entry: bytes, fields_at: int, max_entries: int, max_bytes: int
     ) -> None:
-        """Add an entry that does not go into the present tail, and make its node the tail."""
+        """Add an entry to another node than the current tail, and make that node the tail."""
         last = self._tail
         if last is None:
             reopened = self._reopened_last(max_entries)
@@ -213,10 +214,10 @@ class Stream(Value):
         self._tail = tail
 
     def _reopened_last(self, max_entries: int) -> OpenNode | None:
-        """The last node, if it is not open but may have room for another entry.
+        """The last node, reopened, if it is not open but may have room for another entry.
 
-        All later nodes were removed, and Redis would try the one that is the last now; or the
-        stream came from a snapshot.
+        That is so after all later nodes were removed, because Redis then appends to the node that
+        is now the last, and after a load from a snapshot.
         """
         last = self._nodes.peek_last()
         if last is None or 0 < max_entries <= last.live + last.deleted:
@@ -253,7 +254,7 @@ class Stream(Value):
         try:
             return self._nodes.open(node).first_id
         except DamagedNode as damaged:
-            # Groups still have to be able to count what is behind it.
+            # Groups must still be able to count the entries after it.
             return damaged.key
 
     @property
@@ -280,10 +281,10 @@ class Stream(Value):
     def range_within(
         self, start: EntryID, end: EntryID, count: int, max_bytes: int
     ) -> tuple[list[EntryID], list[bytes], int]:
-        """As range_with_ids, but stops before an entry once `max_bytes` are used up.
+        """range_with_ids() that stops once the entries have at least `max_bytes` bytes.
 
-        So the entry that uses them up is the last one, and the first one is always there if there
-        is anything to use up. The third result is the number of bytes of the entries.
+        The entry that reaches the limit is the last one, so the first is always included if the
+        limit is positive. The third result is the size of the entries in bytes.
         """
         limit = count if count >= 0 else self.length
         ids: list[EntryID] = []
@@ -307,11 +308,14 @@ class Stream(Value):
     def snapshot(
         self, start: EntryID, end: EntryID, count: int = -1, *, reverse: bool = False
     ) -> RangeSnapshot:
-        """A range as it is now, to be read by and by. To be released, so that the stream knows."""
+        """A snapshot of a range, to be read incrementally.
+
+        Release it, or nodes keep being copied.
+        """
         return RangeSnapshot(self._nodes, start, end, count, reverse=reverse)
 
     def count_nodes(self, start: EntryID, end: EntryID) -> int:
-        """How many nodes may have a part in a range."""
+        """The number of nodes that may overlap a range."""
         return self._nodes.count_between(start, end)
 
     def ids(self, start: EntryID, end: EntryID, count: int = -1) -> list[EntryID]:
@@ -325,7 +329,7 @@ class Stream(Value):
         return ids
 
     def split(self, start: EntryID, end: EntryID, every: int, count: int) -> list[Run]:
-        """The first `count` entries of a range, cut into runs of `every`."""
+        """The first `count` entries of a range, partitioned into runs of `every`."""
         return partition(self._nodes.between(start, MAX_ID), start, end, every, count)
 
     def get(self, entry_id: EntryID) -> bytes | None:
@@ -334,7 +338,7 @@ class Stream(Value):
         return None if node is None else node.get(entry_id)
 
     def entries_of(self, ids: list[EntryID]) -> list[bytes | None]:
-        """As `get` for each of many IDs. Quickest for runs of entries that follow one another."""
+        """`get` for each of many IDs. Fastest for runs of consecutive entries."""
         entries: list[bytes | None] = []
         while len(entries) < len(ids):
             done = len(entries)
@@ -355,7 +359,7 @@ class Stream(Value):
         return entries
 
     def entries_of_any(self, ids: list[EntryID]) -> list[bytes | None]:
-        """As `entries_of`, for IDs in any order, of which there may be very many."""
+        """`entries_of` for IDs in any order, of which there may be very many."""
         if len(ids) == 1:
             return [self.get(ids[0])]
         if all(map(lt, ids, islice(ids, 1, None))):
@@ -387,9 +391,9 @@ class Stream(Value):
         return True
 
     def delete_all(self, ids: list[EntryID]) -> list[EntryID]:
-        """As `delete` for each of these IDs, which ascend; those that were there.
+        """`delete` for each of these ascending IDs; return those that existed.
 
-        A node at a time: a fraction of what each of them by itself costs.
+        Batched by node: a fraction of the cost of single deletions.
         """
         deleted: list[EntryID] = []
         done = 0
@@ -407,7 +411,7 @@ class Stream(Value):
         return deleted
 
     def _take(self, node: Node, ids: list[EntryID], *, is_droppable: bool) -> None:
-        """Remove entries that a node has; it goes with the last one if it may."""
+        """Remove entries from a node, and the node with its last entry if `is_droppable`."""
         self.length -= len(ids)
         if is_droppable and len(ids) == node.live:
             self._nodes.remove(node)
@@ -418,7 +422,7 @@ class Stream(Value):
             self._tidy(node, is_droppable=is_droppable)
 
     def _own(self, node: Node) -> Node:
-        """A node of the stream, for who is about to take entries from it."""
+        """A node of the stream that may be modified: copied first if a reader holds it."""
         owned = self._nodes.own(node)
         # Not `node is self._tail`: the last node may have been copied since the caller found it.
         if isinstance(owned, OpenNode) and owned is self._nodes.peek_last():
@@ -426,7 +430,7 @@ class Stream(Value):
         return owned
 
     def _tidy(self, node: Node, *, is_droppable: bool) -> None:
-        """After a node lost entries from anywhere: drop it if it may be and nothing is left."""
+        """After entries were deleted from a node: drop it if it is empty and `is_droppable`."""
         if node.live == 0 and is_droppable:
             self._nodes.remove(node)
             self._find_tail()
@@ -442,12 +446,12 @@ class Stream(Value):
         references: References = References.KEEP,
         discard: Discard | None = None,
     ) -> int:
-        """Remove the oldest entries beyond `max_length`; how many were removed.
+        """Remove the oldest entries beyond `max_length`; return the number removed.
 
-        An approximate trim removes whole nodes only, and stops before it has removed more than
-        `limit` entries (0: no limit). With References.DELETE and ACKED, each entry is looked at
-        by itself, and `approximate` means no more than the limit, as in Redis (reference 1.4).
-        `discard` is given the whole nodes that go; else they are freed at once.
+        An approximate trim removes whole nodes only, and never more than `limit` entries (0: no
+        limit). With References.DELETE and ACKED, each entry is checked by itself, and `approximate`
+        only applies the limit, as in Redis (reference 1.4). `discard` receives the dropped nodes;
+        without it they are freed at once.
         """
         if references is not References.KEEP:
             return self._trim_by_references(MAX_ID + 1, max_length, limit, references)
@@ -473,7 +477,7 @@ class Stream(Value):
         references: References = References.KEEP,
         discard: Discard | None = None,
     ) -> int:
-        """Remove the entries with IDs below `min_id`; how many were removed.
+        """Remove the entries with IDs below `min_id`; return the number removed.
 
         `approximate`, `limit`, `references` and `discard` are as in trim_to_length.
         """
@@ -492,7 +496,7 @@ class Stream(Value):
         self._drop_first_nodes(count, removed, discard)
         first = self._nodes.peek_first()
         if not approximate and first is not None and first.key < min_id:
-            # A node that is left without a live entry stays, as in Redis.
+            # A node without live entries stays, as in Redis.
             removed += self._drop_first_entries(self._nodes.open(first).count_below(min_id))
         return removed
 
@@ -507,7 +511,7 @@ class Stream(Value):
     ) -> int:
         """Remove entries with IDs below `end`, as long as there are more than `max_length`.
 
-        Entries that are to stay because a group refers to them are passed over.
+        Entries that a group still refers to are skipped.
         """
         chosen: list[tuple[Node, list[EntryID]]] = []
         removed = 0
@@ -517,7 +521,7 @@ class Stream(Value):
                 break
             node = self._nodes.open(packed)
             if references is References.ACKED and node.live and self._was_not_read(node.key):
-                break  # nor was anything behind it
+                break  # nor was any entry after it
             ids = node.select_ids(MIN_ID, end - 1, node.live)
             if references is References.ACKED:
                 ids = self.unreferenced(ids)
@@ -527,12 +531,12 @@ class Stream(Value):
         for node, ids in chosen:
             if references is References.DELETE:
                 self.drop_references(ids)
-            # As in trim_before, a node that could not go as a whole stays, even if it is empty.
+            # As in trim_before, a node that could not be dropped whole stays, even if it is empty.
             self._take(node, ids, is_droppable=node.highest_id < end)
         return removed
 
     def _drop_first_nodes(self, count: int, entries: int, discard: Discard | None) -> None:
-        """Drop nodes that hold so many live entries."""
+        """Drop the first `count` nodes, which hold `entries` live entries."""
         if count:
             removed_data = self._nodes.drop_first(count)
             self._find_tail()
@@ -549,7 +553,7 @@ class Stream(Value):
         return count
 
     def _find_tail(self) -> None:
-        """After the last node may have been removed or replaced."""
+        """Update the tail after the last node may have been removed or replaced."""
         last = self._nodes.peek_last()
         if last is not self._tail:
             owned = self._nodes.own(last) if isinstance(last, OpenNode) else None
@@ -558,9 +562,9 @@ class Stream(Value):
     # -- references ----------------------------------------------------------------------------
 
     def unreferenced(self, ids: list[EntryID]) -> list[EntryID]:
-        """Those of the IDs (ascending) that every group was given and has acknowledged (ACKED).
+        """The IDs (ascending) that every group was given and has acknowledged (ACKED).
 
-        That is a matter of IDs alone: the entries need not exist.
+        It depends on IDs alone: the entries need not exist.
         """
         for group in self.groups.values():
             ids = ids[: bisect_right(ids, group.last_delivered_id)]
@@ -570,11 +574,11 @@ class Stream(Value):
         return ids
 
     def _was_not_read(self, entry_id: EntryID) -> bool:
-        """Whether a group has not come to this ID yet."""
+        """Whether a group's last delivered ID is below this ID."""
         return any(entry_id > group.last_delivered_id for group in self.groups.values())
 
     def drop_references(self, ids: list[EntryID]) -> int:
-        """Make entries pending in no group (DELREF); how many pending entries there were."""
+        """Remove entries from the PELs of all groups (DELREF); return the number removed."""
         return sum(group.acknowledge_all(ids) for group in self.groups.values())
 
     # -- the whole -----------------------------------------------------------------------------
@@ -591,16 +595,16 @@ class Stream(Value):
 
     @property
     def effort(self) -> int:
-        """A step for each node: to encode one takes about 0.1 ms."""
+        """The number of nodes: encoding one takes about 0.1 ms."""
         return len(self._nodes)
 
     @property
     def node_count(self) -> int:
-        """How many nodes there are (radix-tree-keys)."""
+        """The number of nodes (radix-tree-keys)."""
         return len(self._nodes)
 
     def radix_node_count(self) -> int:
-        """How many nodes Redis's radix tree of the nodes' keys has (radix-tree-nodes)."""
+        """The number of nodes of Redis's radix tree of the nodes' keys (radix-tree-nodes)."""
         return radix_node_count(self._nodes.keys())
 
     def iter_nodes(self) -> Iterator[AnyNode]:
@@ -608,7 +612,7 @@ class Stream(Value):
         return iter(self._nodes)
 
     def load_nodes(self, nodes: list[AnyNode]) -> None:
-        """Give an empty stream its nodes (from a snapshot), in order; counters are not touched."""
+        """Set the nodes of an empty stream, in order (from a snapshot); counters do not change."""
         for node in nodes:
             self._nodes.append(node)
         self._find_tail()
@@ -632,9 +636,9 @@ class Stream(Value):
         self._shape.packing.cache = cache
 
     def release(self) -> RemovedData:
-        """Break the circles among groups and their consumers, when the stream itself goes.
+        """Give up the nodes and groups when the stream is removed; the data to free.
 
-        The result is what the stream was made of.
+        Breaks the reference cycles among groups and consumers.
         """
         removed_data = RemovedData()
         removed_data.add(self._nodes.take_all(), NODE_ITEMS)
@@ -663,7 +667,7 @@ class Stream(Value):
 
 
 def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:
-    """The IDs from a place on, as long as they ascend up to `end`; the first one in any case."""
+    """The ascending run of IDs up to `end` that begins at index `start`: at least one ID."""
     last = ids[start]
     for place in range(start + 1, len(ids)):
         if not last < ids[place] <= end:
@@ -673,7 +677,7 @@ def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:
 
 
 def _among(node: Node, ids: list[EntryID]) -> list[EntryID]:
-    """Those of the IDs (ascending, at least one) that a node has."""
+    """The IDs among `ids` (ascending, at least one) that a node has."""
     if len(ids) * SPARSE_WANTED < node.live:
         return [entry_id for entry_id in ids if node.select_ids(entry_id, entry_id, 1)]
     there = node.select_ids(ids[0], ids[-1], node.live)

@@ -1,6 +1,6 @@
-"""A string: bytes, and the encoding that Redis would name for them.
+"""A string value: bytes, and its encoding in Redis (int, embstr, raw).
 
-Leaves out: limits on the length of a string (proto-max-bulk-len is the commands' to check).
+Leaves out: the limit on the length of a string (commands check proto-max-bulk-len).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class StringValue(Value):
     """A binary-safe string.
 
     `data` is bytes until the string is changed in place (`append`, `overwrite`), and a bytearray
-    from then on, so that a string that grows piece by piece is not copied for every piece. Take
-    `to_bytes()` where the content is kept or handed on.
+    from then on, so that a growing string is not copied for every piece. Use `to_bytes()` to keep
+    the content or hand it on.
     """
 
     __slots__ = ("_encoding", "data")
@@ -32,7 +32,7 @@ class StringValue(Value):
     type_name = b"string"
 
     def __init__(self, data: bytes, access_ms: int = 0, encoding: bytes | None = None) -> None:
-        self.access_ms = access_ms  # here and not by a call: snapshots make millions of strings
+        self.access_ms = access_ms  # inlined, because snapshots create millions of strings
         self.serial = 0
         self.data: bytes | bytearray = data
         self._encoding = encoding  # None: what follows from the content
@@ -41,7 +41,7 @@ class StringValue(Value):
         return len(self.data)
 
     def to_bytes(self) -> bytes:
-        """The content, which no later change reaches."""
+        """The content as an immutable copy."""
         data = self.data
         return data if type(data) is bytes else bytes(data)
 
@@ -66,7 +66,7 @@ class StringValue(Value):
         data[offset : offset + len(patch)] = patch
 
     def in_place(self) -> bytearray:
-        """The content, to be changed as it is; the encoding is raw from then on."""
+        """The content as a mutable bytearray; the encoding is raw from then on."""
         if not isinstance(self.data, bytearray):
             self.data = bytearray(self.data)
             self._encoding = b"raw"

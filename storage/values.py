@@ -1,11 +1,11 @@
-"""What a key can hold: the base of all types of values.
+"""`Value`: the base class of all types that a key can hold.
 
-A value carries its own last access time (OBJECT IDLETIME) and its place in the keyspace's SCAN
+A value has its own last access time (OBJECT IDLETIME) and its position in the keyspace's SCAN
 order, so that the keyspace needs no second table for them.
 
-To add a type: subclass `Value`, and enter the class into the tables of what is kept outside it: the
-snapshot format (storage/snapshot/values/), the requests that rebuild it
-(storage/append_only/rewriting.py) and the digest (storage/digest.py).
+To add a type: subclass `Value`, and add the class to the tables of other modules: the snapshot
+format (storage/snapshot/values/), the requests that rebuild it (storage/append_only/rewriting.py)
+and the digest (storage/digest.py).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @cython.cclass
 class Value:
-    """What a key holds."""
+    """The base class of values."""
 
     __slots__ = ("access_ms", "serial")
 
     type_name: ClassVar[bytes]  # what TYPE answers: b"string", b"hash", ...
 
     def __init__(self, access_ms: int = 0) -> None:
-        self.access_ms = access_ms  # the last access, Unix ms; whoever looks the key up sets it
+        self.access_ms = access_ms  # the last access, Unix ms; set by each look-up
         self.serial = 0  # the place in the keyspace's SCAN order; the keyspace sets it
 
     @property
@@ -42,7 +42,7 @@ class Value:
 
     @property
     def size(self) -> int:
-        """How many items there are: bytes of a string, entries of a stream, fields of a hash."""
+        """The number of items: bytes of a string, entries of a stream, fields of a hash."""
         raise NotImplementedError
 
     @property
@@ -52,7 +52,7 @@ class Value:
 
     @property
     def deadline_ms(self) -> int | None:
-        """When the first of its items expires by itself (Unix ms); None if none does."""
+        """The first deadline of its items (Unix ms); None if no item expires by itself."""
         return None
 
     def copy(self) -> Value:
@@ -68,9 +68,9 @@ class Value:
         return
 
     def release(self) -> RemovedData:
-        """Give up the content when the value goes for good; what it was made of.
+        """Give up the content when the value is removed; return the data to free.
 
-        Only what is large, or goes in circles, has anything to give.
+        Only values that are large or have reference cycles return any.
         """
         return NO_WASTE
 
@@ -81,7 +81,7 @@ def type_name(value: Value | None) -> bytes:
 
 
 def as_int64(text: bytes) -> int | None:
-    """The number that `text` is the canonical form of, or None (Redis's string2ll)."""
+    """The 64-bit integer of which `text` is the canonical decimal form, or None (string2ll)."""
     if not 0 < len(text) <= 20:
         return None
     digits = text[1:] if text[:1] == b"-" else text

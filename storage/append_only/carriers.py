@@ -1,14 +1,13 @@
-"""Carriers: requests of Rillway's own, in a form that every Redis loads and replicates unharmed.
+"""Carriers: Rillway's own requests wrapped in ECHO, which every Redis loads and replicates safely.
 
     ECHO "rillway\\0" "1" <the request in RESP>          (one bulk string)
 
 A Redis does not start with an append-only file that has an unknown command in it, and a replica
-drops the whole transaction that has one. ECHO changes nothing anywhere. So what only Rillway knows
-travels in a marked ECHO, the same bytes to the file and to replicas. A client's own ECHO never gets
-there, so that none can be forged; one without the mark is none of ours.
+drops the whole transaction that has one. ECHO changes nothing anywhere. So Rillway's own requests
+are propagated in a marked ECHO, the same bytes to the file and to replicas. A client's ECHO is not
+propagated, so carriers cannot be forged.
 
-What it leaves out: which requests travel like this, and what becomes of them
-(commands/core/carried.py).
+Leaves out: which requests are carried, and how they are run (commands/core/carried.py).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Argv = list[bytes]
 
 
 class UnknownCarrier(Exception):
-    """A carrier that this version cannot read; the text says why."""
+    """A carrier that this version cannot read; the text has the reason."""
 
 
 def wrap(request: Sequence[bytes]) -> Argv:

@@ -1,4 +1,4 @@
-"""The requests that make a hash as it is. Source: Redis 7.4."""
+"""The requests that rebuild a hash. Source: Redis 7.4."""
 
 from __future__ import annotations
 

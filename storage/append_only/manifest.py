@@ -1,4 +1,4 @@
-"""The manifest: which files make up the append-only file, and in which order they are loaded.
+"""The manifest of the append-only file: its parts, in the order in which they are loaded.
 
 Redis 7's format, a line per file:
 
@@ -7,13 +7,13 @@ Redis 7's format, a line per file:
 
 Type b is the base, a snapshot of everything (`.rdb`) or requests that rebuild it (`.aof`); at most
 one. Type i are increments, requests in the order of their sequence numbers. Type h is history:
-files that a rewrite has made superfluous and that only wait to be removed. Loading means the base,
-then the increments.
+files that a rewrite has replaced and that are to be removed. A start loads the base, then the
+increments.
 
-A manifest never changes: its methods give a new one, which counts once it is on disk.
+A manifest is immutable: its methods return a new one, which takes effect once it is on disk.
 
-Source: what redis-server 7.0.15 writes, accepts and refuses, tried out. Stricter than it: a
-sequence number is digits only and a type one letter (it takes `1x` and `bx`).
+Source: the behaviour of redis-server 7.0.15. Stricter than it: a sequence number is digits only and
+a type one letter (it accepts `1x` and `bx`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BASE = "b"
 INCREMENT = "i"
 HISTORY = "h"
 
-# A longer line is refused: it is no manifest.
+# A file with a longer line is refused: it is not a manifest.
 MAX_LINE_BYTES = 1023
 _ENCODING = ("utf-8", "surrogateescape")  # names of files may be any bytes
 
@@ -42,7 +42,7 @@ _UNKNOWN_TYPE = "Unknown AOF file type"
 
 
 class ManifestError(Exception):
-    """A manifest that cannot be used; `line_number` counts from 1, 0 where no line is to blame."""
+    """An invalid manifest; `line_number` counts from 1, 0 for an error of the whole file."""
 
     def __init__(self, reason: str, line_number: int = 0, line: bytes = b"") -> None:
         super().__init__(reason)
@@ -84,7 +84,7 @@ class Manifest:
         return self._next(filename, "incr.aof", INCREMENT, last)
 
     def _next(self, filename: str, suffix: str, part_type: str, last: int) -> Part:
-        # A name that history still uses is about to be removed. Redis does not look.
+        # A file of this name in the history is about to be removed. Redis does not check this.
         taken = {part.name for part in self.history}
         sequence = last + 1
         while f"{filename}.{sequence}.{suffix}" in taken:
@@ -96,7 +96,9 @@ class Manifest:
         return replace(self, increments=(*self.increments, part))
 
     def rewritten(self, base: Part, increments: tuple[Part, ...]) -> Manifest:
-        """After a rewrite: its base and what came since; everything else is history."""
+        """After a rewrite: the new base and the increments since; all other files become
+        history.
+        """
         past = [part for part in self.loaded if part not in increments]
         history = (*self.history, *(replace(part, type=HISTORY) for part in past))
         return Manifest(base, increments, history)
@@ -143,7 +145,7 @@ def parse(data: bytes) -> Manifest:
 
 
 def _part(line: bytes) -> Part:
-    """The file that a line tells of. Raises ValueError with the reason."""
+    """The file that a line describes. Raises ValueError with the reason."""
     words = split_inline(line)
     if words is None or len(words) < 6 or len(words) % 2:
         raise ValueError(_INVALID)

@@ -1,18 +1,17 @@
-"""Requests out of an append-only file: what encoding them made, and nothing else.
+"""A strict parser of the requests in an append-only file.
 
-Strict where the protocol is generous: a request is an array of bulk strings, numbers have no
-needless zeros, lines end in CR LF; between requests there may be annotations, lines that begin with
-`#` (`#TS:<Unix seconds>`). So every request has one encoding, and its place in the file follows
-from the requests before it.
+Stricter than the protocol: a request is an array of bulk strings, numbers have no leading zeros,
+lines end in CR LF; between requests there may be annotations, lines that begin with `#` (`#TS:<Unix
+seconds>`). So every request has exactly one encoding, and its offset in the file follows from the
+requests before it.
 
-Plain requests are found by the cutter (protocol/cutter.py) where it is compiled, and stay bytes
-until their words are asked for; where it is not, they go through `RequestReader.parse_batch`.
-Both answer only where they are right; the rest goes through `_scan`, request by request, which says
-what is wrong, and where.
+Compiled, the cutter (protocol/cutter.py) finds plain requests, which stay bytes until their words
+are needed; interpreted, `RequestReader.parse_batch` parses them. Both handle only the regular case;
+everything else goes through `_scan`, request by request, which reports the error and its offset.
 
-A file that ends within a request is torn (`TornFile`): the end is missing, what is there is sound.
-Anything else is damage (`DamagedFile`). An announced length beyond the end of the file counts as
-torn, as in Redis: the two cannot be told apart.
+A file that ends within a request is torn (`TornFile`): its end is missing, and what precedes is
+sound. Anything else is damage (`DamagedFile`). An announced length beyond the end of the file
+counts as torn, as in Redis: the two cases cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Buffer = bytes | mmap.mmap
 
 # About a thousand small requests: with more, they do not stay in the processor's cache.
 BATCH_BYTES = 1 << 16
-# What the scanner reads before the fast way is tried again.
+# The bytes that the scanner reads before the fast path is tried again.
 _SCANNED_BYTES = 1 << 16
 
 # `*` or `$`, the longest number, CR LF.
@@ -46,7 +45,7 @@ class TornFile(Exception):
 
 
 class DamagedFile(Exception):
-    """At `offset` there is something else than what must be there."""
+    """The bytes at `offset` are not valid there."""
 
     def __init__(self, offset: int, expected: str, found: bytes) -> None:
         super().__init__(f"{expected} expected at offset {offset}, found {found!r}")
@@ -107,7 +106,10 @@ class RequestFile:
         self._cutter = Cutter()
 
     def batches(self) -> Iterator[Batch]:
-        """All requests in order. Raises TornFile and DamagedFile; what came before is sound."""
+        """All requests in order.
+
+        Raises TornFile and DamagedFile; requests before that are sound.
+        """
         while self.position < self.end:
             batch = self._next()
             if batch is not None:
@@ -122,10 +124,10 @@ class RequestFile:
         return self._parse() or self._scan()
 
     def _parse(self) -> Batch | None:
-        """The fast ways; None where they do not lead on."""
+        """The fast path; None if it cannot continue."""
         start = self.position
         text = self._buffer[start : start + BATCH_BYTES]
-        if b"#" in text:  # to look for one byte is much quicker than to look for three
+        if b"#" in text:  # a search for one byte is much faster than for three
             annotation = text.find(b"\r\n#")
             if annotation >= 0:
                 text = text[: annotation + len(_CRLF)]

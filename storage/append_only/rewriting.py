@@ -1,7 +1,8 @@
-"""The requests that make a key as it is: an append-only file without a snapshot in front of it.
+"""The requests that rebuild a key, for an append-only file whose base is not a snapshot.
 
-Used when aof-use-rdb-preamble is no. What the form cannot say is lost, as in Redis: when a consumer
-was seen and active, pending entries whose body is deleted, how many messages were duplicates.
+Used when aof-use-rdb-preamble is no. State that requests cannot express is lost, as in Redis: the
+times at which a consumer was seen and active, pending entries whose entry is deleted, the number of
+duplicates.
 
 Source: reference 5.5 (Redis 8.8). Beyond it, every consumer is created by a request of its own, so
 that one whose pending entries are all deleted stays, too.
@@ -32,21 +33,21 @@ from storage.stream import Stream
 from storage.strings import StringValue
 from storage.values import Value
 
-# As many elements, members or fields go into one request, as in Redis.
+# The number of elements, members or fields in one request, as in Redis.
 ITEMS_PER_REQUEST = 64
-# As many IDs go into one XNACK.
+# The number of IDs in one XNACK.
 _IDS_PER_REQUEST = 64
 
-# As many items of a collection go into one request, as in Redis.
+# The number of items of a collection in one request, as in Redis.
 _ITEMS_PER_REQUEST = 64
 
 Argv = list[bytes]
 
 
 def rebuild_requests(db: Database, key: bytes, now_ms: int) -> Iterator[Argv]:
-    """Requests that make `key`, which is there, in a database without it.
+    """The requests that create the existing `key` in an empty database.
 
-    `now_ms`: messages of producers that are too old by then are left out.
+    `now_ms`: remembered IDs of producers that have expired by then are left out.
     """
     value = db.values[key]
     yield from REBUILDERS[type(value)](key, value, now_ms)
@@ -79,7 +80,7 @@ def _rebuild_stream(key: bytes, stream: Stream, now_ms: int) -> Iterator[Argv]:
             yield [b"XADD", key, format_id(entry_id), *fields]
     else:
         yield [b"XADD", key, b"MAXLEN", b"0", b"0-1", b"x", b"y"]
-    # A stream of Redis 7.0 may end below what was deleted from it; XSETID does not take that.
+    # A stream of Redis 7.0 may have a last ID below its greatest deleted ID, which XSETID refuses.
     max_deleted_id = min(stream.max_deleted_id, stream.last_id)
     yield [
         b"XSETID", key, format_id(stream.last_id),

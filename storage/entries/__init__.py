@@ -1,4 +1,4 @@
-"""Entries: their IDs, the form in which they are kept and sent, and how many of them are packed.
+"""Entries: their IDs, the encoding in which they are stored and sent, and the packing of nodes.
 
 entry:         an entry as the bytes of its reply
 entry_id:      an ID as one integer, and its text

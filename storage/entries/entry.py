@@ -1,13 +1,12 @@
-"""An entry in the form in which it is kept and sent: an array of its ID and its fields.
+"""The encoded form of an entry, in which it is stored and sent: an array of its ID and its fields.
 
     *2  $<bytes> <ms>-<seq>  *<2 * pairs>  $<bytes> <field>  $<bytes> <value>  ...
 
 with a CRLF after each part.
 
 The form is the same in RESP2 and RESP3 (reference, section 0), so that a reply is a join of
-entries. The fields are what the client sent: the bulk strings of its request, kept as they came.
-They are taken apart only for snapshots, and measured where they are
-(storage/redis_format/listpack_size.py).
+entries. The fields are the bulk strings of the client's request, stored unparsed. They are decoded
+only for snapshots, and measured in place (storage/redis_format/listpack_size.py).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from storage.entries.packing import Packing
 from storage.object_size import allocated_bytes
 from storage.redis_format.listpack_size import header_bytes, integer_bytes
 
-# What goes before an ID and its CRLF to make a bulk string of it, by the length of these.
+# The bulk string header of an ID, by the length of the ID with its CRLF.
 _ID_BULK_HEADERS = [
     b"$%d\r\n" % (length - len(b"\r\n")) for length in range(len(format_id(MAX_ID) + b"\r\n") + 1)
 ]
@@ -36,7 +35,7 @@ _ID_BULK_HEADERS = [
 # Every entry begins with the header of an array of two.
 _HEADER = b"*2\r\n"
 
-# What goes before the fields, by the number of words: names and values.
+# The array header before the fields, by the number of names and values.
 _FIELDS_HEADERS = [b"*%d\r\n" % words for words in range(256)]
 
 # The dictionary of a shape's attributes.
@@ -51,7 +50,7 @@ def encode_id(entry_id: EntryID) -> bytes:
 
 @cython.ccall
 def encode_id_parts(ms: cython.ulonglong, seq: cython.ulonglong) -> bytes:
-    """As encode_id(), from the two halves of an ID."""
+    """encode_id() from the two halves of an ID."""
     if not cython.compiled:
         return encode_id(ms << SEQ_BITS | seq)
     # From the end: CR LF, the sequence number, `-`, the milliseconds, and the header.
@@ -100,7 +99,7 @@ def encode_entry(id_bulk: bytes, fields: bytes, words: cython.Py_ssize_t) -> byt
 
 
 def fields_position(entry: bytes) -> int:
-    """Where the fields of an encoded entry begin."""
+    """The offset of the fields in an encoded entry."""
     position = entry.index(b"\n", len(_HEADER)) + 1  # the text of the ID
     position = entry.index(b"\n", position) + 1  # the number of words
     return entry.index(b"\n", position) + 1
@@ -109,17 +108,17 @@ def fields_position(entry: bytes) -> int:
 class Shape:
     """The field names of an entry, and a template for entries that have the same ones.
 
-    A node leaves out the names that are those of its first entry, in Redis's listpack. Snapshots
-    fill in the template: that takes half the time of encoding every field.
+    A listpack leaves out the names of an entry that equal those of the node's first one. Loading a
+    snapshot fills in the template, in half the time of encoding every field.
     """
 
     def __init__(self, names: list[bytes], packing: Packing | None = None) -> None:
-        """`packing`: what is known of how nodes of the stream are packed."""
+        """`packing`: the packing statistics of the stream's nodes."""
         self.names = names
         self.packing = packing or Packing()
 
     def memory_bytes(self) -> int:
-        """The memory that the shape takes, with all that it may make for itself."""
+        """The memory of the shape in bytes, including what it creates on demand."""
         numbers = (self.header_bytes,)
         parts: list[object] = [self, self.names, *self.names, self.packing, self.template, *numbers]
         return _ATTRIBUTES_BYTES + sum(map(allocated_bytes, parts))
@@ -132,7 +131,7 @@ class Shape:
 
     @cached_property
     def header_bytes(self) -> int:
-        """The size of a listpack for such names without its entries, and without their numbers."""
+        """The size of a listpack with these names, without entries and their counts."""
         return header_bytes(0, 0, self.names) - 2 * integer_bytes(0)
 
     def encode_values(self, id_bulk: bytes, values: Sequence[bytes]) -> bytes:
@@ -152,7 +151,7 @@ def decode_fields(entry: bytes) -> list[bytes]:
 
 def decode_payload(payload: bytes, count: int) -> list[list[bytes]]:
     """The flat lists of fields and values of `count` encoded entries, one after the other."""
-    # They are a reply once the header of an array is before them.
+    # With an array header before them they are a reply, which hiredis parses.
     reader = hiredis.Reader()
     reader.feed(b"*%d\r\n" % count)
     reader.feed(payload)

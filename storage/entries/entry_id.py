@@ -3,15 +3,15 @@
 As plain ints they are compact, hashable and compare in stream order. Both halves are unsigned
 64-bit numbers, so every ID lies between MIN_ID (0-0) and MAX_ID.
 
-The parsers take what Redis 7.0.15 takes (reference 1.2). It copies the text into a C string and
-reads each half with `strtoull`, and clients can see what follows from that:
+The parsers accept the same texts as Redis 7.0.15 (reference 1.2). It copies the text into a C
+string and reads each half with `strtoull`, which has effects that clients can see:
 
 * leading zeros, leading blanks and one leading `+` are tolerated (`007-1` is 7-1);
 * everything from a NUL byte on is ignored;
 * the sequence may carry a minus sign that wraps around (`1--05` is 1-18446744073709551611),
   except where the plain 64-bit reader that is tried first already sees a negative number (`1--5`).
 
-The special IDs (`-`, `+`, `$`, `>`, `*` and the `(` prefix) belong to the commands that know them.
+The commands parse special IDs (`-`, `+`, `$`, `>`, `*` and the `(` prefix).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ MAX_TEXT_BYTES = 127
 # Two numbers and a dash below this length have at most 19 digits each, less than 2**64.
 PLAIN_TEXT_BYTES = 22
 
-# Numbers of so many digits are less than 2**64.
+# Numbers of up to this many digits are less than 2**64.
 _PLAIN_DIGITS = 19
 
-# What C's strtoull reads: blanks as isspace() has them, one sign, decimal digits.
+# The syntax of C's strtoull: blanks as in isspace(), one sign, decimal digits.
 _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
-# What Redis's own 64-bit reader, tried first, takes for a negative number.
+# The texts that Redis's own 64-bit parser, tried first, accepts as negative numbers.
 _PLAIN_NEGATIVE = re.compile(rb"-[1-9][0-9]*")
 
 
@@ -94,7 +94,7 @@ def parse_id(text: bytes, missing_seq: int = 0) -> EntryID | None:
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def parse_plain_id(text: bytes) -> EntryID | None:
-    """The ID if `text` is its only plain form; None for any other, whether it is an ID or not."""
+    """The ID if `text` is in canonical form; None for any other text, an ID or not."""
     data: cython.p_const_uchar = text
     length: cython.Py_ssize_t = len(text)
     if length < 3 or length > 2 * _PLAIN_DIGITS + 1:

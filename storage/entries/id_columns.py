@@ -1,8 +1,8 @@
-"""The IDs of a frozen node, relative to its key, in as little memory as they allow.
+"""Compact storage of the IDs of a frozen node, relative to its key.
 
-Most nodes have one ID in each millisecond, or IDs of one millisecond without a gap: an
-IDProgression, which all nodes of that kind share. Other nodes have IDColumns: for each entry the
-distance of its millisecond to that of the key, and its sequence number. Both answer the same.
+Most nodes have one ID in each millisecond, or consecutive IDs of one millisecond: an IDProgression,
+which all such nodes share. Other nodes have IDColumns: for each entry the distance of its
+millisecond to that of the key, and its sequence number. Both have the same methods.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Column: TypeAlias = "bytes | array[int]"
 # The distance of IDs in successive milliseconds with the same sequence number.
 MS_STEP = 1 << SEQ_BITS
 
-# How many different columns and progressions are kept to be shared.
+# The number of different columns and progressions that are cached for sharing.
 SHARED = 1024
 
 
 class IDProgression:
-    """So many IDs, each the same step above the one before."""
+    """An arithmetic progression of IDs."""
 
     __slots__ = ("_count", "_offset", "_step")
 
@@ -63,7 +63,7 @@ class IDProgression:
 
 
 class IDColumns:
-    """IDs without such an order."""
+    """IDs that are not a progression."""
 
     __slots__ = ("_ms", "_seq")
 
@@ -92,7 +92,7 @@ class IDColumns:
         return [(base_ms + ms) << SEQ_BITS | seq for ms, seq in pairs]
 
     def memory_bytes(self) -> int:
-        """What the columns take, except for those that nodes share."""
+        """The memory of the columns in bytes, except for those that nodes share."""
         own = [column for column in (self._ms, self._seq) if len(set(column)) > 1]
         return allocated_bytes(self) + sum(map(allocated_bytes, own))
 
@@ -101,7 +101,7 @@ NodeIDs: TypeAlias = IDProgression | IDColumns
 
 
 def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
-    """IDs that ascend from the key on or behind it; there is at least one."""
+    """The compact form of ascending IDs, at least one, none below the key."""
     first, last, count = ids[0], ids[-1], len(ids)
     if last - first == count - 1:
         return progression(first - key, 1, count)  # there are no others between them
@@ -117,19 +117,19 @@ def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
 
 
 def may_progress(ids: list[EntryID]) -> bool:
-    """Whether these IDs look like a progression at first sight: by their number and their ends."""
+    """Whether these IDs may be a progression, judged by their number and their ends (cheap)."""
     steps = len(ids) - 1
     return ids[-1] - ids[0] in (steps, steps * MS_STEP)
 
 
 @lru_cache(SHARED)
 def progression(offset: int, step: int, count: int) -> IDProgression:
-    """So many IDs in equal steps, the first at a distance from the key: the same for all nodes."""
+    """`count` IDs in equal steps, the first at `offset` from the key; shared by all nodes."""
     return IDProgression(offset, step, count)
 
 
 def column(numbers: list[int]) -> Column:
-    """The numbers in as little memory as will do; if all are the same, it is shared."""
+    """The numbers in the smallest array type that holds them; shared if all are equal."""
     if numbers.count(numbers[0]) == len(numbers):
         return _uniform_column(numbers[0], len(numbers))
     return _packed_column(numbers, max(numbers))

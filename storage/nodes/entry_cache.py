@@ -1,22 +1,22 @@
 """A two-queue cache of the entries of frozen nodes, unpacked for readers.
 
-Readers come to the same nodes again: in steps of a few entries, many readers one behind the other,
-or because everybody wants to know the same. A bounded cache keeps what was opened.
+Reads hit the same nodes repeatedly: a reader in steps of a few entries, many readers of one stream,
+or popular data. A bounded cache keeps the unpacked entries.
 
-It has two queues. What was opened for the first time goes into the shorter one. What was read
-again by the end of that, or is opened for the second time, goes into the longer one, and goes round
-it as long as it is read between two rounds. So somebody who reads a whole stream once does not
-drive out what others read.
+It has two queues. A node that is opened for the first time enters the short probation queue. A node
+that is read again before it leaves that queue, or that is opened a second time, enters the long
+queue and stays as long as it is read once in each round (second chance). So a single scan of a
+whole stream does not evict what others read (scan resistance).
 
-Once the longer queue is full, only one in so many of the nodes of which a part is read goes there
-right away. If readers come to more places than there is room for, most of what is in the cache then
-stays until it is read again; all would be driven out shortly before that otherwise.
+Once the long queue is full, only a fraction of the partly read nodes is admitted to it directly. If
+the working set is larger than the cache, most cached nodes then stay until they are read again;
+otherwise each would be evicted shortly before that.
 
-Who can do without opening a node does so unless the cache wants it for long.
+A reader that can do without unpacking a whole node does so unless the cache admits the node.
 
-Whoever runs the server has the cache age: what nobody reads for some time goes.
+The server ages the cache periodically: nodes that are not read for some time are evicted.
 
-A node that has gone may keep its place until its turn comes: the bound holds all the same.
+A node that was deleted may keep its slot until its turn comes; its bytes still count.
 """
 
 from __future__ import annotations
@@ -28,27 +28,26 @@ from typing import Protocol
 NEW_MAX_BYTES = 4 * 1024 * 1024
 PROVEN_MAX_BYTES = 60 * 1024 * 1024
 
-# A queue that is full to this share has no room; then one in so many nodes that are opened again
-# is given some.
+# A queue that is full to this share has no room; then one in this many reopened nodes is admitted.
 FULL_SHARE = 15 / 16
 NEWCOMERS = 16
 
 
 class Opened(Protocol):
-    """What a node has for the cache."""
+    """The attributes of a node that the cache uses."""
 
-    opened: bytes | None  # its entries, as long as it is in the cache
-    was_read: bool  # since it came into its queue; before that, whether it ever was in one
+    opened: bytes | None  # its entries, while it is in the cache
+    was_read: bool  # since it entered its queue; before that: whether it was ever in one
 
 
 class _Queue:
-    """Nodes in the order in which they came."""
+    """Nodes in the order in which they entered (FIFO)."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.used_bytes = 0
         self._nodes: deque[Opened] = deque()
-        # A round of aging: as many nodes as there are when it begins.
+        # A round of aging covers the nodes that are in the queue when it begins.
         self._round_nodes = self._round_left = 0
         self._owed_nodes = 0.0
 
@@ -65,7 +64,7 @@ class _Queue:
         return node
 
     def begin_aging(self, share: float) -> int:
-        """How many nodes come to their turn with this share of a round."""
+        """The number of nodes to age with this share of a round."""
         if not self._round_left:
             self._round_nodes = self._round_left = len(self._nodes)
         self._owed_nodes += self._round_nodes * share
@@ -92,13 +91,14 @@ class EntryCache:
 
     @property
     def used_bytes(self) -> int:
-        """How many bytes of entries there are in the cache."""
+        """The bytes of entries in the cache."""
         return self._new.used_bytes + self._proven.used_bytes
 
     def wants(self, node: Opened, *, is_whole: bool) -> bool:
-        """Whether a node that is not in the cache is to stay there for long. To be asked once.
+        """Whether to admit a node to the long queue; to be called once for each read.
 
-        It was read before, and there is room, or it `is_whole` what is read of it.
+        False for the first read. Later ones are admitted if they read the node as a whole
+        (`is_whole`) or there is room; otherwise one in a few is.
         """
         if not node.was_read:
             node.was_read = True
@@ -119,17 +119,19 @@ class EntryCache:
                 self._pass(queue)
 
     def age(self, share: float) -> None:
-        """Look at this share of the nodes, the oldest ones, and let go of what was not read.
+        """Evict those of the oldest nodes, this share of all, that were not read.
 
-        A node stays that was read since it came into its queue, and begins anew in the longer one.
-        So what nobody reads any more is gone after three rounds, each of shares that make 1.
+        A node that was read since it entered its queue starts again in the long one. So a node that
+        is no longer read is evicted after at most three rounds (shares that add up to 1).
         """
         for queue in (self._proven, self._new):
             for _ in range(queue.begin_aging(share)):
                 self._pass(queue)
 
     def _pass(self, queue: _Queue) -> None:
-        """The oldest node's turn has come."""
+        """Evict the oldest node of `queue`, or move it to the end of the long one if it was
+        read.
+        """
         node = queue.pop()
         if node.was_read:
             self._proven.append(node)
@@ -137,13 +139,13 @@ class EntryCache:
             _close(node)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Evict everything."""
         for queue in (self._new, self._proven):
             while queue.used_bytes:
                 _close(queue.pop())
 
     def disable(self) -> None:
-        """Keep no more than there is: for a process that reads everything once, and ends."""
+        """Cache nothing from now on: for a child that reads everything once, and ends."""
         self._is_enabled = False
 
 

@@ -1,9 +1,8 @@
-"""A node that takes no more entries, packed.
+"""A full, immutable node, packed into one blob.
 
-It answers as storage/nodes/node.py says. Its entries are packed as storage/entries/packing.py
-decides; their IDs and lengths are in columns beside them, in as few bytes as their numbers need.
-What was frozen never changes; a deleted entry is only marked. Entries that were opened for a reader
-stay at hand for a while (storage/nodes/entry_cache.py).
+Interface: storage/nodes/node.py. Its entries are packed by storage/entries/packing.py; their IDs
+and lengths are in compact columns beside the blob. The blob never changes; a deletion only sets a
+mark. Entries that were unpacked for a reader are cached (storage/nodes/entry_cache.py).
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ from storage.entries.packing import AS_IS, decompress
 from storage.nodes.open_node import OpenNode, entries_bytes
 from storage.object_size import allocated_bytes
 
-# A frozen node of which no more than this share is left is worth packing anew.
+# A frozen node with no more than this share of its entries left is packed again.
 SPARSE_SHARE = 1 / 2
 
-# Who reads more than this share of a node that is open has it turned into the order of the reading.
+# A read of more than this share of a cached node reorders its entries in the reading direction.
 TURNED_SHARE = 1 / 4
 
-# Blobs all have lengths of their own, so that where many were made there are gaps between them.
-# Measured with small, mixed, wide and long entries: 3 to 15 % of what the blobs take.
+# Heap fragmentation by blobs of different lengths, measured with small, mixed, wide and long
+# entries: 3 to 15 % of the blobs.
 GAPS_SHARE = 1 / 10
 
 T = TypeVar("T")
 
 
 class _Losses:
-    """What a node has lost; most have lost nothing."""
+    """The deletions in a node; most nodes have none."""
 
     __slots__ = ("alive", "deleted", "entries_bytes", "lost_end")
 
     def __init__(self, deleted: int, lost_end: EntryID, entries_bytes: int) -> None:
         self.deleted = deleted
-        # Of what was deleted before the node was frozen: the greatest ID, and what all entries
-        # took in Redis (0 if nothing was).
+        # Of entries deleted before the node was frozen: the greatest ID, and the size of all
+        # entries in Redis (0 if there were none).
         self.lost_end = lost_end
         self.entries_bytes = entries_bytes
         # One byte for each entry, 0 once it is deleted; None as long as none is.
@@ -89,10 +88,10 @@ class FrozenNode:
         self._losses: _Losses | None = None
         if node.deleted:
             self._losses = _Losses(node.deleted, node.lost_end, node.entries_bytes)
-        # What the cache of opened nodes keeps here, ...
+        # The entries, while the cache keeps them ...
         self.opened: bytes | None = None
         self.was_read = False
-        # ... in descending order for who reads downwards.
+        # ... in descending order after a descending read.
         self._is_turned = False
 
     def _pack_ids(self, ids: list[EntryID]) -> NodeIDs:
@@ -118,7 +117,7 @@ class FrozenNode:
         return low, self._place(end + 1)
 
     def _first_places(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, int]:
-        """As _places(), of the first `limit` entries only. Most ranges end far behind these."""
+        """_places() of the first `limit` entries only. Most ranges end far after these."""
         ids, key = self._ids, self.key
         low = ids.place(key, start) if start > key else 0
         high, count = low + limit, len(ids)
@@ -141,7 +140,7 @@ class FrozenNode:
         return None if self._losses is None else self._losses.alive
 
     def _live_runs(self, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """The stretches of live entries in places [low, high), as such pairs themselves."""
+        """The runs of live entries in places [low, high), as pairs [low, high) again."""
         alive = self._alive
         if alive is None:
             if low < high:
@@ -155,14 +154,14 @@ class FrozenNode:
             low = end
 
     def _live_items(self, items: list[T], low: int, high: int) -> list[T]:
-        """Those of the items in places [low, high) that belong to live entries."""
+        """The items in places [low, high) that belong to live entries."""
         alive = self._alive
         return items if alive is None else list(compress(items, alive[low:high]))
 
     # -- entries -------------------------------------------------------------------------------
 
     def _unpack(self) -> bytes:
-        """All entries, one behind the other."""
+        """All entries, concatenated."""
         form = self._form
         if self.opened is not None and not self._is_turned:
             return self.opened
@@ -174,7 +173,7 @@ class FrozenNode:
         return decompress(self._blob)
 
     def _chunks(self, low: int, high: int, *, down: bool = False) -> list[bytes]:
-        """The entries in places [low, high), which are not none, in order or downwards."""
+        """The entries in places [low, high), at least one, ascending or descending."""
         is_other_way = self.opened is not None and self._is_turned != down
         if is_other_way and high - low > len(self._ids) * TURNED_SHARE:
             self._turn(down)
@@ -186,7 +185,7 @@ class FrozenNode:
         return entries
 
     def _turn(self, down: bool) -> None:
-        """Have the entries at hand in this order: the next reader probably wants the same."""
+        """Reorder the cached entries in this direction: the next read is probably the same."""
         payload = self._unpack()
         if down:
             entries = self._cut(payload, 0, len(self._ids))
@@ -195,9 +194,9 @@ class FrozenNode:
         self.opened, self._is_turned = payload, down
 
     def _slice(self, low: int, high: int) -> bytes:
-        """The entries in places [low, high), downwards if the node is turned.
+        """The entries in places [low, high), descending if the node is turned.
 
-        The node stays open where the cache wants that.
+        The node's entries are cached if the cache admits them.
         """
         payload = self.opened
         if payload is not None:
@@ -225,7 +224,7 @@ class FrozenNode:
         return self._length * place if lengths is None else sum(lengths[:place])
 
     def _cut(self, part: bytes, low: int, high: int, *, is_turned: bool = False) -> list[bytes]:
-        """The entries in places [low, high), from all of them one behind the other."""
+        """The entries in places [low, high), cut from all of them concatenated."""
         if self._lengths is None:
             return list(_cutter(self._length, high - low).unpack(part))
         lengths = self._lengths[low:high]
@@ -236,7 +235,7 @@ class FrozenNode:
 
     @property
     def deleted(self) -> int:
-        """How many entries it has lost."""
+        """The number of deleted entries."""
         return 0 if self._losses is None else self._losses.deleted
 
     @property
@@ -271,14 +270,14 @@ class FrozenNode:
         payload = self.opened
         if payload is None or self._is_turned:
             return high - low, self._chunks(low, high)
-        # As _chunks() does it: this is what readers come to most.
+        # _chunks() inlined: this is the hottest path of reading.
         self.was_read = True
         if high - low < count:
             payload = payload[self._offset(low) : self._offset(high)]
         return high - low, [payload]
 
     def _select_live(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
-        """As select(), of a node in which entries are marked as deleted."""
+        """select() of a node with deleted entries."""
         low, high = self._places(start, end)
         found = 0
         chunks = []
@@ -341,10 +340,10 @@ class FrozenNode:
         alive = self._alive
         return place if alive is None else alive.count(1, 0, place)
 
-    # -- losing --------------------------------------------------------------------------------
+    # -- deleting ------------------------------------------------------------------------------
 
     def delete(self, entry_id: EntryID) -> bool:
-        """Mark one entry as deleted; False if it is not there."""
+        """Mark one entry as deleted; False if it does not exist."""
         place = self._live_place(entry_id)
         if place is None:
             return False
@@ -352,7 +351,7 @@ class FrozenNode:
         return True
 
     def delete_all(self, ids: list[EntryID]) -> None:
-        """Mark entries that are there as deleted; `ids` ascend."""
+        """Mark existing entries as deleted; `ids` ascend."""
         low, high = self._place(ids[0]), self._place(ids[-1]) + 1
         alive = self._alive
         live = high - low if alive is None else alive.count(1, low, high)
@@ -388,11 +387,13 @@ class FrozenNode:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether so little is left that to pack it anew gives memory back."""
+        """Whether so few entries are left that packing it again saves memory."""
         return 0 < self.live <= len(self._ids) * SPARSE_SHARE
 
     def reopen(self) -> OpenNode:
-        """The node as lists, to append to: its deleted entries keep counting in its size."""
+        """An open node with the same entries, to append to; deleted ones still count in its
+        size.
+        """
         count = len(self._ids)
         ids = self._ids.between(self.key, 0, count)
         payload = self._unpack()
@@ -411,7 +412,7 @@ class FrozenNode:
         return OpenNode.filled(self.key, self._shape, live_ids, entries, *state)
 
     def copy(self) -> FrozenNode:
-        """An independent node with the same content; what never changes is shared."""
+        """An independent node with the same content; immutable parts are shared."""
         twin = copy(self)
         twin.opened = None
         twin.was_read = False
@@ -420,7 +421,7 @@ class FrozenNode:
         return twin
 
     def memory_bytes(self) -> int:
-        """The memory that the node takes, what it shares with others and its cache aside."""
+        """The memory of the node in bytes, without shared parts and cached entries."""
         parts: list[object] = [self, self.key, self._blob]
         if self._lengths is not None:
             parts.append(self._lengths)
@@ -432,5 +433,5 @@ class FrozenNode:
 
 @lru_cache(maxsize=128)
 def _cutter(size: int, count: int) -> Struct:
-    """What cuts `count` entries of this size apart, in a third of the time of slices."""
+    """A Struct that splits `count` entries of this size, in a third of the time of slices."""
     return Struct(f"{size}s" * count)

@@ -1,17 +1,16 @@
-"""A node as it came from a snapshot: Redis's listpack, still compressed by LZF if it was.
+"""A node loaded from a snapshot, kept as Redis's listpack until it is read (lazy loading).
 
-To load a snapshot is to take its nodes over as they are: what nobody looks at is never unpacked,
-and written to the next snapshot unchanged. A packed node only knows its key and how many entries it
-has; that much is read from the first bytes of the listpack. The list of nodes
-(storage/nodes/node_list.py) puts an ordinary node in its place as soon as somebody wants to know
-more. What came uncompressed takes more memory than other nodes do, until somebody has the time to
-`squeeze` it.
+Loading a snapshot takes its nodes over unchanged: a node that is never read is never unpacked, and
+is written to the next snapshot as it is. A packed node knows only its key and its number of
+entries, which are in the first bytes of the listpack. The node list (storage/nodes/node_list.py)
+replaces it by an ordinary node at the first access to its entries. An uncompressed listpack takes
+more memory than other nodes until background work calls `squeeze`.
 
-The snapshot's checksum was right, so a packed node is hardly ever damaged. Should it be, because
-it was written by a faulty program or on a faulty machine, then whoever needs its content gets a
-DamagedNode. Everything else works on: other nodes, trims that drop it whole, deleting the key.
+The snapshot's checksum was correct, so a packed node is hardly ever damaged. If one is, because it
+was written by a faulty program or machine, access to its content raises DamagedNode. Everything
+else still works: other nodes, trims that drop it whole, deleting the key.
 
-Leaves out: how a listpack is read (storage/snapshot/stream_node.py).
+Leaves out: the parsing of a listpack (storage/snapshot/stream_node.py).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from storage.redis_format.lzf import decompress_prefix
 from storage.redis_format.primitives import Allowance, Compressed, CorruptSnapshot
 from storage.snapshot.stream_node import decode_node
 
-# To squeeze a listpack has to save an eighth of it at least.
+# Squeezing must save at least an eighth of the listpack.
 SQUEEZED_SHARE = 7 / 8
 
 _squeezer = zstandard.ZstdCompressor(level=1, write_checksum=False, write_dict_id=False)
@@ -52,7 +51,7 @@ PackedString: TypeAlias = "bytes | Compressed | Squeezed"
 
 
 class DamagedNode(Exception):
-    """A node that was loaded from a snapshot is not what it should be.
+    """The listpack of a node from a snapshot is damaged.
 
     `key` and `end` are the smallest and the greatest ID that its entries can have.
     """
@@ -65,7 +64,7 @@ class DamagedNode(Exception):
 
 
 class ListpackNode:
-    """A node that nobody has looked at since it was loaded; see the module."""
+    """A node that was not read since it was loaded; see the module."""
 
     __slots__ = ("deleted", "end", "key", "listpack", "live")
 
@@ -80,9 +79,9 @@ class ListpackNode:
         self.live, self.deleted = read_counts(_prefix(listpack))
 
     def unpack(self, allowance: Allowance | None = None) -> OpenNode:
-        """The node with all its entries. Raises DamagedNode if it is not what it should be.
+        """The unpacked node.
 
-        `allowance`: also if it would become larger than that.
+        Raises DamagedNode if the listpack is damaged, or exceeds the `allowance`.
         """
         try:
             if allowance is not None:
@@ -95,16 +94,16 @@ class ListpackNode:
         return node
 
     def squeeze(self) -> None:
-        """Keep the listpack in less memory, if it is not compressed yet: some 15 us."""
+        """Compress the listpack, if it is not compressed yet: about 15 us."""
         listpack = self.listpack
         if isinstance(listpack, bytes):
             blob = _squeezer.compress(listpack)
             if len(blob) < len(listpack) * SQUEEZED_SHARE:
-                # A copy: what the compressor gives out has as much memory as the worst case.
+                # A copy: the compressor's result still has the memory of the worst case.
                 self.listpack = Squeezed(bytes(memoryview(blob)), len(listpack))
 
     def copy(self) -> ListpackNode:
-        """The node itself, because what is in it never changes."""
+        """The node itself, because it is immutable."""
         return self
 
     def memory_bytes(self) -> int:
@@ -131,7 +130,7 @@ def listpack_data(listpack: PackedString) -> bytes:
 
 
 def _prefix(listpack: bytes | Compressed) -> bytes:
-    """As much of a listpack as is needed for its counts."""
+    """The first bytes of a listpack, which hold its counts."""
     if isinstance(listpack, bytes):
         return listpack[:COUNTS_BYTES]
     try:

@@ -1,8 +1,8 @@
 """The nodes of a stream: about a hundred entries each, in the form in which they are sent.
 
-Where a node ends is visible to clients (reference 1.4): `~` trims remove whole nodes, and XINFO
-STREAM counts them. So a node knows, beside its live entries, how many it has lost, and how large
-Redis's listpack for it would be.
+Clients see where a node ends (reference 1.4): `~` trims remove whole nodes, and XINFO STREAM counts
+them. So a node knows, besides its live entries, the number of deleted ones, and the size of its
+listpack in Redis.
 
 * An OpenNode (storage/nodes/open_node.py) holds lists: IDs and encoded entries. The last node of a
   stream is one, and so are nodes too large to freeze.
@@ -10,9 +10,9 @@ Redis's listpack for it would be.
 * A ListpackNode (storage/nodes/listpack_node.py) came from a snapshot and has not been
   read since. It knows its key and its counts; reading it turns it into one of the others.
 
-The first two answer the same questions in the same way. Ranges are inclusive at both ends,
-`limit` is the largest number of entries wanted, and an answer in wire form is (number of entries,
-chunks), where the chunks join to the entries one after the other.
+The first two have the same methods. Ranges are inclusive at both ends, `limit` is the maximal
+number of entries, and a result in wire form is (number of entries, chunks), where the chunks are
+the concatenated entries in order.
 
 A frozen node that has lost half of its entries is packed again, without them.
 """
@@ -26,13 +26,13 @@ from storage.nodes.open_node import OpenNode
 
 Node: TypeAlias = OpenNode | FrozenNode
 
-# To freeze or open a node is work that a client waits for: a quarter of a megabyte takes well
-# below a millisecond. Larger nodes stay open.
+# A client waits while a node is frozen or unpacked: a quarter of a megabyte takes well below a
+# millisecond. Larger nodes stay open.
 FREEZE_MAX_BYTES = 256 * 1024
 
 
 def freeze(node: OpenNode) -> Node:
-    """The node as it is kept once nothing is appended to it any more."""
+    """The stored form of a node that nothing is appended to any more."""
     lengths = list(map(len, node.entries))
     can_freeze = lengths and sum(lengths) <= FREEZE_MAX_BYTES
     return FrozenNode(node, lengths) if can_freeze else node

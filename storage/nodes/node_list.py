@@ -1,13 +1,14 @@
 """The nodes of a stream in order, found by ID.
 
-Nodes that came from a snapshot are packed (storage/nodes/listpack_node.py) until somebody looks at
-what is in them: whatever hands out a `Node` unpacks it, and keeps it unpacked. What only has to
-know a key or a count takes an `AnyNode` instead, from iterating over the list, or from `peek_first`
-and `peek_last`.
+Nodes from a snapshot are packed (storage/nodes/listpack_node.py) until their entries are first
+accessed: methods that return a `Node` unpack it, and keep it unpacked. Code that needs only a key
+or a count uses an `AnyNode`, from iterating over the list, `peek_first` or `peek_last`.
 
-Guarantees: appending and dropping from the front cost the same however many nodes there are, and
-finding one is a binary search. Removing one in the middle moves the pointers of those behind it.
-To read a range unpacks those nodes only that can have a part in it.
+Readers hold nodes with `lend`; a node that changes meanwhile is copied first (copy on write).
+
+Guarantees: appending and dropping from the front take constant time, and a look-up is a binary
+search. Removing a node in the middle moves the pointers after it. Reading a range unpacks only
+nodes that may overlap it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ AnyNode: TypeAlias = Node | ListpackNode
 WASTE_SHARE = 1 / 32
 _DROPPED: AnyNode = OpenNode(0, Shape([]))
 
-# Of so many nodes the entries are counted in one go.
+# The number of nodes whose entries are counted in one step.
 COUNTED_AT_ONCE = 128
 
 _live_of = attrgetter("live")
@@ -50,8 +51,8 @@ class NodeList:
         self._keys: list[EntryID] = []
         self._nodes: list[AnyNode] = []
         self._head = 0  # the index of the first node that counts
-        self._lent = 0  # how many readers need the nodes to stay as they are
-        self._lender: NodeList | None = None  # whose nodes these were at the beginning
+        self._lent = 0  # the number of readers that need the nodes to stay unchanged
+        self._lender: NodeList | None = None  # the list that these nodes were shared from
         self._needs_lender = False  # the nodes here may still be the lender's
 
     def __len__(self) -> int:
@@ -64,7 +65,7 @@ class NodeList:
             yield nodes[index]
 
     def memory_bytes(self) -> int:
-        """The memory that the list itself takes; the keys are those of the nodes."""
+        """The memory of the list itself in bytes; the keys are those of the nodes."""
         return sum(map(allocated_bytes, (self, self._keys, self._nodes)))
 
     def keys(self) -> list[EntryID]:
@@ -108,7 +109,7 @@ class NodeList:
             yield self._opened(index)
 
     def open(self, node: AnyNode) -> Node:
-        """The node that is in the list at the key of this one, unpacked."""
+        """The unpacked node in the list with the key of `node`."""
         return self._opened(self._index(node.key)) if isinstance(node, ListpackNode) else node
 
     def _opened(self, index: int) -> Node:
@@ -122,11 +123,11 @@ class NodeList:
         return node
 
     def open_if_there(self, node: ListpackNode) -> Node:
-        """A node that was in the list, unpacked; it is kept unpacked if it is still there."""
+        """The unpacked form of a node of the list; it replaces `node` if that is still there."""
         index = self._index(node.key)
         if index >= self._head and self._nodes[index] is node:
             opened = self._opened(index)
-            # It may have become the last one meanwhile, which may be appended to.
+            # It may have become the last node meanwhile, which must be one that takes entries.
             return opened.copy() if index == len(self._nodes) - 1 else opened
         return node.unpack()
 
@@ -189,16 +190,16 @@ class NodeList:
             index -= 1
         return limit - left, chunks
 
-    # -- nodes that stay as they are -------------------------------------------------------------
+    # -- copy on write ---------------------------------------------------------------------------
 
     def count_between(self, start: EntryID, end: EntryID) -> int:
-        """How many nodes can hold IDs from `start` to `end`."""
+        """The number of nodes that can hold IDs from `start` to `end`."""
         return max(0, self._index(end) + 1 - max(self._index(start), self._head))
 
     def lend(self, start: EntryID, end: EntryID) -> list[AnyNode]:
-        """The nodes that can hold IDs from `start` to `end`, for somebody who reads them later.
+        """The nodes that can hold IDs from `start` to `end`, for a reader that needs them later.
 
-        They stay as they are until `give_back`: what changes is a copy (`own`).
+        They stay unchanged until `give_back`: writers modify a copy (`own`).
         """
         nodes = self._nodes[self._lowest(start) : self._index(end) + 1]
         if nodes and nodes[-1] is self._nodes[-1]:
@@ -207,25 +208,25 @@ class NodeList:
         return nodes
 
     def give_back(self) -> None:
-        """A reader needs the nodes no more."""
+        """End a `lend`: the reader does not need the nodes any more."""
         self._lent -= 1
         self._settle()
 
     def _settle(self) -> None:
-        """Give back what was borrowed, once neither this list nor a reader of it needs it."""
+        """Give shared nodes back to the lender once neither this list nor a reader needs them."""
         if self._lender is not None and not self._needs_lender and not self._lent:
             lender, self._lender = self._lender, None
             lender.give_back()
 
     def own(self, node: Node) -> Node:
-        """A node to take entries from: itself, or a copy in its place while somebody reads it."""
+        """A node that may be modified: copied first, in its place, if a reader holds it."""
         if self._lent or self._needs_lender:
             node = node.copy()
             self.replace(node)
         return node
 
     def share(self, packing: Packing) -> NodeList:
-        """A list of the same nodes, for another stream. Whichever changes one, makes a copy."""
+        """A list of the same nodes, for another stream. Either copies one to change it."""
         twin = NodeList(packing)
         twin._keys = self.keys()
         twin._nodes = self.lend(MIN_ID, MAX_ID)
@@ -248,7 +249,7 @@ class NodeList:
     # -- changing --------------------------------------------------------------------------------
 
     def append(self, node: AnyNode) -> None:
-        """Add a node with a key above all others."""
+        """Append a node; its key is above all others."""
         self._keys.append(node.key)
         self._nodes.append(node)
 
@@ -261,7 +262,7 @@ class NodeList:
         self._nodes[-1] = node
 
     def count_whole(self, nodes: int, entries: int) -> tuple[int, int]:
-        """How many of the first `nodes` nodes hold at most `entries` live entries together.
+        """The number of first nodes, up to `nodes`, that hold at most `entries` live entries.
 
         The second result is the number of these entries.
         """
@@ -289,29 +290,29 @@ class NodeList:
         return count, entries + missing
 
     def count_live(self, nodes: int, entries: int) -> int:
-        """How many live entries the first `nodes` nodes hold. `entries`: how many all hold."""
+        """The number of live entries in the first `nodes` nodes; `entries` is that of all nodes."""
         end = self._head + nodes
         if 2 * nodes > len(self):
             return entries - sum(node.live for node in self._nodes[end:])
         return sum(node.live for node in self._nodes[self._head : end])
 
     def count_before(self, entry_id: EntryID) -> int:
-        """How many of the first nodes have keys below `entry_id`."""
+        """The number of nodes with keys below `entry_id`."""
         return bisect_left(self._keys, entry_id, self._head) - self._head
 
     def drop_first(self, count: int = 1) -> RemovedData:
-        """Remove the first `count` nodes, and give them to whoever frees them."""
+        """Remove the first `count` nodes; return them as data to free."""
         removed_data = RemovedData()
         head, end = self._head, self._head + count
         if end <= len(self._nodes) * WASTE_SHARE:
-            # Their places in the lists are given up later, for many nodes at once.
+            # The lists are compacted later, for many nodes at once.
             removed_data.add(self._nodes[head:end], NODE_ITEMS)
             self._nodes[head:end] = [_DROPPED] * count
             self._head = end
             return removed_data
         self._head = 0
         if end > len(self._nodes) / 2:
-            # The lists go as they are: to look at each of so many nodes takes milliseconds.
+            # The lists are handed over whole: visiting each node would take milliseconds.
             nodes, self._nodes = self._nodes, self._nodes[end:]
             keys, self._keys = self._keys, self._keys[end:]
             del nodes[end:], keys[end:]
@@ -323,7 +324,7 @@ class NodeList:
         return removed_data
 
     def take_all(self) -> list[AnyNode]:
-        """Remove all nodes; which they were."""
+        """Remove and return all nodes."""
         nodes, self._nodes, self._keys, self._head = self._nodes, [], [], 0
         self._needs_lender = False
         self._settle()

@@ -1,7 +1,7 @@
-"""A range of a stream cut into parts of equally many entries: where each begins and ends.
+"""Partitions a range of a stream into runs of equal size (XSPLIT).
 
-Guarantees: a node that lies within one run, neither its first nor its last, is counted by the
-number of its live entries and not looked into. So the work grows with the nodes and the runs.
+Guarantees: a node in the interior of a run is counted by its number of live entries and not
+unpacked. So the work grows with the number of nodes and runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Run:
 
 
 class Partitioner:
-    """Takes a range node by node; `runs` are those that are complete."""
+    """Processes a range node by node; `runs` are the complete ones."""
 
     def __init__(self, start: EntryID, end: EntryID, every: int, count: int) -> None:
         self.runs: list[Run] = []
@@ -34,8 +34,8 @@ class Partitioner:
         self._every = every
         self._first_id: EntryID
         self._last_id: EntryID
-        self._held = 0  # entries of the run that has begun
-        self._whole: Node | None = None  # with which it ends so far, if that was not looked into
+        self._held = 0  # entries of the current run
+        self._whole: Node | None = None  # the run's last node so far, if it was not unpacked
 
     def take(self, node: Node, *, is_inside: bool) -> None:
         """The next node. `is_inside`: all of its entries are known to be in the range."""
@@ -62,7 +62,7 @@ class Partitioner:
             self.finish()
 
     def finish(self) -> None:
-        """Complete the run that has begun, if any."""
+        """Complete the current run, if there is one."""
         if self._held:
             last_id = self._whole.last_id if self._whole else self._last_id
             self.runs.append(Run(self._first_id, last_id, self._held))
@@ -77,7 +77,7 @@ def partition(
     `nodes` ascend and begin with the one that may hold `start`.
     """
     cutter = Partitioner(start, end, every, count)
-    # What is behind a node bounds it: asking itself for its last ID may mean to unpack it.
+    # The key of the next node bounds a node; its own last ID might require unpacking.
     bounds: Iterable[Node | None] = chain(nodes, [None])
     for node, following in pairwise(bounds):
         if node is None or node.key > end or not cutter.left:

@@ -1,12 +1,12 @@
-"""A range of a stream as it was at one moment, read incrementally.
+"""A consistent snapshot of a range of a stream, read incrementally (copy on write).
 
-It takes hold of the stream's nodes, of which there is one for about a hundred entries. The stream
-may go on meanwhile, or go altogether: what is appended comes into other nodes or into the last one,
-which is copied at the beginning, and a node that loses entries is copied before (NodeList.lend).
+It holds references to the stream's nodes, one for about a hundred entries. The stream may change
+meanwhile, or be deleted: new entries go into other nodes or into the last one, which is copied at
+the beginning, and a node is copied before entries are deleted from it (NodeList.lend).
 
-The number of entries has to be known before the first is sent. So first all nodes are looked at
-(`count`), and those that are packed since they were loaded are unpacked: a damaged one shows
-before anything was sent. Then come the entries (`chunks`).
+The number of entries must be known before the first is sent. So a first pass visits all nodes
+(`count`) and unpacks those that still are as loaded, so that a damaged one is found before anything
+is sent. The second pass yields the entries (`chunks`).
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class RangeSnapshot:
             self._nodes.reverse()
 
     def release(self) -> None:
-        """Nothing more is read: the stream need not copy nodes any more."""
+        """End reading: the stream need not copy nodes any more."""
         self._nodes = []
         if self._is_held:
             self._is_held = False
             self._list.give_back()
 
     def count(self) -> Iterator[None]:
-        """Find out how many entries there are, in steps. Raises DamagedNode."""
+        """Count the entries, in steps. Raises DamagedNode."""
         nodes = self._nodes
         length = unpacked = 0
         for index, packed in enumerate(nodes):
@@ -58,7 +58,7 @@ class RangeSnapshot:
                 node = nodes[index] = self._list.open_if_there(packed)
                 unpacked += 1
             assert not isinstance(node, ListpackNode)
-            # Only at the ends may a node have entries that are not in the range.
+            # Only the first and last nodes may have entries outside of the range.
             is_inside = 0 < index < len(nodes) - 1
             length += node.live if is_inside else self._count_in(node)
             if 0 <= self._limit <= length:

@@ -1,6 +1,6 @@
 """The checksum at the end of RDB files and DUMP payloads: CRC-64 with Jones's polynomial.
 
-It starts at 0 and goes over everything before it. 0 in its place means that there is none.
+It starts at 0 and covers everything before it. A stored 0 means that there is no checksum.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _CRC = anycrc.CRC(width=64, poly=0xAD93D23594C935A9, init=0, refin=True, refout=
 
 
 def crc64(data: Data, previous: int = 0) -> int:
-    """The checksum of `data`, or of it and what came before, whose checksum is `previous`."""
+    """The checksum of `data`, continued from the checksum `previous` of the data before it."""
     checksum: int = _CRC.calc(data, previous)
     return checksum
 
 
 def encode_checksum(checksum: int) -> bytes:
-    """As it is stored: 8 bytes, little-endian."""
+    """The stored form: 8 bytes, little-endian."""
     return checksum.to_bytes(CHECKSUM_BYTES, "little")

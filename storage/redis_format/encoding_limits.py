@@ -1,7 +1,7 @@
-"""Up to where Redis keeps collections in a compact encoding: the directives of redis.conf.
+"""The limits up to which Redis keeps collections in a compact encoding: directives of redis.conf.
 
-Values here look different in memory, but OBJECT ENCODING, DUMP and the order of a small hash are
-visible to clients, so every method that may change the encoding takes these limits.
+Rillway's values have another form in memory, but clients see OBJECT ENCODING, DUMP and the order of
+a small hash, so every method that may change the encoding takes these limits.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     members    4 bytes, little-endian: how many
     member, member, ...                 ascending, little-endian with a sign
 
-Guarantees: what is decoded was checked completely.
+Guarantees: decoding checks the input completely.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Listpacks: Redis's encoding of a short list of strings and integers in one string.
 
     total bytes      4 bytes, little-endian: the whole listpack
-    elements         2 bytes, little-endian; 65535: more than can be said here
+    elements         2 bytes, little-endian; 65535: that many or more
     element, element, ...
     end              0xFF
 
-An element is its encoding with its data, and behind it the size of both, backwards, so that a
-reader can walk from the end: 7 bits in a byte, the lowest in the last one, and the highest bit set
-in all bytes but the first of them.
+An element is its encoding with its data, and after it the size of both, backwards, so that a reader
+can walk from the end: 7 bits in a byte, the lowest in the last one, and the highest bit set in all
+bytes but the first of them.
 
     0nnnnnnn                      an integer, 0 to 127
     10llllll data                 a string of up to 63 bytes
@@ -17,13 +17,13 @@ in all bytes but the first of them.
     11110001 ... 11110100         integers of 2, 3, 4 and 8 bytes, little-endian with a sign
 
 Redis stores a string that is the plain decimal form of a 64-bit integer as that integer, so a
-reader cannot tell b"7" from 7 and takes both for the same.
+reader cannot distinguish b"7" from 7.
 
-Guarantees: what is decoded was checked completely: the sizes, the backward sizes, the count and
-the end. Encoding (storage/redis_format/listpack_writer.py) gives the bytes that Redis would have,
-of the size that storage/redis_format/listpack_size.py says.
+Guarantees: decoding checks the input completely: the sizes, the backward sizes, the count and the
+end. Encoding (storage/redis_format/listpack_writer.py) produces Redis's bytes, of the size that
+storage/redis_format/listpack_size.py computes.
 
-Leaves out: what the elements mean (storage/snapshot/stream_node.py).
+Leaves out: the meaning of the elements (storage/snapshot/stream_node.py).
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ Element: TypeAlias = "bytes | int"
 HEADER = struct.Struct("<IH")
 END = b"\xff"
 
-# The two elements that a node's counts are in begin behind the header and end before this.
+# The first two elements, a node's counts, are within this many bytes.
 MAX_INTEGER_BYTES = integer_bytes(2**63 - 1)
 COUNTS_BYTES = HEADER.size + 2 * MAX_INTEGER_BYTES
 
 # encoding -> bytes of data
 _INTEGERS = {0xF1: 2, 0xF2: 3, 0xF3: 4, 0xF4: 8}
 
-# So much is decoded before it is seen whether there are too many elements.
+# This many bytes are decoded between checks of the number of elements.
 _PART_BYTES = 1 << 16
 
 _WRITER = ListpackWriter()
@@ -106,7 +106,7 @@ def decode_listpack(
 
 
 def _decode_part(blob: bytes, position: int, end: int, offset: int, elements: list[Element]) -> int:
-    """Append the elements that begin before `end`; the position behind them."""
+    """Append the elements that begin before `end`; return the position after them."""
     append = elements.append
     try:
         while position < end:
@@ -138,7 +138,7 @@ def read_counts(prefix: bytes, offset: int = 0) -> tuple[int, int]:
     """
     try:
         if prefix[6] < 0x80 and prefix[7] == 1 and prefix[8] < 0x80 and prefix[9] == 1:
-            return prefix[6], prefix[8]  # so it is with most nodes
+            return prefix[6], prefix[8]  # the usual case
         first, position = _decode_element(prefix, HEADER.size, offset)
         second, _ = _decode_element(prefix, position, offset)
     except IndexError:
@@ -149,7 +149,7 @@ def read_counts(prefix: bytes, offset: int = 0) -> tuple[int, int]:
 
 
 def _check_ends(blob: bytes, offset: int) -> int:
-    """Check a listpack's header and its end; how many elements it says that it has."""
+    """Check a listpack's header and its end; return the count in its header."""
     if len(blob) < EMPTY_LISTPACK_BYTES:
         raise CorruptSnapshot(offset, f"a listpack cannot be of {len(blob)} bytes")
     total_bytes, count = HEADER.unpack_from(blob)
@@ -161,7 +161,7 @@ def _check_ends(blob: bytes, offset: int) -> int:
 
 
 def _decode_element(blob: bytes, position: int, offset: int) -> tuple[Element, int]:
-    """An element of any kind, and the position behind it. Raises IndexError at the very end."""
+    """An element of any kind, and the position after it. Raises IndexError at the very end."""
     head = blob[position]
     start = position + 1  # of the data
     is_string = False
@@ -184,7 +184,7 @@ def _decode_element(blob: bytes, position: int, offset: int) -> tuple[Element, i
     end = start + data_bytes
     backward = _backward_length(end - position)
     following = end + len(backward)
-    # What is cut off has no backward size either.
+    # A truncated element has no backward size either.
     if blob[end:following] != backward:
         raise _damaged(offset + position)
     if is_string:
@@ -199,7 +199,7 @@ def _decode_element(blob: bytes, position: int, offset: int) -> tuple[Element, i
 
 @lru_cache(maxsize=4096)
 def _backward_length(size: int) -> bytes:
-    """The size of an element in the form that is read from behind."""
+    """The backward length of an element of this size."""
     count = backward_length_bytes(size)
     places = [size >> 7 * place & 0x7F for place in range(count)]
     return bytes([places[-1], *(0x80 | place for place in reversed(places[:-1]))])

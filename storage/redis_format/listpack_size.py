@@ -1,10 +1,10 @@
-"""How many bytes Redis would need for what a node holds.
+"""The exact size of a node's listpack in Redis, computed without building it.
 
 A node of a stream is full when its listpack (Redis's encoding for it) would grow beyond
-`stream-node-max-bytes`. Nodes here look different in memory, but where they end is visible to
-clients (`~` trims, radix-tree-keys), so the size is computed as Redis 7 would have it: integers
-in their packed form, strings with a length prefix, a backward length after each element, and
-field names left out where they are those of the node's first entry.
+`stream-node-max-bytes`. Rillway's nodes have another form in memory, but clients see where they end
+(`~` trims, radix-tree-keys), so the size is computed as in Redis 7: integers in their packed form,
+strings with a length prefix, a backward length after each element, and no field names where they
+equal those of the node's first entry.
 
 `FieldSizes` measures an entry by walking over its bytes. Compiled that takes some nanoseconds a
 word.
@@ -22,14 +22,14 @@ EMPTY_LISTPACK_BYTES = 7
 
 FLAGS_BYTES = 2
 
-# What a string takes beside its bytes, up to this length.
+# The framing of a string, up to this length.
 _SHORT_STRING_BYTES = 2
 _MAX_SHORT_STRING = 63
 
 # Longest text of a 64-bit integer; anything longer is kept as a string.
 MAX_INTEGER_DIGITS = 20
 
-# The greatest number of 64 bits with a sign, and the digits of a number that surely is below.
+# The greatest signed 64-bit integer, and a number of digits that is certainly below it.
 _MAX_INT64: cython.ulonglong = 2**63 - 1
 _SAFE_DIGITS = 18
 
@@ -43,7 +43,7 @@ def integer_bytes(number: int) -> int:
 
 @cython.ccall
 def int64_bytes(number: cython.longlong) -> cython.Py_ssize_t:
-    """As integer_bytes() of a number of 64 bits."""
+    """integer_bytes() of a 64-bit integer."""
     if 0 <= number <= 127:
         return 2
     if -4096 <= number <= 4095:
@@ -71,7 +71,7 @@ def elements_bytes(values: list[bytes]) -> int:
 def _element_bytes(
     data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
 ) -> cython.Py_ssize_t:
-    """As element_bytes() of a part of `data`."""
+    """element_bytes() of a part of `data`."""
     number: cython.longlong = plain_integer(data, start, length)
     if number != 0 or (length == 1 and data[start] == 48):
         return int64_bytes(number)
@@ -115,7 +115,7 @@ def plain_integer(
 
 @cython.ccall
 def text_bytes(length: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The size of a listpack element that holds a text of this length, and no integer."""
+    """The size of a listpack element that holds a string of this length."""
     if length <= _MAX_SHORT_STRING:
         return length + _SHORT_STRING_BYTES
     size: cython.Py_ssize_t = length + (2 if length < 4096 else 5)
@@ -124,7 +124,7 @@ def text_bytes(length: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 @cython.ccall
 def backward_length_bytes(size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """How many bytes after an element hold its `size`, so that it is found from its end."""
+    """The number of bytes of the backward length of an element of this `size`."""
     if size <= 127:
         return 1
     if size < 16383:
@@ -144,12 +144,11 @@ def header_bytes(live: int, deleted: int, names: list[bytes]) -> int:
 
 @cython.cclass
 class FieldSizes:
-    """What the fields of one entry take in a listpack.
+    """The size of one entry's fields in a listpack, in bytes.
 
-    `are_alike`: the names of the fields are those of the node's first entry, and left out.
-    `element_bytes`: the elements of the fields with their counts, their IDs and flags aside.
-    `text_bytes`: names and values without any framing, which is what Redis adds to the size of a
-    node to see whether an entry still fits.
+    `are_alike`: the names are those of the node's first entry, and left out. `element_bytes`: the
+    elements of the fields with their counts, without ID and flags. `text_bytes`: names and values
+    without framing, which Redis adds to the size of a node to check whether an entry still fits.
     """
 
     def __init__(self) -> None:

@@ -6,15 +6,16 @@ A compressed string is a sequence of two kinds of items:
     NNNDDDDD dddddddd               repeat N + 2 bytes (3 to 8) from D + 1 bytes back
     111DDDDD nnnnnnnn dddddddd      repeat n + 9 bytes (9 to 264) from D + 1 bytes back
 
-where D has 13 bits. It does not say how long the result is: whoever stores it stores that too.
+where D has 13 bits. The compressed form does not contain the length of the result, which must be
+stored beside it.
 
-To find what repeats is the work of compressing. LZ4, which is here anyway, does it at the speed of
-C: so `compress` lets it work on windows as wide as LZF's references reach, and writes what it found
-in LZF's notation. The result is as short as Redis's for what fits into one window, which the nodes
-of a stream do, and up to a quarter longer beyond.
+Most of the work is finding repeats. LZ4, a dependency anyway, finds them at the speed of C, so
+`compress` runs it on windows as wide as LZF's references reach, and translates its output to LZF.
+The result is as short as Redis's for data that fits into one window, such as the nodes of a stream,
+and up to a quarter longer beyond.
 
-Guarantees: damaged input raises ValueError. What comes out is never longer than was announced, and
-an announcement that the input cannot keep is refused before anything is allocated.
+Guarantees: damaged input raises ValueError. The output is never longer than announced, and an
+impossible announced length is refused before memory is allocated.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ MAX_LITERALS = 32
 MAX_REPEAT = 264
 WINDOW_BYTES = 8192
 
-# Redis stores a string as it is, unless LZF makes it shorter by so much.
+# Redis stores a string uncompressed unless LZF saves this many bytes.
 MIN_GAIN_BYTES = 4
 
-# The best that three bytes can do.
+# The greatest length of a repeat, which takes three bytes.
 _MAX_RATIO = MAX_REPEAT // 3
 
 
@@ -57,7 +58,7 @@ def compress(data: bytes) -> bytes | None:
 
 
 def decompress(blob: bytes, length: int) -> bytes:
-    """The `length` bytes that `blob` was made of. Raises ValueError if it does not give these."""
+    """The `length` bytes that `blob` encodes. Raises ValueError if it does not."""
     if length > len(blob) * _MAX_RATIO:
         raise ValueError(f"{len(blob)} compressed bytes cannot become {length}")
     out = _Output(length)
@@ -67,7 +68,7 @@ def decompress(blob: bytes, length: int) -> bytes:
 
 
 def decompress_prefix(blob: bytes, count: int) -> bytes:
-    """The first `count` bytes, at the cost of these alone; fewer if there are not so many."""
+    """The first `count` bytes, or all if there are fewer, at the cost of these alone."""
     out = _Output(count)
     out.expand(blob)
     return out.content()

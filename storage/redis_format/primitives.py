@@ -3,10 +3,10 @@
 A length has its form in its first two bits: 6 bits, 14 bits, or 32 or 64 bits in bytes of their
 own. Both bits set is a string in a special form: an integer of 1, 2 or 4 bytes, or LZF.
 
-`Cursor` reads them from a buffer. Every read is checked against the end of what may be read before
-anything is allocated, and what does not fit raises CorruptSnapshot with its position.
+`Cursor` reads them from a buffer. Every read is checked against the end of the buffer before memory
+is allocated, and raises CorruptSnapshot with its position if it does not fit.
 
-Leaves out: what the primitives mean (storage/snapshot/reader.py, stream_decoder.py).
+Leaves out: the meaning of the primitives (storage/snapshot/reader.py, stream_decoder.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from storage.redis_format import lzf
 if TYPE_CHECKING:
     from mmap import mmap
 
-# What is read: a file that is mapped into memory, or bytes. A slice of either is bytes.
+# The input: a file that is mapped into memory, or bytes. A slice of either is bytes.
 Buffer: TypeAlias = "bytes | mmap"
 
 # Strings up to this length may be integers; longer than the other, LZF is worth a try (as Redis).
@@ -41,7 +41,7 @@ _I64_LITTLE = struct.Struct("<q")
 
 
 class CorruptSnapshot(Exception):
-    """What was read is no snapshot. `offset` is the absolute position in the buffer."""
+    """The input is not a valid snapshot. `offset` is the absolute position in the buffer."""
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(f"{reason} (at offset {offset})")
@@ -50,7 +50,7 @@ class CorruptSnapshot(Exception):
 
 
 class TruncatedSnapshot(CorruptSnapshot):
-    """The end came too early: what is before `offset` may be whole."""
+    """The input ends too early: everything before `offset` may be sound."""
 
 
 @dataclass(slots=True)
@@ -67,9 +67,9 @@ class Compressed:
 
 @dataclass(slots=True)
 class Allowance:
-    """How much may come out of what somebody sent; what has come out is taken off.
+    """The rest of a limit on the decoded size of untrusted input.
 
-    LZF makes up to 88 bytes of one, and an element of two bytes is an object of fifty in memory.
+    LZF expands one byte to up to 88, and an element of two bytes is an object of fifty in memory.
     So without a limit a payload of a megabyte could become gigabytes.
     """
 
@@ -77,13 +77,13 @@ class Allowance:
     elements: int  # of listpacks
 
     def take_bytes(self, count: int) -> None:
-        """Raises ValueError if there is not so much left."""
+        """Subtract `count` bytes. Raises ValueError if fewer are left."""
         if count > self.unpacked_bytes:
             raise ValueError(f"{count} bytes when unpacked are too many")
         self.unpacked_bytes -= count
 
     def take_elements(self, count: int) -> None:
-        """Raises ValueError if there are not so many left."""
+        """Subtract `count` elements. Raises ValueError if fewer are left."""
         if count > self.elements:
             raise ValueError("too many elements come out of what is compressed")
         self.elements -= count
@@ -121,7 +121,7 @@ def encode_compressed(string: Compressed) -> bytes:
 
 
 def _encode_as_integer(data: bytes) -> bytes | None:
-    """The short form of a decimal number of 32 bits; None for what would not come back the same."""
+    """The short form of a canonical 32-bit decimal number; None for any other text."""
     if data[:1] not in b"-0123456789" or not data:
         return None
     try:
@@ -156,7 +156,7 @@ class Cursor:
         return self.end - self.position
 
     def corrupt(self, reason: str) -> CorruptSnapshot:
-        """The exception that says what is wrong where the cursor is; the caller raises it."""
+        """An exception with `reason` and the current position, for the caller to raise."""
         return CorruptSnapshot(self.position, reason)
 
     def raw(self, count: int) -> bytes:
@@ -197,9 +197,10 @@ class Cursor:
         raise CorruptSnapshot(start, f"0x{first:02x} begins no length")
 
     def count(self, smallest: int) -> int:
-        """A length that says how many items follow, of which each takes `smallest` bytes or more.
+        """The number of items that follow, each of at least `smallest` bytes.
 
-        More than there is room for are refused, so that nobody prepares for them.
+        A number that does not fit into the rest of the buffer is refused, so that callers can
+        allocate for it.
         """
         start = self.position
         number = self.length()
@@ -226,7 +227,7 @@ class Cursor:
         if position >= self.end:
             raise self._cut_off(1)
         first = self.buffer[position]
-        if first < 0x40:  # the most frequent one, without a call for the length
+        if first < 0x40:  # the most frequent form, without a call for the length
             end = position + 1 + first
             if end > self.end:
                 raise self._cut_off(1 + first)
@@ -259,7 +260,7 @@ class Cursor:
             self.skip(self.length())
 
     def id(self) -> int:
-        """An entry ID of 16 bytes, as they are."""
+        """An entry ID of 16 bytes, big-endian."""
         return int.from_bytes(self.raw(16), "big")
 
     def milliseconds(self) -> int:

@@ -1,9 +1,9 @@
-"""How many nodes Redis's radix tree has for given keys (XINFO STREAM, radix-tree-nodes).
+"""The number of nodes of Redis's radix tree for given keys (XINFO STREAM, radix-tree-nodes).
 
 Redis keeps the nodes of a stream in a radix tree; its keys are the nodes' master IDs as 16 bytes,
-big-endian. Nothing here is stored like that, but the number is part of what clients see. The
-tree has one node for each place where keys part, one for each stretch of bytes without a parting,
-and an empty one at the end of each key.
+big-endian. Rillway has no such tree, but clients see the number. The tree has one node for each
+place where keys part, one for each stretch of bytes without a parting, and an empty one at the end
+of each key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 KEY_BITS = 128
 KEY_BYTES = 16
 
-# Depths are counted in bytes from the root; what is above the root has this one.
+# Depths are counted in bytes from the root; this is the depth above the root.
 ABOVE_ROOT = -1
 
 
@@ -25,7 +25,8 @@ def radix_node_count(keys: list[int]) -> int:
     depths = [(KEY_BITS - (low ^ high).bit_length()) // 8 for low, high in pairwise(keys)]
     count = len(keys)
     for left, right in pairwise([ABOVE_ROOT, *depths, ABOVE_ROOT]):
-        # A key leaves the others for good at its deeper parting; bytes may follow there.
+        # A key branches off from both neighbours at the deeper of its two partings; bytes may
+        # follow there.
         count += max(left, right) < KEY_BYTES - 1
     partings: list[int] = []  # the depths of those on the way from the root to the present key
     for depth in [*depths, ABOVE_ROOT]:

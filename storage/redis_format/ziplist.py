@@ -1,8 +1,8 @@
-"""Ziplists: what Redis had instead of listpacks before version 7. They are read, never written.
+"""Ziplists, the predecessor of listpacks before Redis 7. They are read, never written.
 
     total bytes      4 bytes, little-endian: the whole ziplist
     last element     4 bytes: where it begins
-    elements         2 bytes; 65535: more than can be said here
+    elements         2 bytes; 65535: that many or more
     element, element, ...
     end              0xFF
 
@@ -15,9 +15,9 @@ An element begins with the size of the one before it, in one byte, or in four af
                                   integers of 2, 4, 8, 3 and 1 bytes, little-endian with a sign
     1111 nnnn                     the integer n - 1, from 0 to 12
 
-Guarantees: what is decoded was checked completely.
+Guarantees: decoding checks the input completely.
 
-Leaves out: what the elements mean.
+Leaves out: the meaning of the elements.
 """
 
 from __future__ import annotations

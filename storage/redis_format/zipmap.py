@@ -1,4 +1,4 @@
-"""Zipmaps, read: how Redis before 2.6 stored small hashes.
+"""Zipmaps, the encoding of small hashes before Redis 2.6. They are read, never written.
 
     fields    1 byte; 254 and above: not known
     field, value, field, value, ...

@@ -1,4 +1,4 @@
-"""Snapshots: the data as Redis's RDB files and DUMP payloads have it, written and read.
+"""Snapshots: reading and writing of Redis's RDB files and DUMP payloads.
 
 Pure functions of bytes: no file is opened here, and time comes in as `now_ms`.
 """

@@ -1,9 +1,9 @@
-"""Libraries of functions as bytes: what FUNCTION DUMP answers and FUNCTION RESTORE takes.
+"""The payload of FUNCTION DUMP and FUNCTION RESTORE: libraries of functions as bytes.
 
     for each library: FUNCTION (1 byte), its source as a string
     version of the format (2 bytes), checksum (8 bytes)
 
-both numbers little-endian. In a file a library stands as it does here, before the first database.
+both numbers little-endian. In a file a library has the same form, and precedes the first database.
 """
 
 from __future__ import annotations

@@ -20,19 +20,19 @@ class SnapshotOptions:
     def newest_version(self) -> int | None:
         """The version of the format that every value has to fit into; None: any.
 
-        It follows from a fixed type of stream. What cannot be said in it is left out.
+        It follows from a fixed type of stream. State that the version cannot express is left out.
         """
         return None if self.stream_type is None else opcodes.STREAM_VERSIONS[self.stream_type]
 
     def allows(self, version: int) -> bool:
-        """Whether what came with a version of the format may be written."""
+        """Whether types that a version of the format introduced may be written."""
         newest = self.newest_version
         return newest is None or version <= newest
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What decoders need to know beside the bytes."""
+    """The options of decoding."""
 
     now_ms: int
     access_ms: int  # of the values that are made

@@ -1,14 +1,13 @@
-"""Single values as bytes: what DUMP answers and RESTORE takes.
+"""The payload of DUMP and RESTORE: a single value as bytes.
 
     type (1 byte), the value as in a file, version of the format (2 bytes), checksum (8 bytes)
 
 both numbers little-endian.
 
-Guarantees: `restore` validates everything, whoever made the payload. It raises BadChecksum or
-CorruptSnapshot, or it returns a value that is consistent in itself; it neither hangs nor allocates
-what the payload only announces. Streams stay packed, so that they take no more memory than the
-payload until somebody looks into them. Surplus bytes behind the value are refused (Redis ignores
-them).
+Guarantees: `restore` validates every payload completely. It raises BadChecksum or CorruptSnapshot,
+or it returns a consistent value; it neither hangs nor allocates memory for a length that is only
+announced. Streams stay packed, so that they take no more memory than the payload until they are
+read. Surplus bytes after the value are refused (Redis ignores them).
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def dump(value: Value, options: SnapshotOptions, now_ms: int) -> bytes:
 def dump_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
     """The payload in pieces: a node of a stream or some hundred pending entries each.
 
-    The value has to stay as it is until the last one is made.
+    The value must not change until the last piece is made.
     """
     checksum = 0
     for piece in _content(value, options, now_ms):
@@ -61,7 +60,7 @@ def _content(value: Value, options: SnapshotOptions, now_ms: int) -> Iterator[by
 
 
 def serialized_length(value: Value, options: SnapshotOptions, now_ms: int) -> int:
-    """How many bytes a value takes in a file, its type and key aside."""
+    """The number of bytes of a value in a file, without its type and key."""
     return sum(map(len, value_pieces(value, options, now_ms)))
 
 
@@ -72,7 +71,7 @@ def restore(
     limits: EncodingLimits | None = None,
     max_string_bytes: int | None = None,
 ) -> Value:
-    """The value of a payload; nobody looked at it before `now_ms`.
+    """The value of a payload; its access time is `now_ms`.
 
     `limits`: for its encoding; None: those of Redis as it is shipped.
 

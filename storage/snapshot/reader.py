@@ -1,19 +1,19 @@
-"""RDB files, read: the keys and values of a snapshot, one after the other.
+"""Reads RDB files: yields the keys and values of a snapshot one after the other.
 
 A snapshot is a magic word with a version, records, and a checksum. A record is an opcode (which
 database follows, when the next key expires, who wrote the file ...) or a type, a key and a value.
 
 A whole file is checked against its checksum before anything is read. Streams of a file that passed
-are left packed until they are looked at; of one that cannot be checked, they are validated while
-they are read. A snapshot in front of the requests of an append-only file ends where its records
-say, so its checksum is compared last, and its values are validated, too.
+stay packed until their first access; those of a file without a checksum are validated while they
+are read. A snapshot at the start of an append-only file ends where its records end, so its checksum
+is compared last, and its values are validated, too.
 
 Guarantees: every RDB file of Redis 5.0 to 8.10 (versions 9 to 15, and older ones) that holds
-streams and strings is read. Damaged input raises CorruptSnapshot and nothing else, whatever its
-bytes are; no length in it makes anything larger be allocated than what there is can amount to.
+streams and strings is read. Damaged input raises CorruptSnapshot and nothing else; no length in it
+causes an allocation larger than the rest of the input can fill.
 
-Leaves out: what happens to keys that have expired (they are given out like the others), to keys
-that come twice, and to databases that there are not: the loader decides.
+Leaves out: keys that have expired (they are yielded like the others), duplicate keys, and databases
+that do not exist: the loader decides.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NEWEST_VERSION = 15
 # Files had no checksum before this version (Redis 2.6).
 _FIRST_VERSION_WITH_CHECKSUM = 5
 
-# How many strings are read in one go. Between two batches the caller may attend to other things.
+# The number of strings in a batch. Between two batches the caller may do other work.
 _BATCH_KEYS = 512
 
 
@@ -59,7 +59,7 @@ class SnapshotItem(NamedTuple):
     key: bytes
     value: Value
     expires_ms: int | None  # Unix ms
-    idle_s: int | None  # for how long nobody had looked at it, if that is known
+    idle_s: int | None  # its idle time in the file, if that has one
     offset: int  # of its record
 
 
@@ -97,7 +97,7 @@ class SnapshotReader:
         self.skipped: Counter[str] = Counter()  # what was passed over, by its name
         self.empty_keys = 0  # collections without items, which are passed over
         self.version = 0
-        self.end = position  # behind the last record that was read; at last, behind the checksum
+        self.end = position  # after the last record that was read; in the end, after the checksum
         self._start = position
         self._cursor = Cursor(buffer, position)
         self._skip_unsupported = skip_unsupported
@@ -135,10 +135,10 @@ class SnapshotReader:
         return self.version >= _FIRST_VERSION_WITH_CHECKSUM
 
     def _verify_whole_file(self) -> None:
-        """Compare the checksum at the end of the buffer, and find out what is wrong if it differs.
+        """Compare the checksum at the end of the buffer, and locate the damage if it differs.
 
-        Then the file is read with every check. That finds where it is damaged, if it is so in a
-        way that shows; or that it ends earlier, and what follows is none of its business.
+        The file is then read with every check, which finds the damage if it is visible, or a file
+        that ends before the end of the buffer.
         """
         buffer, end = self._cursor.buffer, self._cursor.end - CHECKSUM_BYTES
         if not self._has_checksum:
@@ -160,7 +160,7 @@ class SnapshotReader:
         try:
             for _ in examiner.batches():
                 pass
-        except UnsupportedValue:  # and cannot be skipped: what is behind it remains unknown
+        except UnsupportedValue:  # and cannot be skipped: the records after it remain unknown
             raise CorruptSnapshot(end, "the checksum does not match") from None
         self._cursor.end = examiner.end
         self._trusted = True

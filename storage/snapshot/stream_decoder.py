@@ -3,15 +3,15 @@
 The fields are numbered in docs/architecture/snapshots.md; storage/snapshot/stream_encoder.py writes
 them and says what each type adds. What an older type leaves out is made up as Redis does it.
 
-Guarantees: nothing is believed. Nodes, their entries and the stream's length agree; IDs ascend
+Guarantees: the input is not trusted. Nodes, their entries and the stream's length agree; IDs ascend
 and end with the last ID; names of groups, consumers, producers and messages come once; each pending
 entry has one owner, or was released. Whatever is wrong raises CorruptSnapshot with its position.
 Nothing is allocated for a count that the input has no room for.
 
-Where the bytes are `trusted`, because a checksum over them was right, the nodes are not unpacked:
-only their keys and counts are looked at, and the rest when somebody wants to read it
-(storage/nodes/listpack_node.py). Other nodes are unpacked to see that they are sound, and kept
-packed. The cursor's allowance limits what comes out of them.
+If the bytes are `trusted`, because their checksum was correct, the nodes are not unpacked: only
+their keys and counts are read, and the rest at the first access (storage/nodes/listpack_node.py).
+Other nodes are unpacked to validate them, and kept packed. The cursor's allowance limits their
+unpacked size.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MESSAGE_BYTES = 3
 
 
 def decode_stream(cursor: Cursor, stream_type: int, *, trusted: bool, access_ms: int) -> Stream:
-    """The stream whose body begins at the cursor, which is moved behind it.
+    """The stream whose body begins at the cursor, which is moved after it.
 
     `trusted`: a checksum over the bytes was right, and nodes may stay packed. Raises
     CorruptSnapshot.
@@ -124,9 +124,9 @@ def _set_ends(nodes: list[ListpackNode], positions: list[int], last_id: EntryID)
 
 
 def _examine(nodes: list[ListpackNode], positions: list[int], allowance: Allowance | None) -> None:
-    """See that all nodes can be unpacked; `positions` are where they begin.
+    """Check that all nodes can be unpacked; `positions` are their offsets.
 
-    They stay packed all the same: what somebody sent takes no more memory than it has bytes.
+    They stay packed: a payload takes no more memory than its size.
     """
     for node, position in zip(nodes, positions, strict=True):
         try:

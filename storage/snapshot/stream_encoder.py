@@ -67,7 +67,7 @@ _MILLISECONDS = struct.Struct("<q")
 # Most counts of deliveries are small: each is encoded once.
 _encode_count = lru_cache(maxsize=256)(encode_length)
 
-# So many IDs are encoded before they are written.
+# The number of IDs that are encoded before they are written.
 _BATCH = 1024
 
 
@@ -83,7 +83,7 @@ def encode_stream(
 ) -> None:
     """Write the body of a stream, in pieces; the type byte itself is the caller's.
 
-    `now_ms` tells which messages of producers are too old.
+    `now_ms`: messages of producers that have expired by then are left out.
     """
     for piece in stream_pieces(stream, stream_type, compress=compress, now_ms=now_ms):
         write(piece)
@@ -92,7 +92,7 @@ def encode_stream(
 def stream_pieces(
     stream: Stream, stream_type: int, *, compress: bool, now_ms: int
 ) -> Iterator[bytes]:
-    """As encode_stream; a piece is a node, or some hundred pending entries."""
+    """encode_stream in pieces: a node, or some hundred pending entries."""
     assert stream_type in STREAM_TYPES
     yield from _nodes(stream, compress)
     yield encode_length(stream.length) + _id_lengths(stream.last_id)
@@ -172,7 +172,7 @@ def _group_pending(group: Group) -> Iterator[bytes]:
 
 
 def _with_nobody(owners: list[_Owner], group: Group, now_ms: int) -> list[_Owner]:
-    """The owners with the one that stands for nobody, and has what was released (see above)."""
+    """The owners, with a nameless one for the released entries (see the module)."""
     ids = [entry.entry_id for entry in group.nacked()]
     nobody = group.consumers.get(NOBODY)
     if nobody is None:

@@ -1,6 +1,6 @@
 """A node of a stream as the listpack that Redis has for it (reference 5.3), read.
 
-The elements of the listpack are the master entry, then each entry behind the other:
+The elements of the listpack are the master entry, then the entries in order:
 
     live        how many entries there are
     deleted     how many more are marked as deleted
@@ -13,7 +13,7 @@ The elements of the listpack are the master entry, then each entry behind the ot
     fields      name, value, name, value...; with flag 2, the values alone
     length      how many elements the entry takes without this one
 
-Guarantees: `decode_node` believes nothing. Counts, flags and lengths agree with what is there,
+Guarantees: `decode_node` validates its input. Counts, flags and lengths agree with the elements,
 every entry has a field, and IDs ascend from the key on.
 
 Leaves out: whether neighbouring nodes fit together (storage/snapshot/stream_decoder.py), and how
@@ -133,7 +133,7 @@ class _Entries:
             position = self._take_one(elements, position)
 
     def _take_one(self, elements: list[Element], start: int) -> int:
-        """Take the entry at `start`; the position behind it."""
+        """Take the entry at `start`; return the position after it."""
         first = start + 3
         flags, ms, seq = _integers(elements[start:first], 3)
         if not 0 <= flags <= DELETED | SAME_NAMES:

@@ -1,10 +1,9 @@
-"""Values that Rillway does not hold: what they are called, and where they end.
+"""Values of unsupported types in RDB files: their names, and how to skip them.
 
-A file written by Redis may have values of modules. To load the rest of it, they have to be passed
-over, and for that only their outermost layout matters.
+A file written by Redis may have values of modules. Skipping them needs only their outermost layout.
 
-Leaves out: what is inside a value, since it is not used. Types whose layout is not known here
-cannot be passed over, and have a name only.
+Leaves out: the contents of a value. Types of unknown layout cannot be skipped, and have a name
+only.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class UnsupportedValue(Exception):
 
 
 def type_name(cursor: Cursor, type_code: int) -> str:
-    """What a value is called; the cursor is behind its key and stays there."""
+    """The name of a value's type; the cursor is after its key and stays there."""
     if type_code == MODULE:
         return module_name(Cursor(cursor.buffer, cursor.position, cursor.end).length())
     return _NAMES.get(type_code, f"type {type_code}")

@@ -1,4 +1,4 @@
-"""RDB files, written: whole databases as Redis's own format has them.
+"""Writes RDB files: whole databases in Redis's own format.
 
 The version in the header is the oldest that has what the file holds: 11 for strings and plain
 streams, which Redis 7.2 and Valkey read, 13 for streams that remember producers' messages, 14 for
@@ -49,8 +49,8 @@ def write_snapshot(
     """Write all keys of all databases; how many these were.
 
     `libraries` are the sources of libraries of functions. `aux` goes into the header as it is.
-    `progress` is told now and then how many keys are done.
-    What `write` raises passes through.
+    `progress` is called periodically with the number of keys written. What `write` raises passes
+    through.
     """
     output = _Output(write)
     version = max((_version(database, options) for database in databases), default=0)

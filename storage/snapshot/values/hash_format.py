@@ -8,7 +8,7 @@
 22 and 23 come from release candidates of Redis 7.4. Written are 4, 16, 24 and 25. A time is Unix
 time in ms, 0 for none; 24 has the earliest one first, and the others relative to it, plus one.
 
-Fields whose time is past are read like the others: whoever has the hash removes them.
+Expired fields are read like the others, and removed later by expiry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from storage.snapshot import opcodes
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
 
-# As many fields are written in one piece.
+# The number of fields in one piece.
 _FIELDS_PER_PIECE = 500
 
 _MIN_VERSION = {
@@ -98,7 +98,7 @@ def _text(element: Element) -> bytes:
 def _finished(
     cursor: Cursor, reading: Reading, count: int, value: HashValue, *, keeps_times: bool = False
 ) -> HashValue:
-    """A hash that was made of so many fields."""
+    """The finished hash, after `count` fields were read."""
     if len(value.fields) != count:
         raise cursor.corrupt("a field of a hash comes twice")
     if not count:
