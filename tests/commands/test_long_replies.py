@@ -1,4 +1,4 @@
-"""A reply in pieces is, byte by byte, the reply that is given at once."""
+"""A reply in pieces has the same bytes as the reply at once."""
 
 from __future__ import annotations
 

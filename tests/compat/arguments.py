@@ -1,4 +1,4 @@
-"""The arguments that commands are made of: valid ones that meet, edges, and nonsense.
+"""The arguments of drawn commands: valid ones that collide, edge cases, and nonsense.
 
 Keys, groups and consumers are few, entry IDs are small, and limits of time are either certainly
 passed or certainly not: two servers that are asked a few ms apart must agree.
@@ -61,7 +61,7 @@ next_id: SearchStrategy[Argument] = st.sampled_from(
     [Rising(b"%d-*"), Rising(b"%d-*"), Rising(b"%d"), Rising(b"%d-0"), Rising(b"%d-1")]
 )
 new_id: SearchStrategy[Argument] = mostly(next_id, stored_id)
-# For XSETID, which Redis 7.0 lets go back behind deleted entries ("XSETID" in differences.py).
+# For XSETID, which in Redis 7.0 may set an ID below deleted entries ("XSETID" in differences.py).
 next_or_invalid_id: SearchStrategy[Argument] = mostly(next_id, one_of(b"x", b"-", b"$", b"*", b""))
 
 # 100 s is the limit asked for; entries are younger than that unless IDLE or TIME made them older.

@@ -1,4 +1,4 @@
-"""Several clients, in a scripted order, on one server: who is sent what, after each step.
+"""Runs scenarios of several clients on one server, and records what each is sent after each step.
 
 A scenario is a text of lines:
 
@@ -7,9 +7,9 @@ A scenario is a text of lines:
     await a                            until client a is sent something
     close a                            client a hangs up
 
-Commands go out one at a time: the next step begins when the server has done everything that the
-last one caused. To know that, an observer asks twice: the first answer shows that the server has
-seen the command, the second that its effects have been sent.
+Commands are sent one at a time: the next step begins when the server has done everything that the
+last one caused. To find out, an observer sends two requests: the first reply shows that the server
+has seen the command, the second that its effects have been sent.
 """
 
 from __future__ import annotations

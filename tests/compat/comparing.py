@@ -1,4 +1,4 @@
-"""Comparing two servers' replies byte for byte, but for what no two servers can agree on.
+"""Compares two servers' replies byte for byte, except for parts that cannot be equal.
 
 `expected` turns Redis's reply into what Rillway must send: the same bytes, except that a time may
 be a little off, a generated ID has another time in it, and unordered replies are sorted. Known
@@ -261,7 +261,7 @@ def _object_times(argv: Argv, reply: Exactly) -> Expected:
 
 
 def _any_members(argv: Argv, reply: Exactly) -> Expected:
-    """As many members as Redis has chosen, whichever they are."""
+    """The same number of members as Redis has chosen, whichever they are."""
     if len(argv) == 2:
         return AnyOf((b"$",)) if reply.head[:1] == b"$" and reply.head not in NULLS else reply
     return changed_items(reply, lambda one: AnyOf((b"$", b"*", b",")))
@@ -324,7 +324,7 @@ class Mismatch:
     wanted: Expected
 
     def place(self) -> str:
-        """The first element that differs: where it is, what was wanted, what came."""
+        """The first element that differs: its position, the expected and the actual value."""
         return _place(self.wanted, self.exchange.ours, "reply")
 
 

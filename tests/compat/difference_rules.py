@@ -91,7 +91,7 @@ def _with_active_time(group: Expected) -> Expected:
     )
 
 
-# What Rillway says of a stream of which no producer has named an entry.
+# The fields of a stream without entries of idempotent producers.
 IDEMPOTENCE_FIELDS = {
     b"idmp-duration": b":100\r\n",
     b"idmp-maxsize": b":100\r\n",
@@ -177,7 +177,7 @@ _SEVENTEEN_DIGITS = re.compile(rb"-?\d+(\.\d+)?(e[+-]\d+)?")
 
 
 def rank_arity(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    """With a word more, what that is decides."""
+    """With one more argument, the error depends on its value."""
     takes_word = name_of(exchange) in (b"ZRANK", b"ZREVRANK") and len(exchange.argv) == 4
     return Exactly(b"-ERR syntax error\r\n") if takes_word else wanted
 
@@ -222,7 +222,7 @@ def unbalanced(history: History, exchange: Exchange, wanted: Expected) -> Expect
 
 
 def set_id(history: History, exchange: Exchange, wanted: Expected) -> Expected:
-    """Where Redis 7.0 complains about the top item, 7.4 may have found a deleted one first."""
+    """Where Redis 7.0 refuses an ID below the last entry, 7.4 may first find a deleted one."""
     if exchange.theirs.head == BEHIND_TOP:
         return Either((wanted, Exactly(BEHIND_DELETED)))
     return wanted
@@ -262,8 +262,9 @@ def counters(history: History, exchange: Exchange, wanted: Expected) -> Expected
 
 
 def may_change_counting(exchange: Exchange) -> bool:
-    """Whether later deliveries may be counted otherwise by Redis 7.4 than by 7.0: entries are gone
-    in front of the first or behind the last delivered one, or the count was set by hand."""
+    """Whether Redis 7.4 may count later deliveries differently than 7.0: entries before the first
+    or after the last delivered one were deleted, or the count was set by hand.
+    """
     name, reply = name_of(exchange), exchange.theirs
     words = [argument.upper() for argument in exchange.argv]
     if reply.kind == b"-":
@@ -278,7 +279,7 @@ def may_change_counting(exchange: Exchange) -> bool:
 def _each_group(
     groups: tuple[Reply, ...], stream: Reply | None, count_differs: bool
 ) -> Callable[[Expected], Expected]:
-    """Changes the counters in a list of what is wanted of groups, for these groups of Redis's."""
+    """Changes the counters in the expected list of groups, for these groups of Redis."""
     unknown = AnyOf((b":", b"_"))
 
     def change(wanted: Expected) -> Expected:
@@ -299,8 +300,9 @@ def _each_group(
 
 
 def lag_is_length(stream: Reply, group: Reply) -> bool:
-    """Whether Redis 7.4 knows the lag without counting: the stream is empty, or the group is
-    behind its first entry and no entry after that was deleted."""
+    """Whether Redis 7.4 knows the lag without counting: the stream is empty, or the group is before
+    its first entry and no entry after that was deleted.
+    """
     first_id = id_of(field_of(stream, b"recorded-first-entry-id"))
     return field_of(stream, b"length").number == 0 or (
         id_of(field_of(stream, b"max-deleted-entry-id")) < first_id

@@ -161,8 +161,8 @@ DIFFERENCES = [
     Difference(
         "inactive",
         since="7.2",
-        reason="XINFO CONSUMERS tells the time since the last attempt (idle) from the time since "
-        "the last success (inactive).",
+        reason="XINFO CONSUMERS distinguishes the time since the last attempt (idle) from that "
+        "since the last success (inactive).",
         shown=Shown(
             ("XGROUP CREATE s g 0 MKSTREAM", "XGROUP CREATECONSUMER s g a", "XINFO CONSUMERS s g"),
             redis='1) 1) "name"\n   2) "a"\n   3) "pending"\n   4) (integer) 0\n'
@@ -211,7 +211,7 @@ DIFFERENCES = [
     Difference(
         "idempotent producers",
         since="8.6",
-        reason="XINFO STREAM tells what a stream remembers of its producers.",
+        reason="XINFO STREAM reports the remembered IDs of producers.",
         shown=Shown(
             ("XGROUP CREATE s g 0 MKSTREAM", "XINFO STREAM s"),
             redis=EMPTY_STREAM.format("15", "groups", "16", "(integer) 1") + "\n"
@@ -227,7 +227,7 @@ DIFFERENCES = [
     Difference(
         "released entries",
         since="8.8",
-        reason="XINFO STREAM FULL counts the pending entries of a group that nobody owns.",
+        reason="XINFO STREAM FULL counts the pending entries of a group that have no owner.",
         shown=Shown(
             ("XGROUP CREATE s g 0 MKSTREAM", "XINFO STREAM s FULL"),
             redis=EMPTY_STREAM.format("15", "entries", "16", "(empty array)") + "\n"
@@ -328,9 +328,9 @@ DIFFERENCES = [
         rule=rules.counters,
     ),
     Difference(
-        "lag behind the first entry",
+        "lag before the first entry",
         since="7.4",
-        reason="A group behind the first entry has all entries to read, if none of those is gone. "
+        reason="A group before the first entry has all entries to read, if none was deleted. "
         "Since 8.2, it has not read more than was ever added.",
         shown=Shown(
             (
@@ -368,7 +368,7 @@ DIFFERENCES = [
     Difference(
         "XSETID",
         since="7.2",
-        reason="The last ID cannot be set behind an entry that was deleted.",
+        reason="The last ID cannot be set below an entry that was deleted.",
         shown=Shown(
             ("XADD s 4-0 f 1", "XADD s 5-0 f 1", "XDEL s 5-0", "XSETID s 4-5"),
             redis="OK",
@@ -431,7 +431,7 @@ DIFFERENCES = [
     Difference(
         "surplus bytes",
         since="8.10",
-        reason="Rillway's own: RESTORE refuses a payload with bytes behind the value.",
+        reason="Rillway's own: RESTORE refuses a payload with bytes after the value.",
         shown=Shown(
             (r'RESTORE text 0 "\x00\xc0\x01xx\n\x00\xdfg6\xa5\xa9\xf1\xd7b"',),
             redis="OK",
@@ -562,7 +562,7 @@ NOTHING: tuple[bytes, ...] = ()
 NO_ENTRIES = (b"*1\r\n*2\r\n$1\r\ns\r\n*0\r\n", b"%1\r\n$1\r\ns\r\n*0\r\n")
 
 RUN_AGAIN = "A woken command runs again from the start and answers as if it had been sent now."
-BLOCKS_ANEW = "Run again, a command that finds nothing blocks anew, behind the others on its keys."
+BLOCKS_AGAIN = "Run again, a command that finds nothing blocks again, after the others on its keys."
 
 # (scenario, line, client, what Redis 7.0 sends, what Rillway sends): errors.
 _ERRORS = [
@@ -614,11 +614,11 @@ _ENTRIES: list[tuple[str, str, list[tuple[str, str, tuple[bytes, ...], tuple[byt
             )
         ],
     ),
-    ("an entry trimmed as it is added", BLOCKS_ANEW, _TRIMMED),
-    ("an entry trimmed as it is added, for a group", BLOCKS_ANEW, _TRIMMED),
+    ("an entry trimmed as it is added", BLOCKS_AGAIN, _TRIMMED),
+    ("an entry trimmed as it is added, for a group", BLOCKS_AGAIN, _TRIMMED),
     (
         "who was passed over goes to the end",
-        BLOCKS_ANEW,
+        BLOCKS_AGAIN,
         [
             ("c: XADD t 1-1 f 1", "a", _T1, NOTHING),
             ("c: XADD t 1-1 f 1", "b", NOTHING, _T1),

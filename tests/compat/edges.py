@@ -1,4 +1,4 @@
-"""Edges that random sequences rarely meet: short scripts that lead right up to them.
+"""Edge cases that random sequences rarely reach, as short scripts.
 
 A script is a text. ` ; ` separates commands on one line, `{a | b | c}` repeats the line for each of
 the alternatives, `{1..9}` for each of the numbers. A brace may be closed on a later line, and a
@@ -182,7 +182,7 @@ TRIMMING = {
         XADD s {MAXLEN 10 | MAXLEN 10 * | MAXLEN 10 * f | 10-0 f 1 g}
         XINFO STREAM s FULL
     """,
-    "trimming leaves pending entries behind": """
+    "trimming leaves pending entries": """
         XADD s {1..4}-0 f 1
         XGROUP CREATE s g 0 ; XREADGROUP GROUP g alice STREAMS s >
         XTRIM s MAXLEN 2

@@ -47,7 +47,7 @@ POPPERS = {
         c: RPUSH list 1 2 3
         d: LRANGE list 0 -1
     """,
-    "push and pop in a transaction serve nobody": """
+    "push and pop in a transaction serve no client": """
         a: BLPOP list 0
         c: MULTI
         c: RPUSH list 1

@@ -1,8 +1,8 @@
-"""Every command that takes IDs, given texts that are none, or that only nearly are.
+"""Malformed and unusual entry IDs, for every command that takes IDs.
 
-Each text is given to each command alone and beside plain IDs, on a stream whose entries a careless
-reader would take it for: `-7` must not be 0-7. The stream is made again each time, because some of
-the texts are IDs after all.
+Each text is passed to each command alone and beside plain IDs, on a stream with entries that a
+careless parser would take it for: `-7` must not be 0-7. The stream is created again each time,
+because some of the texts are valid IDs.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ DEL s ; XADD s 0-7 f 1 ; XADD s 0-8 f 1 ; XADD s 7-0 f 1 ; XADD s 7-7 f 1 ; XADD
 XGROUP CREATE s g 0 ; XREADGROUP GROUP g alice STREAMS s >
 """
 
-# Whatever is said with an ID in the place of ID. What changes the stream is looked at afterwards.
+# Requests with ID as a placeholder. After those that change the stream, its state is compared.
 COMMANDS = {
     "XADD": (
-        # Alone, and in the midst of a run that is taken as a whole.
+        # Alone, and in the middle of a pipeline.
         "XADD s ID f 1",
         "XADD s 8-1 f 1 ; XADD s 8-2 f 1 ; XADD s ID f 1 ; XADD s 9-1 f 1 ; XADD s 9-2 f 1",
         "XADD s MINID ID 99-1 f 1",

@@ -44,8 +44,8 @@ _DUMPED = {
 }
 PAYLOADS = [bytes.fromhex(text) for text in _DUMPED.values()]
 
-# Refused by all: damaged, cut off, of a version and of a type that nobody knows, and a stream that
-# announces a node and has none; those from the version on have a checksum that is right.
+# Refused by all: damaged, truncated, of an unknown version and of an unknown type, and a stream
+# that announces a node and has none; those from the version on have a checksum that is right.
 REFUSED = [
     PAYLOADS[0].replace(b"9", b"8"),
     PAYLOADS[4][:-1],

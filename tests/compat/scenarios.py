@@ -1,4 +1,4 @@
-"""Scenarios of blocked clients, by what they are about; `blocking.py` says how to read them."""
+"""Scenarios of blocked clients, by name; their notation is in `blocking.py`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ READERS = {
         c: XADD s 3-1 f 3
         c: EXEC
     """,
-    "an entry that is gone by the end of the transaction wakes nobody": """
+    "an entry that is removed by the end of the transaction wakes no client": """
         a: XREAD BLOCK 0 STREAMS s $
         c: MULTI
         c: XADD s 1-1 f 1
@@ -103,7 +103,7 @@ READERS = {
         c: XADD s MAXLEN 0 1-1 f 1
         c: XADD s 2-1 f 1
     """,
-    "what adds no entry wakes nobody": """
+    "a command that adds no entry wakes no client": """
         a: XREAD BLOCK 0 STREAMS s $
         c: XADD s NOMKSTREAM 1-1 f 1
         c: XGROUP CREATE s g 0 MKSTREAM
@@ -180,7 +180,7 @@ READERS = {
         a: XREAD BLOCK 30 STREAMS s 1-1
         await a
     """,
-    "commands behind a wait are answered after it": """
+    "commands after a wait are answered after it": """
         a: XREAD BLOCK 0 STREAMS s $
         a: PING
         a: XADD s 3-1 f 1
@@ -244,7 +244,7 @@ UNBLOCKED = {
         c: CLIENT UNBLOCK {a}
         c: EXEC
     """,
-    "commands behind a wait that is cut short": """
+    "commands after a wait that is cut short": """
         a: XREAD BLOCK 0 STREAMS s $
         a: PING
         c: CLIENT UNBLOCK {a} ERROR

@@ -36,7 +36,7 @@ from tests.compat.sort_commands import SORTED, sort_command
 Argv: TypeAlias = list[bytes]
 
 LONGEST_BLOCK_MS = 2
-TIMED_LAST = (b"BLPOP", b"BRPOP", b"BZPOPMIN", b"BZPOPMAX")  # whose timeout is the last word
+TIMED_LAST = (b"BLPOP", b"BRPOP", b"BZPOPMIN", b"BZPOPMAX")  # whose timeout is the last argument
 READING_COMMANDS = (b"XREAD", b"XREADGROUP")
 CLAIMING_COMMANDS = (b"XCLAIM", b"XAUTOCLAIM")
 ALL_ENTRIES = (b"-", b"+")
@@ -168,7 +168,7 @@ def resolved(drafts: list[Draft]) -> list[Argv]:
 
     Numbers are filled in, and no command waits longer than LONGEST_BLOCK_MS. Two differences
     between Redis 7.0 and later ones (differences.py) need company: a command that may create a
-    consumer has an XGROUP CREATECONSUMER behind it, after which the servers agree again, and XINFO
+    consumer has an XGROUP CREATECONSUMER after it, so that the servers agree again, and XINFO
     GROUPS has an XINFO STREAM before it, which shows what the lag should be.
     """
     commands: list[Argv] = []

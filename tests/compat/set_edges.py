@@ -1,4 +1,4 @@
-"""Edges of the commands on sets, sorted sets and places; `edges.py` says how to read them."""
+"""Edge cases of commands on sets, sorted sets and places; their notation is in `edges.py`."""
 
 from __future__ import annotations
 

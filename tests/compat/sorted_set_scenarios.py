@@ -1,4 +1,4 @@
-"""Scenarios of clients that wait for sorted sets; `blocking.py` says how to read them."""
+"""Scenarios of clients that wait for sorted sets; their notation is in `blocking.py`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SORTED_SETS = {
         c: ZUNIONSTORE z 1 s
         c: ZRANGESTORE r s 0 -1
     """,
-    "another type wakes nobody": """
+    "a value of another type wakes no client": """
         a: BZPOPMIN z 0
         c: SADD z x
         c: DEL z
@@ -68,7 +68,7 @@ SORTED_SETS = {
         c: ZADD z 2 w
         c: MOVE z 0
     """,
-    "nobody waits in a transaction": """
+    "no command waits in a transaction": """
         a: MULTI
         a: BZPOPMIN z 0
         a: BZPOPMAX z 0

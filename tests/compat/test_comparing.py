@@ -1,4 +1,4 @@
-"""The comparison sees every byte that differs, and forgives only what no two servers share."""
+"""The comparison detects every difference, except in parts that cannot be equal."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_any_other_reply_is_a_mismatch(other: bytes) -> None:
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(b"_\r\n", b"$-1\r\n"), (b"*-1\r\n", b"$-1\r\n")])
-def test_nulls_are_told_apart(ours: bytes, theirs: bytes) -> None:
+def test_nulls_are_distinguished(ours: bytes, theirs: bytes) -> None:
     assert not agree([b"GET", b"k"], ours, theirs)
 
 

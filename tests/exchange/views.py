@@ -1,9 +1,9 @@
 """Everything that a server shows of its data, as plain values that two servers can be compared by.
 
-Left out, because no file carries it or because it is the server's own reckoning:
+Left out, because no file contains it or because it is specific to the server:
 
-* idle times: they are counted from now. What they are counted from, the delivery time and the
-  consumer's seen-time, stands in XINFO STREAM FULL;
+* idle times: they are counted from now. The delivery time and the consumer's seen-time, from
+  which they are counted, are in XINFO STREAM FULL;
 * a consumer's active-time: Redis 7.0 does not have it (snapshots of type 21 and later do);
 * radix-tree-nodes: how a server keeps its nodes in memory;
 * what Redis 8 added to XINFO (idmp-*, iids-*, pids-*, nacked-count) where it says "nothing":

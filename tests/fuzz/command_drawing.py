@@ -44,7 +44,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Leave:
-    """A client goes. Unless `told`, the server only finds out when it looks at the socket."""
+    """A client disconnects. Unless `told`, the server only notices when it checks the socket."""
 
     client: int
     told: bool
@@ -331,7 +331,7 @@ def parameter(drawing: Drawing) -> bytes:
 
 
 def value(drawing: Drawing) -> bytes:
-    """Of a string or field; behind a directive's name mostly one that it takes."""
+    """Of a string or field; after a directive's name mostly one that it accepts."""
     if drawing.directive and drawing.chance(0.3):
         return drawing.one(DIRECTIVE_VALUES)
     if drawing.directive in DIRECTIVES:
@@ -453,7 +453,7 @@ WEIGHTS = {
     "lolwut": 1, "monitor": 1, "subscribe": 1, "psubscribe": 1, "ssubscribe": 1, "multi": 1,
     # What they are answered is no reply, but what a replica is fed.
     "sync": 0, "psync": 0,
-    # And a server that follows another one answers nobody any more.
+    # And a replica does not answer clients of its primary any more.
     "replicaof": 0, "slaveof": 0, "failover": 0,
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The tutorials' transcripts, replayed: every reply as redis-cli would print it.
+"""Replays the tutorials' transcripts: every reply must be as redis-cli prints it.
 
 Each script in this folder runs on a server of its own, without sockets, its clock set by the
 script, so that generated IDs and idle times come out as in the text.

@@ -1,7 +1,7 @@
 """A stream with consumer groups as plain lists and dicts: slow, and right at a glance.
 
-What Redis 8 added is here as well: entries that nobody owns, the order in which pending entries
-are claimed, deletions that look at references, and messages that are known by their names.
+What Redis 8 added is here as well: entries without an owner, the order in which pending entries are
+claimed, deletions that look at references, and messages that are known by their names.
 
 Nodes are lists of entries, because approximate trims and XINFO show where they end. They are
 opened by the number of entries alone; what bytes do to them is tested with numbers from Redis.
@@ -37,7 +37,7 @@ class ModelGroup:
     released: list[int] = field(default_factory=list)  # the first release first
 
     def claim(self, entry_id: int, consumer: bytes, delivery_ms: int, count: int) -> None:
-        """Whether it was pending or not, and whoever owned it."""
+        """Whether it was pending or not, with any owner."""
         self.drop(entry_id)
         self.pending[entry_id] = ModelPending(consumer, delivery_ms, count)
 

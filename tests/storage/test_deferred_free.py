@@ -1,4 +1,4 @@
-"""Memory of what is gone is given back a little at a time."""
+"""Removed data is freed incrementally."""
 
 from __future__ import annotations
 

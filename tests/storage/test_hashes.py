@@ -101,7 +101,7 @@ def test_a_listpack_with_times_has_its_fields_by_time() -> None:
 # -- times ---------------------------------------------------------------------------------------
 
 
-def test_setting_a_field_anew_takes_its_time_away_and_counting_does_not() -> None:
+def test_setting_a_field_removes_its_deadline_and_counting_does_not() -> None:
     value = with_times(a=NOW_MS, b=NOW_MS)
     value.update([b"a", b"1"], LIMITS)
     value.set(b"b", b"1", LIMITS)

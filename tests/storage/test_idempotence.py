@@ -1,4 +1,4 @@
-"""What a stream remembers of the messages of its producers."""
+"""The message IDs of producers that a stream remembers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_message_is_found_by_its_producer_and_its_name() -> None:
     assert memory.find(b"other", b"1") is None
 
 
-def test_asking_for_a_message_leaves_no_producer_behind() -> None:
+def test_a_look_up_creates_no_producer() -> None:
     memory = Idempotence()
     assert memory.find(b"p", b"1") is None
     assert (memory.pids_tracked, memory.iids_tracked) == (0, 0)
@@ -73,7 +73,7 @@ def test_a_message_is_found_until_it_is_expired() -> None:
     assert memory.find(b"p", b"1") is None
 
 
-def test_expiry_in_steps_comes_to_every_producer() -> None:
+def test_expiry_in_steps_reaches_every_producer() -> None:
     memory = Idempotence(duration_s=10)
     for number in range(6):
         memory.record(b"%d" % number, b"old", second(1))
@@ -161,7 +161,7 @@ def test_a_pair_that_occurs_twice_is_not_as_if_it_were_not_there() -> None:
     assert len(names) == 4
 
 
-def test_what_is_not_too_old_is_told_and_nothing_is_forgotten() -> None:
+def test_current_messages_are_returned_and_nothing_is_removed() -> None:
     memory = Idempotence(duration_s=10)
     memory.record(b"p", b"1", second(89))
     memory.record(b"p", b"2", second(90))

@@ -1,4 +1,4 @@
-"""The keys of one moment, read by and by."""
+"""A consistent snapshot of a database's keys, read incrementally."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_what_expires_meanwhile_is_read() -> None:
     assert rest(walk) == [b"0", b"1"]
 
 
-def test_a_walk_that_is_over_is_told_nothing_and_forgotten() -> None:
+def test_a_walk_that_has_ended_is_not_notified() -> None:
     db = database(2)
     walk = db.start_walk(NOW_MS)
     walk.end()

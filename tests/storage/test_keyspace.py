@@ -161,7 +161,7 @@ def test_keys_that_come_and_go_during_a_walk_do_not_disturb_it() -> None:
     assert sorted(key for key in seen if key.startswith(b"lasting")) == sorted(lasting)
 
 
-def test_a_cursor_nobody_gave_out_walks_what_is_older() -> None:
+def test_an_invented_cursor_continues_with_older_keys() -> None:
     db = filled(b"a", b"b", b"c")
     assert db.scan(2, 10) == (0, [b"b", b"a"])
     assert db.scan(1 << 64, 10) == (0, [b"c", b"b", b"a"])

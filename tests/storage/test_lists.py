@@ -131,7 +131,7 @@ def made(count: int, fill: int = -2, item: bytes = b"x") -> ListValue:
 def test_a_list_is_a_listpack_up_to_the_limit_of_a_node() -> None:
     assert made(3, fill=3).encoding == b"listpack"
     assert made(4, fill=3).encoding == b"quicklist"
-    # Redis adds the bytes of what comes to those of the listpack, without the elements' frames.
+    # Redis adds the bytes of the new elements to those of the listpack, without their framing.
     assert made(8185).encoding == b"listpack"
     assert made(8186).encoding == b"quicklist"
     assert made(1, item=b"x" * 8186).encoding == b"quicklist"

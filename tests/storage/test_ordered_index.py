@@ -1,4 +1,4 @@
-"""The ordered map that pending entries and SCAN are kept in."""
+"""The ordered map of SCAN's order and of deadlines."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_walk_down_begins_at_the_key_or_the_one_before(filled: OrderedIndex[st
     assert next(filled.items_down_from(2**128 - 1)) == (20, "item 20")
 
 
-def test_a_removed_item_is_gone_and_handed_back(filled: OrderedIndex[str]) -> None:
+def test_a_removed_item_is_returned(filled: OrderedIndex[str]) -> None:
     assert filled.pop(0) == "item 0"
     assert filled.pop(20) == "item 20"
     assert filled.pop(20, "nothing") == "nothing"

@@ -1,4 +1,4 @@
-"""A scan returns what is there throughout, whatever is added and removed meanwhile."""
+"""A scan returns every member that exists throughout, whatever is added and removed."""
 
 from __future__ import annotations
 

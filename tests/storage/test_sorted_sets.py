@@ -134,7 +134,7 @@ def test_how_many_members_come_decides_from_the_start() -> None:
     assert value.encoding == b"skiplist"
 
 
-def test_only_the_large_form_tells_0_from_its_opposite() -> None:
+def test_only_the_large_form_distinguishes_0_from_minus_0() -> None:
     small, large = filled({b"a": -0.0}), filled({b"a": -0.0}, NONE_SMALL)
     assert (str(small.score(b"a")), str(large.score(b"a"))) == ("0.0", "-0.0")
     small = SortedSetValue.of({b"a": -0.0}, LIMITS)

@@ -313,7 +313,7 @@ def test_the_tail_counts_its_deleted_entries() -> None:
 # -- deleting --------------------------------------------------------------------------------------
 
 
-def test_a_deleted_entry_is_gone_from_every_answer() -> None:
+def test_a_deleted_entry_is_in_no_result() -> None:
     for node_entries in (1, 2, 10, 100):
         stream = numbered(30, node_entries)
         for n in (1, 5, 6, 30):
@@ -366,7 +366,7 @@ def test_a_node_of_which_little_is_left_gives_memory_back() -> None:
 
 
 @pytest.mark.parametrize("node_entries", [1, 2, 10, 100])
-def test_an_exact_trim_leaves_exactly_so_many(node_entries: int) -> None:
+def test_an_exact_trim_leaves_the_exact_number(node_entries: int) -> None:
     for max_length in (0, 1, 9, 10, 11, 99, 100, 101, 150):
         stream = numbered(150, node_entries)
         assert stream.trim_to_length(max_length) == 150 - max_length

@@ -1,4 +1,4 @@
-"""A stream and its groups against the model: whatever is done to both, they look the same."""
+"""A stream and its groups beside a model: after any operations both are equal."""
 
 from __future__ import annotations
 

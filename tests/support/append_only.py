@@ -1,4 +1,4 @@
-"""An append-only file over files in memory, and what a loader would make of them.
+"""An append-only file over files in memory, and a model of its loader.
 
 A unit is numbered: it propagates SET with its number, every third one as a transaction, on changing
 databases. So what is on disk is a list of numbers, and anything lost, doubled or torn shows.

@@ -1,4 +1,4 @@
-"""Whether a stream contradicts itself: everything that must agree, whatever happened to it.
+"""Checks the internal consistency of a stream: everything that must agree at any time.
 
 `contradictions` looks into everything (packed nodes are unpacked) and answers with sentences; an
 empty list is a whole stream. It asks the stream the questions that commands ask, forwards and

@@ -1,4 +1,4 @@
-"""redis-cli's ways with text: how it reads a command line and how it prints a reply.
+"""redis-cli's text formats: parsing of a command line and printing of a reply.
 
 `render` prints a RESP2 reply as redis-cli 7 does on a terminal (`redis-cli --no-raw`);
 `split_line` reads a typed line into arguments; `command_line` is its inverse, for a reproduction

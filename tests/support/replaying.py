@@ -1,4 +1,4 @@
-"""A client as a replay of an append-only file has it, for tests of what runs are taken as."""
+"""A client that replays an append-only file, for tests of batched requests."""
 
 from __future__ import annotations
 

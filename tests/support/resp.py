@@ -1,4 +1,4 @@
-"""RESP as it came: replies kept byte for byte, and a plain client for one connection.
+"""Raw RESP: replies kept byte for byte, and a plain client for one connection.
 
 `ReplyReader` cuts a byte stream into whole replies of RESP2 or RESP3 without decoding them;
 `parse` lays one reply out as a tree whose parts still join to the very same bytes; `RespClient`
@@ -58,7 +58,7 @@ class ReplyReader:
         self._buffer += data
 
     def next_reply(self) -> bytes | None:
-        """The next whole reply as it came, or None when more bytes are needed.
+        """The raw bytes of the next whole reply, or None when more bytes are needed.
 
         An attribute (`|`) belongs to the reply that follows it.
         """
@@ -139,7 +139,7 @@ class Reply:
         return int(self.text)
 
     def raw(self) -> bytes:
-        """The reply's bytes as they came."""
+        """The reply's raw bytes."""
         return b"".join(self._parts())
 
     def _parts(self) -> Iterator[bytes]:

@@ -107,7 +107,7 @@ def start_rillway(folder: Path, *directives: str) -> RunningServer:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
+    """A free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,7 +1,7 @@
 """A program on a terminal of its own, as a person would use it: typed at, and read from.
 
 `screen` is everything that was printed, without the sequences that move the cursor or set colours,
-so that a test can wait for a text. A program that ends with the test is not left behind.
+so that a test can wait for a text. The program is ended with the test.
 """
 
 from __future__ import annotations

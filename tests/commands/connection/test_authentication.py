@@ -64,7 +64,7 @@ def test_a_failed_auth_leaves_an_authenticated_client_inside(outsider: InProcess
     assert outsider.execute("PING") == b"+PONG\r\n"
 
 
-def test_requests_in_the_same_bytes_as_auth_run_behind_it(outsider: InProcessClient) -> None:
+def test_requests_in_the_same_bytes_as_auth_run_after_it(outsider: InProcessClient) -> None:
     assert outsider.pipeline(("PING",), ("AUTH", "secret"), ("PING",)) == (
         NOAUTH + b"+OK\r\n+PONG\r\n"
     )

@@ -76,7 +76,7 @@ def test_reply_off_still_runs_the_commands(client: InProcessClient) -> None:
 
 @pytest.mark.parametrize("mode", [b"OFF", b"SKIP"])
 @pytest.mark.parametrize("broken", [b"*x\r\n", b"*1\r\n+x\r\n", b'PING "x\r\n'])
-def test_nobody_is_told_of_a_protocol_error_who_wants_no_reply(
+def test_a_client_without_replies_gets_no_protocol_error(
     client: InProcessClient, mode: bytes, broken: bytes
 ) -> None:
     assert client.feed(b"CLIENT REPLY " + mode + b"\r\n" + broken) == b""

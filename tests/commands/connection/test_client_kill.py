@@ -61,7 +61,7 @@ def test_the_caller_is_spared_unless_it_says_otherwise(server: InProcessServer) 
     assert client.closed
 
 
-def test_nothing_runs_behind_the_request_that_closes_its_own_connection(
+def test_nothing_runs_after_the_request_that_closes_its_own_connection(
     server: InProcessServer,
 ) -> None:
     client = server.connect()
@@ -107,7 +107,7 @@ def test_maxage_closes_connections_that_have_been_open_so_long(server: InProcess
         (("MAXAGE", "0"), b"-ERR maxage should be greater than 0\r\n"),
     ],
 )
-def test_a_bad_filter_closes_nobody(
+def test_a_bad_filter_closes_no_connection(
     server: InProcessServer, words: tuple[str, ...], error: bytes
 ) -> None:
     client, other = server.connect(), server.connect()

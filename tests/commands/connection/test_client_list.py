@@ -143,7 +143,7 @@ def test_list_is_in_the_order_of_ids(server: InProcessServer) -> None:
     assert ids == ["2", "3"]
 
 
-def test_list_by_type_tells_subscribers_from_the_others(server: InProcessServer) -> None:
+def test_list_by_type_separates_subscribers_from_others(server: InProcessServer) -> None:
     normal, subscriber = server.connect(), server.connect()
     subscriber.execute("SSUBSCRIBE", "sh")
 

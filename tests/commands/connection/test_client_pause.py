@@ -96,7 +96,7 @@ def test_an_old_pause_does_not_make_a_new_one_stricter(server: InProcessServer) 
         ),
     ],
 )
-def test_a_bad_pause_holds_nobody_back(
+def test_a_bad_pause_postpones_no_request(
     server: InProcessServer, words: tuple[str | int, ...], error: bytes
 ) -> None:
     client = server.connect()
@@ -141,7 +141,7 @@ def test_an_unblocked_client_goes_on_with_what_it_sent_meanwhile(server: InProce
     assert waiter.received() == b"*-1\r\n+PONG\r\n"
 
 
-def test_unblock_of_nobody_is_zero(server: InProcessServer) -> None:
+def test_unblock_of_an_unknown_client_is_zero(server: InProcessServer) -> None:
     client = server.connect()
     assert unblock(client, 9999) == b":0\r\n"
     assert unblock(client, -1) == b":0\r\n"

@@ -1,6 +1,6 @@
-"""CLIENT TRACKING, TRACKINGINFO, CACHING, GETREDIR: what they accept and tell.
+"""CLIENT TRACKING, TRACKINGINFO, CACHING, GETREDIR: options and replies.
 
-What tracking then does is tested in tests/commands/state/test_tracking.py.
+Invalidation is tested in tests/commands/state/test_tracking.py.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_in_resp3_the_info_is_a_map_with_a_set(client: InProcessClient) -> None:
         (("bcast", "PREFIX", "b", "PREFIX", "a"), ["on", "bcast"], ["a", "b"]),
     ],
 )
-def test_the_info_tells_what_was_switched_on(
+def test_trackinginfo_reports_the_options(
     client: InProcessClient, words: tuple[str, ...], flags: list[str], prefixes: list[str]
 ) -> None:
     assert tracking(client, "on", *words) == b"+OK\r\n"

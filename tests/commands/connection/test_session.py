@@ -71,7 +71,7 @@ def test_select_refuses_what_is_no_database(
     assert client.state.db.index == 0
 
 
-def test_quit_answers_and_closes_and_runs_nothing_behind_it(server: InProcessServer) -> None:
+def test_quit_answers_closes_and_runs_no_later_request(server: InProcessServer) -> None:
     client = server.connect()
     assert client.pipeline(("QUIT",), ("SET", "k", "v")) == b"+OK\r\n"
     assert client.closed

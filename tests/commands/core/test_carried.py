@@ -1,4 +1,4 @@
-"""What only Rillway knows: there and back."""
+"""Requests that only Rillway knows, carried in an ECHO and unpacked again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_from_a_primary_it_runs() -> None:
     assert b"ack-journal" in client.execute("XINFO", "POLICY", "s")
 
 
-def test_nothing_is_built_where_nobody_listens() -> None:
+def test_nothing_is_built_without_a_sink() -> None:
     server = InProcessServer()
     server.instance.sinks.clear()
     client = server.connect().state

@@ -86,7 +86,7 @@ def test_an_event_reaches_its_channels_only_when_its_class_is_enabled() -> None:
     assert b"xadd" not in received
 
 
-def test_nothing_is_collected_for_propagation_while_nobody_takes_it() -> None:
+def test_nothing_is_collected_for_propagation_without_a_sink() -> None:
     server = InProcessServer()
     server.instance.sinks.clear()
     client = server.connect().state

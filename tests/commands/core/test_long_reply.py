@@ -14,7 +14,7 @@ def test_a_reply_joins_to_all_of_its_pieces() -> None:
     assert LongReply([b"*2\r\n", b"", b":1\r\n:2\r\n"]).join() == b"*2\r\n:1\r\n:2\r\n"
 
 
-def test_behind_the_last_piece_there_is_none() -> None:
+def test_after_the_last_piece_there_is_none() -> None:
     reply = LongReply([b"x"])
     assert [reply.next_piece(), reply.next_piece(), reply.next_piece()] == [b"x", None, None]
 

@@ -15,7 +15,7 @@ def test_a_key_spec_may_run_to_the_end_in_steps() -> None:
     assert spec.positions([b"MSET", b"a", b"1", b"b", b"2"]) == [1, 3]
 
 
-def test_a_key_spec_may_begin_behind_a_keyword_and_take_the_first_half() -> None:
+def test_a_key_spec_may_begin_after_a_keyword_and_take_the_first_half() -> None:
     spec = KeySpec(begin=1, keyword=b"STREAMS", last=-1, limit=2)
     argv = [b"XREAD", b"COUNT", b"1", b"streams", b"a", b"b", b"0", b"0"]
     assert spec.positions(argv) == [4, 5]

@@ -1,4 +1,4 @@
-"""commands/core/sinks.py: a unit is encoded once; those who take no bytes get requests."""
+"""commands/core/sinks.py: a unit is encoded once; sinks that take no bytes get requests."""
 
 from __future__ import annotations
 

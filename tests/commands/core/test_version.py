@@ -1,4 +1,4 @@
-"""What the server says it is."""
+"""The versions that the server reports."""
 
 from __future__ import annotations
 

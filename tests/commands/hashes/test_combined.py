@@ -115,7 +115,7 @@ def test_all_fields_are_set_or_none(talk: Conversation, request_: str, reply: in
         assert (talk.events(), talk.propagated()) == ([], [])
 
 
-def test_what_is_set_for_the_past_is_gone(talk: Conversation) -> None:
+def test_a_field_with_a_deadline_in_the_past_is_removed(talk: Conversation) -> None:
     assert talk.do("HSETEX h PXAT 1 FIELDS 2 a 9 c 9") == b":1\r\n"
     assert talk.events() == ["hset h", "hdel h"]
     assert talk.propagated() == ["MULTI", "HDEL h a", "HDEL h c", "EXEC"]

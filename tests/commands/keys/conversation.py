@@ -23,7 +23,7 @@ class Speaker:
         self.client = server.connect()
 
     def do(self, request: str) -> bytes:
-        """The reply as it came; b"" while the client is blocked."""
+        """The raw reply; b"" while the client is blocked."""
         return self.client.execute(*shlex.split(request))
 
     def received(self) -> bytes:

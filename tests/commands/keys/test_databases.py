@@ -86,9 +86,7 @@ def test_flushing_wakes_who_reads_through_a_group_but_not_plain_readers(
 
 
 @pytest.mark.parametrize("request_", ["FLUSHDB", "FLUSHALL"])
-def test_flushing_tells_client_side_caches_to_drop_everything(
-    talk: Conversation, request_: str
-) -> None:
+def test_flushing_invalidates_client_side_caches(talk: Conversation, request_: str) -> None:
     cache = talk.other()
     cache.do("HELLO 3")
     cache.do("CLIENT TRACKING ON")

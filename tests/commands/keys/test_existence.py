@@ -8,7 +8,7 @@ from tests.commands.keys.conversation import Conversation
 
 
 @pytest.mark.parametrize("command", ["DEL", "UNLINK"])
-def test_removing_counts_and_tells_of_the_keys_that_were_there(
+def test_removing_counts_and_notifies_the_keys_that_existed(
     talk: Conversation, command: str
 ) -> None:
     talk.all("MSET a 1 b 2", "XADD s 1-1 f v")

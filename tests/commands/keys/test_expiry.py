@@ -29,7 +29,7 @@ def test_a_deadline_is_propagated_as_unix_time_in_ms(
     assert talk.do("PEXPIRETIME k") == b":%d\r\n" % deadline_ms
 
 
-def test_a_key_is_gone_the_millisecond_after_its_deadline(talk: Conversation) -> None:
+def test_a_key_expires_the_millisecond_after_its_deadline(talk: Conversation) -> None:
     talk.all("SET k v", "PEXPIRE k 10")
     talk.server.now_ms += 10
     assert talk.do("GET k") == b"$1\r\nv\r\n"

@@ -1,4 +1,4 @@
-"""commands/keys/lookup.py: finding without using."""
+"""commands/keys/lookup.py: look-up without side effects."""
 
 from __future__ import annotations
 

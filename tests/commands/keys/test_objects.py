@@ -20,7 +20,7 @@ from tests.commands.keys.conversation import NIL, Conversation
         ("XADD k 1-1 f v", "stream"),
     ],
 )
-def test_the_encoding_tells_how_a_value_came_about(
+def test_the_encoding_depends_on_how_a_value_was_created(
     talk: Conversation, request_: str, encoding: str
 ) -> None:
     talk.all(request_)

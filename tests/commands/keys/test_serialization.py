@@ -120,7 +120,7 @@ def test_what_redis_dumped_is_restored(talk: Conversation) -> None:
     assert talk.do("OBJECT ENCODING a") == b"$3\r\nint\r\n"
 
 
-def test_restore_tells_of_a_new_key_and_is_propagated(talk: Conversation) -> None:
+def test_restore_notifies_a_new_key_and_is_propagated(talk: Conversation) -> None:
     assert restore(talk, "a", 0, REDIS_PAYLOAD) == OK
     assert talk.events() == ["new a", "restore a"]
     (request,) = propagated_bytes(talk)

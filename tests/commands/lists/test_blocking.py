@@ -36,7 +36,7 @@ def test_what_is_there_is_popped_at_once(talk: Conversation) -> None:
 
 
 @pytest.mark.parametrize("request_", BLOCKING)
-def test_who_finds_nothing_waits_and_is_told_when_it_is_over(
+def test_a_client_that_finds_nothing_waits_until_the_timeout(
     talk: Conversation, request_: str
 ) -> None:
     assert talk.do(request_) == b""
@@ -51,7 +51,7 @@ def test_who_finds_nothing_waits_and_is_told_when_it_is_over(
 
 
 @pytest.mark.parametrize("request_", BLOCKING)
-def test_in_a_transaction_nobody_waits(talk: Conversation, request_: str) -> None:
+def test_in_a_transaction_no_client_waits(talk: Conversation, request_: str) -> None:
     talk.do("MULTI")
     talk.do(request_)
     null = NIL if request_.startswith(("BLMOVE ", "BRPOPLPUSH")) else b"*-1\r\n"
@@ -85,7 +85,7 @@ def test_waiters_are_served_in_turn_after_the_whole_command(talk: Conversation) 
     assert third.received() == bulks("k y")
 
 
-def test_a_list_that_goes_within_its_transaction_serves_nobody(talk: Conversation) -> None:
+def test_a_list_that_is_removed_in_its_transaction_serves_no_client(talk: Conversation) -> None:
     waiter = talk.other()
     waiter.do("BLPOP k 0")
     talk.client.pipeline(("MULTI",), ("RPUSH", "k", "a"), ("DEL", "k"), ("EXEC",))
@@ -129,7 +129,7 @@ def test_what_is_moved_serves_the_next(talk: Conversation) -> None:
     ]  # fmt: skip
 
 
-def test_a_waiter_that_cannot_put_its_element_down_is_told(talk: Conversation) -> None:
+def test_a_waiter_whose_destination_has_another_type_gets_an_error(talk: Conversation) -> None:
     mover = talk.other()
     talk.all("SET t v")
     mover.do("BRPOPLPUSH k t 0")

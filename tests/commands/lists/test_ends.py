@@ -1,4 +1,4 @@
-"""commands/lists/ends.py: what is announced when elements come and go."""
+"""commands/lists/ends.py: the events of pushes and pops."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_publish_answers_how_many_received_it(
     assert client.execute("SPUBLISH", "s3", "m") == b":0\r\n"
 
 
-def test_a_message_to_oneself_comes_behind_the_reply(client: InProcessClient) -> None:
+def test_a_message_to_oneself_follows_the_reply(client: InProcessClient) -> None:
     client.execute("HELLO", 3)
     client.execute("SUBSCRIBE", "x")
     push = b">3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$%d\r\n%b\r\n"

@@ -1,4 +1,4 @@
-"""Who is subscribed, and how a message reaches them."""
+"""Subscriptions, and the delivery of messages."""
 
 from __future__ import annotations
 

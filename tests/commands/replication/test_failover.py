@@ -1,4 +1,4 @@
-"""FAILOVER: what is wrong with a request."""
+"""FAILOVER: the errors of a request."""
 
 from __future__ import annotations
 

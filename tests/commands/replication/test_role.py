@@ -1,4 +1,4 @@
-"""ROLE: a primary tells of its replicas."""
+"""ROLE: a primary lists its replicas."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_a_port_is_a_port(port: str) -> None:
     assert client.execute("ROLE").startswith(b"*3\r\n$6\r\nmaster")
 
 
-def test_a_primary_that_is_told_to_be_one_stays_as_it_is() -> None:
+def test_replicaof_no_one_on_a_primary_changes_nothing() -> None:
     server = InProcessServer()
     name = server.instance.replication.replication_id
     assert server.connect().execute("REPLICAOF", "NO", "ONE") == b"+OK\r\n"

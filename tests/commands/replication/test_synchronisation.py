@@ -42,7 +42,7 @@ def test_acknowledgements_are_never_answered(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("request_", [("PSYNC", "?", "-1"), ("SYNC",)])
-def test_nobody_becomes_a_replica_in_a_transaction(request_: tuple[str, ...]) -> None:
+def test_no_client_becomes_a_replica_in_a_transaction(request_: tuple[str, ...]) -> None:
     client = InProcessServer().connect()
     client.execute("MULTI")
     refusal = b"-ERR Command not allowed inside a transaction\r\n"

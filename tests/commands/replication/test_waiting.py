@@ -117,7 +117,7 @@ def test_with_always_it_waits_only_for_the_sync_of_its_own_cycle() -> None:
     assert client.execute("WAITAOF", "1", "0", "0") == SYNCED
 
 
-def test_at_the_timeout_it_tells_what_there_is() -> None:
+def test_at_the_timeout_the_count_so_far_is_returned() -> None:
     server, client = durable("no")
     client.execute("SET", "k", "v")
     assert client.execute("WAITAOF", "1", "0", "100") == b""
@@ -150,7 +150,7 @@ def test_only_those_wait_on_whose_writes_are_not_synced() -> None:
     assert (early.received(), late.received()) == (SYNCED, b"")
 
 
-def test_who_waits_is_told_when_the_file_is_switched_off() -> None:
+def test_a_waiter_gets_an_error_when_the_file_is_switched_off() -> None:
     server, client = durable("no")
     client.execute("SET", "k", "v")
     assert client.execute("WAITAOF", "1", "0", "0") == b""
@@ -180,7 +180,7 @@ def test_a_client_that_leaves_is_forgotten() -> None:
     assert not server.persistence._waiting
 
 
-def test_a_disk_that_fails_answers_nobody() -> None:
+def test_no_waiter_is_answered_while_the_disk_fails() -> None:
     server, client = durable("everysec")
     server.files.fail("sync", errno.EIO)
     client.execute("SET", "k", "v")

@@ -12,7 +12,7 @@ def test_scripts_are_no_clients_that_others_see(
     assert client.execute("CLIENT", "LIST").count(b"id=") == 1
 
 
-def test_a_caller_with_noloop_is_not_told_of_its_own_scripts_changes(
+def test_with_noloop_a_caller_gets_no_invalidations_of_its_own_script(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     client.execute("HELLO", 3)

@@ -19,7 +19,7 @@ def test_a_script_is_found_by_its_sha1_in_any_case() -> None:
     assert cache.find(b"0" * 40) is None
 
 
-def test_of_scripts_that_came_by_eval_those_that_nobody_used_go_first() -> None:
+def test_of_scripts_loaded_by_eval_the_least_recently_used_are_evicted_first() -> None:
     cache = new_cache()
     first = cache.take(b"0", is_loaded=False)
     second = cache.take(b"1", is_loaded=False)

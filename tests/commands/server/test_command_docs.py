@@ -31,7 +31,7 @@ def test_a_command_is_documented_with_what_it_was_declared_with(client: InProces
     ]
 
 
-def test_tokens_flags_and_parts_are_told(client: InProcessClient) -> None:
+def test_tokens_flags_and_parts_are_documented(client: InProcessClient) -> None:
     arguments = [pairs(argument) for argument in documented(client, "shutdown")[b"arguments"]]
     choice, now = arguments[0], arguments[1]
     assert (choice[b"type"], choice[b"flags"]) == (b"oneof", [b"optional"])

@@ -33,7 +33,7 @@ def client() -> InProcessClient:
         ("XREAD FOO STREAMS a b", [b"a"]),
     ],
 )
-def test_the_keys_of_a_request_are_told(
+def test_the_keys_of_a_request_are_returned(
     client: InProcessClient, request_text: str, keys: list[bytes]
 ) -> None:
     assert decode(client.execute("COMMAND", "GETKEYS", *request_text.split())) == keys
@@ -59,7 +59,7 @@ def test_a_request_without_keys_is_refused(
     assert client.execute("COMMAND", "GETKEYSANDFLAGS", *request_text.split()) == error
 
 
-def test_what_happens_to_a_key_is_told_with_it(client: InProcessClient) -> None:
+def test_each_key_is_returned_with_its_flags(client: InProcessClient) -> None:
     reply = client.execute("COMMAND", "GETKEYSANDFLAGS", "RENAME", "a", "b")
     assert decode(reply) == [
         [b"a", [b"RW", b"access", b"delete"]],

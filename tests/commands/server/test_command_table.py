@@ -34,7 +34,7 @@ def test_get_is_described_byte_for_byte_as_by_redis(client: InProcessClient) -> 
     )
 
 
-def test_keys_behind_a_keyword_are_described_by_it(client: InProcessClient) -> None:
+def test_keys_after_a_keyword_are_described_by_it(client: InProcessClient) -> None:
     name, arity, flags, first, last, step, _, _, keys, _ = described(client, "xread")
     assert (name, arity, first, last, step) == (b"xread", -4, 0, 0, 0)
     assert b"movablekeys" in flags

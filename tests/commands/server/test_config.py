@@ -127,7 +127,7 @@ def test_a_protected_directive_can_be_set_by_whom_the_configuration_lets() -> No
     )
 
 
-def test_the_server_is_told_what_changed_and_only_that(
+def test_only_changed_directives_are_applied_to_the_server(
     server: InProcessServer, client: InProcessClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []

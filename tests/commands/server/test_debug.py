@@ -52,7 +52,7 @@ def test_a_sleep_that_makes_no_sense_is_none(
     assert server.now_ms == before_ms
 
 
-def test_object_tells_encoding_and_idle_time(
+def test_object_reports_encoding_and_idle_time(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     client.execute("SET", "k", "text")

@@ -36,7 +36,7 @@ def test_all_and_everything(client: InProcessClient) -> None:
     assert set(everything) - set(headings(client, "ALL")) == {"Modules"}
 
 
-def test_sections_are_told_once_in_their_order_whatever_was_asked(client: InProcessClient) -> None:
+def test_each_section_is_printed_once_in_the_fixed_order(client: InProcessClient) -> None:
     assert headings(client, "keyspace", "SERVER", "server") == ["Server", "Keyspace"]
     assert headings(client, "commandstats", "cpu") == ["CPU", "Commandstats"]
 

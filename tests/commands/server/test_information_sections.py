@@ -1,4 +1,4 @@
-"""INFO as content: every field tells the truth."""
+"""The contents of INFO: the values of its fields are correct."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_clients_steer_by(client: InProcessClient) -> None:
     assert found["rdb_bgsave_in_progress"] == found["aof_rewrite_in_progress"] == "0"
 
 
-def test_the_server_tells_its_time_and_listeners(
+def test_the_server_section_reports_the_time_and_the_listeners(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     server.advance(90_000_000)
@@ -74,7 +74,7 @@ def test_clients_are_counted_by_what_they_do(server: InProcessServer) -> None:
     assert found["watching_clients"] == found["total_watched_keys"] == "1"
 
 
-def test_memory_tells_what_the_process_occupies(client: InProcessClient) -> None:
+def test_the_memory_section_reports_the_memory_of_the_process(client: InProcessClient) -> None:
     found = fields(client, "memory")
     assert found["used_memory"] == found["used_memory_rss"] == str(10 * 1024 * 1024)
     assert found["used_memory_human"] == "10.00M"
@@ -172,7 +172,7 @@ def test_latencystats_show_the_percentiles_of_the_configuration() -> None:
     }
 
 
-def test_keyspace_tells_databases_that_hold_keys(
+def test_the_keyspace_section_lists_databases_with_keys(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     client.execute("SET", "a", "1")
@@ -186,7 +186,7 @@ def test_keyspace_tells_databases_that_hold_keys(
     }
 
 
-def test_cpu_time_is_told_in_seconds(client: InProcessClient) -> None:
+def test_cpu_time_is_reported_in_seconds(client: InProcessClient) -> None:
     found = fields(client, "cpu")
     assert (found["used_cpu_user"], found["used_cpu_sys"]) == ("1.000000", "0.500000")
 
@@ -223,7 +223,7 @@ def test_keysizes_count_the_items_of_every_type(client: InProcessClient) -> None
     }
 
 
-def test_loading_is_told_with_how_far_it_is(
+def test_loading_is_reported_with_its_progress(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     assert "loading_start_time" not in fields(client, "persistence")
@@ -242,7 +242,7 @@ def test_loading_is_told_with_how_far_it_is(
     assert found["loading_eta_seconds"] == "30"
 
 
-def test_sizes_of_the_append_only_file_are_told_where_there_is_one() -> None:
+def test_sizes_of_the_append_only_file_are_reported_if_there_is_one() -> None:
     assert "aof_current_size" not in fields(InProcessServer().connect(), "persistence")
     client = InProcessServer(appendonly="yes").connect()
     before = fields(client, "persistence")

@@ -25,7 +25,7 @@ def sample(server: InProcessServer, event: bytes, duration_ms: int, ago_s: int =
     server.instance.latency.sample(event, duration_ms, server.now_ms - ago_s * 1000)
 
 
-def test_latest_tells_the_last_and_the_worst_of_each_event(
+def test_latest_returns_the_last_and_the_worst_sample_of_each_event(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     sample(server, b"command", 300, ago_s=60)
@@ -37,7 +37,7 @@ def test_latest_tells_the_last_and_the_worst_of_each_event(
     ]
 
 
-def test_history_tells_all_samples_of_one_event(
+def test_history_returns_all_samples_of_one_event(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     sample(server, b"command", 300, ago_s=60)
@@ -150,7 +150,7 @@ def test_commands_that_never_ran_are_left_out(client: InProcessClient) -> None:
     assert client.execute("LATENCY", "HISTOGRAM", "get", "nope") == b"*0\r\n"
 
 
-def test_all_commands_that_ran_are_told_without_names(client: InProcessClient) -> None:
+def test_without_names_all_commands_that_ran_are_reported(client: InProcessClient) -> None:
     client.execute("PING")
     client.execute("HELLO", "3")
     reply = decode(client.execute("LATENCY", "HISTOGRAM"))

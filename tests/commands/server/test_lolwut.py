@@ -23,7 +23,7 @@ def test_pictures_differ() -> None:
     assert client.execute("LOLWUT") != client.execute("LOLWUT")
 
 
-def test_the_size_can_be_given_behind_any_version() -> None:
+def test_the_size_can_follow_any_version() -> None:
     text = decode(InProcessServer().connect().execute("LOLWUT", "VERSION", "5", "20", "3")).decode()
     picture = text.split("\n")[:-3]
     assert len(picture) == 3

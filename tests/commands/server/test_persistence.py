@@ -1,4 +1,4 @@
-"""SAVE, BGSAVE, LASTSAVE and BGREWRITEAOF: what they say."""
+"""SAVE, BGSAVE, LASTSAVE and BGREWRITEAOF: their replies."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def test_the_others_know_none(client: InProcessClient, name: str) -> None:
     assert client.execute(name, "x") == expected
 
 
-def test_while_a_child_saves_nobody_else_does(
-    server: InProcessServer, client: InProcessClient
-) -> None:
+def test_only_one_child_saves_at_a_time(server: InProcessServer, client: InProcessClient) -> None:
     server.children.is_held = True
     assert client.execute("BGSAVE") == SAVE_STARTED
     assert client.execute("BGSAVE") == SAVING

@@ -18,7 +18,7 @@ def client(server: InProcessServer) -> InProcessClient:
     return server.connect()
 
 
-def test_get_tells_what_was_slow(client: InProcessClient) -> None:
+def test_get_returns_the_slow_requests(client: InProcessClient) -> None:
     client.execute("CLIENT", "SETNAME", "me")
     client.execute("SET", "k", "v")
     newest = decode(client.execute("SLOWLOG", "GET", "1"))[0]

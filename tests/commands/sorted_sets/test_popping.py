@@ -72,7 +72,7 @@ def test_what_is_refused(zset: Conversation, request_: str, error: bytes) -> Non
     assert zset.do(request_) == error
 
 
-def test_nobody_waits_for_what_is_there(zset: Conversation) -> None:
+def test_a_blocking_pop_does_not_wait_if_there_is_a_member(zset: Conversation) -> None:
     assert zset.do("BZPOPMIN none zset 0") == b"*3\r\n$4\r\nzset\r\n$1\r\na\r\n$1\r\n1\r\n"
     assert zset.do("BZPOPMAX zset 0") == b"*3\r\n$4\r\nzset\r\n$1\r\nc\r\n$1\r\n3\r\n"
     assert zset.do("BZMPOP 0 1 zset MIN") == (
@@ -95,7 +95,7 @@ def test_waiters_are_served_first_come_first_served(talk: Conversation) -> None:
     assert talk.do("EXISTS zset other") == b":0\r\n"
 
 
-def test_another_type_wakes_nobody(talk: Conversation) -> None:
+def test_a_value_of_another_type_wakes_no_client(talk: Conversation) -> None:
     waiter = talk.other()
     waiter.do("BZPOPMIN zset 0")
     talk.all("SADD zset a", "DEL zset", "RPUSH zset a", "DEL zset")
@@ -114,7 +114,7 @@ def test_what_makes_a_sorted_set_serves(talk: Conversation, source: str) -> None
     assert waiter.received() == b"*3\r\n$4\r\nzset\r\n$1\r\na\r\n$1\r\n1\r\n"
 
 
-def test_nobody_waits_in_a_transaction(talk: Conversation) -> None:
+def test_no_command_waits_in_a_transaction(talk: Conversation) -> None:
     talk.all("MULTI", "BZPOPMIN zset 0", "BZMPOP 0 1 zset MAX")
     assert talk.do("EXEC") == b"*2\r\n*-1\r\n*-1\r\n"
 

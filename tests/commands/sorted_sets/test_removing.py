@@ -61,7 +61,7 @@ def test_what_is_refused(talk: Conversation, request_: str, error: bytes) -> Non
     assert talk.do(request_) == error
 
 
-def test_what_removes_nothing_tells_nobody(talk: Conversation) -> None:
+def test_a_removal_of_nothing_is_neither_notified_nor_propagated(talk: Conversation) -> None:
     talk.all("ZADD zset 0 a")
     for request in ("ZREM zset x", "ZREMRANGEBYRANK zset 5 6", "ZREMRANGEBYSCORE zset 5 6"):
         assert talk.do(request) == b":0\r\n"

@@ -34,7 +34,7 @@ def test_chores_take_turns() -> None:
     assert log == ["a0", "b0", "a1", "b1"]
 
 
-def test_what_is_gone_is_freed_before_what_is_there_is_tidied() -> None:
+def test_removed_data_is_freed_before_other_data_is_tidied() -> None:
     log: list[str] = []
     work = tasks()
     work.tidy(count_to(1, log, "tidy"))

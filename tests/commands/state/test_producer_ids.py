@@ -1,4 +1,4 @@
-"""commands/state/producer_ids.py: whose producers' IDs are looked at, and how many at a time."""
+"""commands/state/producer_ids.py: expiry of producers' IDs, a limited number at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_memory_is_watched_once_until_it_is_empty() -> None:
     assert (len(watch), one.iids_tracked) == (0, 0)
 
 
-def test_a_round_looks_at_so_many_producers_and_the_next_one_goes_on_there() -> None:
+def test_a_round_checks_a_limited_number_of_producers_and_the_next_one_continues() -> None:
     watch = IdempotenceWatch()
     memories = [memory(b"p", b"q") for _ in range(4)]
     for one in memories:
@@ -46,7 +46,7 @@ def test_one_memory_with_many_producers_takes_several_rounds() -> None:
     assert one.iids_tracked == 0
 
 
-def test_a_stream_that_is_gone_is_not_kept() -> None:
+def test_a_deleted_stream_is_not_kept() -> None:
     watch = IdempotenceWatch()
     watch.watch(memory(b"p"))
     watch.expire(0, limit=10)

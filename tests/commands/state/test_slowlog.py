@@ -20,7 +20,9 @@ def slowlog(client: Client) -> SlowLog:
     return client.instance.slowlog
 
 
-def test_an_entry_tells_what_took_how_long_and_who_asked(client: Client, slowlog: SlowLog) -> None:
+def test_an_entry_has_the_request_its_duration_and_its_client(
+    client: Client, slowlog: SlowLog
+) -> None:
     client.name = b"worker"
     slowlog.record(client, [b"GET", b"k"], 12_345, 1_700_000_000_999)
     (request,) = slowlog.latest(10)

@@ -1,4 +1,4 @@
-"""Client-side caching: who is told when a key changes."""
+"""Client-side caching: the clients that get an invalidation when a key changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL_KEYS = b">2\r\n$10\r\ninvalidate\r\n_\r\n"
 # -- by default: keys that were read -----------------------------------------------------------
 
 
-def test_the_first_change_of_a_key_that_was_read_is_told_once(server: InProcessServer) -> None:
+def test_the_first_change_of_a_read_key_is_sent_once(server: InProcessServer) -> None:
     client, writer = tracking_client(server), server.connect()
     client.execute("GET", "k")
     writer.execute("SET", "k", "1")
@@ -44,14 +44,14 @@ def test_the_first_change_of_a_key_that_was_read_is_told_once(server: InProcessS
     assert client.received() == invalidation("k")
 
 
-def test_a_key_that_was_not_read_is_not_told(server: InProcessServer) -> None:
+def test_a_key_that_was_not_read_is_not_invalidated(server: InProcessServer) -> None:
     client, writer = tracking_client(server), server.connect()
     client.execute("GET", "k")
     writer.execute("SET", "j", "1")
     assert client.received() == b""
 
 
-def test_every_reader_is_told(server: InProcessServer) -> None:
+def test_every_reader_gets_an_invalidation(server: InProcessServer) -> None:
     readers = [tracking_client(server) for _ in range(3)]
     for reader in readers:
         reader.execute("GET", "k")
@@ -76,14 +76,14 @@ def test_a_write_command_does_not_make_its_client_a_reader(server: InProcessServ
     assert client.received() == b""
 
 
-def test_ones_own_change_is_told_behind_its_reply(server: InProcessServer) -> None:
+def test_ones_own_change_is_sent_after_its_reply(server: InProcessServer) -> None:
     client = tracking_client(server)
     assert client.pipeline(("GET", "k"), ("SET", "k", "1"), ("PING",)) == (
         b"_\r\n+OK\r\n" + invalidation("k") + b"+PONG\r\n"
     )
 
 
-def test_ones_own_change_in_a_transaction_is_told_behind_all_replies(
+def test_ones_own_change_in_a_transaction_is_sent_after_all_replies(
     server: InProcessServer,
 ) -> None:
     client = tracking_client(server)
@@ -129,7 +129,7 @@ def test_expiry_is_a_change(server: InProcessServer) -> None:
     assert client.received() == invalidation("k")
 
 
-def test_databases_are_not_told_apart(server: InProcessServer) -> None:
+def test_databases_are_not_distinguished(server: InProcessServer) -> None:
     client, writer = tracking_client(server), server.connect()
     client.execute("SELECT", 1)
     client.execute("GET", "k")
@@ -137,7 +137,7 @@ def test_databases_are_not_told_apart(server: InProcessServer) -> None:
     assert client.received() == invalidation("k")
 
 
-def test_invalidate_all_tells_every_tracking_client_null(server: InProcessServer) -> None:
+def test_invalidate_all_sends_null_to_every_tracking_client(server: InProcessServer) -> None:
     reader, idle = tracking_client(server), tracking_client(server)
     listener = tracking_client(server, "BCAST", "PREFIX", "x")
     reader.execute("GET", "k")
@@ -170,7 +170,7 @@ def test_tracking_off_ends_it(server: InProcessServer) -> None:
 # -- OPTIN, OPTOUT, NOLOOP ---------------------------------------------------------------------
 
 
-def test_optin_remembers_only_the_request_behind_caching_yes(server: InProcessServer) -> None:
+def test_optin_remembers_only_the_request_after_caching_yes(server: InProcessServer) -> None:
     client, writer = tracking_client(server, "OPTIN"), server.connect()
     client.pipeline(("GET", "a"), ("CLIENT", "CACHING", "YES"), ("GET", "b"), ("GET", "c"))
     for key in ("a", "b", "c"):
@@ -178,7 +178,7 @@ def test_optin_remembers_only_the_request_behind_caching_yes(server: InProcessSe
     assert client.received() == invalidation("b")
 
 
-def test_optout_forgets_only_the_request_behind_caching_no(server: InProcessServer) -> None:
+def test_optout_skips_only_the_request_after_caching_no(server: InProcessServer) -> None:
     client, writer = tracking_client(server, "OPTOUT"), server.connect()
     client.pipeline(("GET", "a"), ("CLIENT", "CACHING", "NO"), ("GET", "b"), ("GET", "c"))
     for key in ("a", "b", "c"):
@@ -218,14 +218,14 @@ def test_noloop_says_nothing_of_ones_own_changes(server: InProcessServer) -> Non
 # -- BCAST -------------------------------------------------------------------------------------
 
 
-def test_bcast_tells_every_change_read_or_not(server: InProcessServer) -> None:
+def test_bcast_sends_every_change_read_or_not(server: InProcessServer) -> None:
     client, writer = tracking_client(server, "BCAST"), server.connect()
     for _ in range(2):
         writer.execute("SET", "k", "1")
         assert client.received() == invalidation("k")
 
 
-def test_bcast_tells_all_changes_of_a_cycle_in_one_message(server: InProcessServer) -> None:
+def test_bcast_sends_all_changes_of_a_cycle_in_one_message(server: InProcessServer) -> None:
     client, writer = tracking_client(server, "BCAST"), server.connect()
     writer.pipeline(("SET", "b", "1"), ("SET", "a", "1"), ("SET", "b", "2"))
     assert client.received() == invalidation("a", "b")
@@ -238,19 +238,19 @@ def test_bcast_has_a_message_for_each_prefix(server: InProcessServer) -> None:
     assert client.received() == invalidation("a1", "a2") + invalidation("b1")
 
 
-def test_bcast_tells_ones_own_changes_behind_the_whole_batch(server: InProcessServer) -> None:
+def test_bcast_sends_ones_own_changes_after_the_whole_batch(server: InProcessServer) -> None:
     client = tracking_client(server, "BCAST")
     assert client.pipeline(("SET", "k", "1"), ("PING",)) == b"+OK\r\n+PONG\r\n" + invalidation("k")
 
 
-def test_bcast_with_noloop_tells_only_what_others_changed(server: InProcessServer) -> None:
+def test_bcast_with_noloop_sends_only_changes_of_others(server: InProcessServer) -> None:
     client, writer = tracking_client(server, "BCAST", "NOLOOP"), server.connect()
     assert client.execute("SET", "k", "1") == b"+OK\r\n"
     writer.execute("SET", "k", "2")
     assert client.received() == invalidation("k")
 
 
-def test_bcast_with_noloop_tells_what_others_changed_in_the_same_cycle(
+def test_bcast_with_noloop_sends_changes_of_others_in_the_same_cycle(
     server: InProcessServer,
 ) -> None:
     client, writer = tracking_client(server, "BCAST", "NOLOOP"), server.connect()
@@ -318,7 +318,7 @@ def test_bcast_redirects_too(server: InProcessServer) -> None:
     assert target.received().endswith(b"*2\r\n$1\r\na\r\n$1\r\nb\r\n")
 
 
-def test_when_the_target_leaves_the_client_itself_is_told(server: InProcessServer) -> None:
+def test_when_the_target_disconnects_the_client_is_notified(server: InProcessServer) -> None:
     target, writer = server.connect(), server.connect()
     client = tracking_client(server, "REDIRECT", target.state.id)
     client.execute("GET", "k")

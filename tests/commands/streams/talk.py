@@ -21,7 +21,7 @@ class Talk:
         self.client.state.resp = resp
 
     def raw(self, request: str) -> bytes:
-        """The reply as it came; b"" while the client is blocked."""
+        """The raw reply; b"" while the client is blocked."""
         return self.client.execute(*request.split())
 
     def do(self, request: str) -> Any:
@@ -42,7 +42,7 @@ class Talk:
         return str(value)
 
     def pipeline(self, *requests: str) -> bytes:
-        """Several requests in one cycle of the loop; their replies as they came."""
+        """Several requests in one cycle of the loop; their raw replies."""
         return self.client.pipeline(*(tuple(request.split()) for request in requests))
 
     def received(self) -> Any:

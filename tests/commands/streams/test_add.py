@@ -89,7 +89,7 @@ def test_a_millisecond_without_a_sequence_left_is_refused(client: Talk) -> None:
 
 
 @pytest.mark.parametrize("entry_id", ["*", "5-5", f"{MAX}-*", f"{MAX}-{MAX}"])
-def test_behind_the_last_possible_id_nothing_can_be_added(client: Talk, entry_id: str) -> None:
+def test_after_the_last_possible_id_nothing_can_be_added(client: Talk, entry_id: str) -> None:
     client.do(f"XADD s {MAX}-{MAX} f v")
     assert client.error(f"XADD s {entry_id} f v") == EXHAUSTED
     assert client.do("XLEN s") == 1
@@ -421,9 +421,7 @@ def test_ids_of_producers_may_not_be_empty(
     assert client.client.execute("XADD", "s", *words, "*", "f", "v") == text
 
 
-def test_a_refused_entry_leaves_no_producer_behind(
-    client: Talk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_entry_leaves_no_producer(client: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     client.do("XADD s * f v")
     monkeypatch.setattr(add, "MAX_ENTRY_BYTES", 5)
     assert (

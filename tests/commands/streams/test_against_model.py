@@ -204,7 +204,7 @@ class Pair:
         reply = self.ask(f"XGROUP DELCONSUMER s {name} {consumer}")
         assert reply == self.model.delete_consumer(name.encode(), consumer.encode())
 
-    def start_group_anew(self, name: str) -> None:
+    def start_group_again(self, name: str) -> None:
         assert self.ask(f"XGROUP DESTROY s {name}") == 1
         self.ask(f"XGROUP CREATE s {name} 0")
         self.model.groups[name.encode()] = ModelGroup(0, -1)
@@ -258,7 +258,7 @@ STEPS = st.one_of(
     st.tuples(st.just("autoclaim"), group_names, consumer_names, idles, counts),
     st.tuples(st.just("set_back"), group_names, numbers),
     st.tuples(st.just("delete_consumer"), group_names, consumer_names),
-    st.tuples(st.just("start_group_anew"), group_names),
+    st.tuples(st.just("start_group_again"), group_names),
 )  # fmt: skip
 
 

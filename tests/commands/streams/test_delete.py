@@ -71,7 +71,7 @@ def test_pending_entries_stay_pending(client: Talk) -> None:
     assert client.do("XPENDING s g")[0] == 3
 
 
-def test_one_event_and_the_request_itself_are_told_if_something_was_removed(
+def test_a_removal_is_notified_once_and_propagated_as_it_was_sent(
     client: Talk, events: list[tuple[str, str]], propagated: list[str]
 ) -> None:
     client.do("XDEL s 9-9")
@@ -131,7 +131,7 @@ def test_delref_takes_an_entry_out_of_every_group(groups: Talk) -> None:
     assert groups.do("XINFO CONSUMERS s two")[0][3] == 0
 
 
-def test_delref_drops_references_to_an_entry_that_is_gone(
+def test_delref_drops_references_to_a_deleted_entry(
     groups: Talk, propagated: list[str], events: list[tuple[str, str]]
 ) -> None:
     groups.do("XDEL s 2-1")
@@ -206,7 +206,7 @@ def test_one_invalid_id_and_xdelex_deletes_nothing(client: Talk) -> None:
     assert len(client.ids("s")) == 3
 
 
-def test_xdelex_tells_what_xdel_tells(
+def test_xdelex_notifies_and_propagates_as_xdel_does(
     groups: Talk, events: list[tuple[str, str]], propagated: list[str], server: InProcessServer
 ) -> None:
     groups.do("XDELEX s ACKED IDS 2 2-1 9-9")

@@ -24,7 +24,7 @@ INVALID_ID = b"ERR Invalid stream ID specified as stream command argument"
         ("IDS 2 0-1 0-2 ACKED", References.ACKED),
     ],
 )
-def test_the_policy_stands_before_or_behind_the_ids(options: str, references: References) -> None:
+def test_the_policy_may_precede_or_follow_the_ids(options: str, references: References) -> None:
     assert parse_deletion(options.encode().split(), 0) == (references, [1, 2])
 
 

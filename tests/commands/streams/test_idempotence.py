@@ -10,7 +10,7 @@ from tests.commands.streams.talk import Talk
 
 @pytest.fixture
 def client(server: InProcessServer) -> Talk:
-    """A stream with one entry of a producer, and one of nobody."""
+    """A stream with one entry of a producer, and one without."""
     client = Talk(server)
     client.all("XADD s IDMP p 1 * f v", "XADD s * f v")
     return client

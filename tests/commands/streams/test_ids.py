@@ -77,7 +77,7 @@ def test_an_exclusive_incomplete_id_is_completed_first() -> None:
 
 @pytest.mark.parametrize("parse", [ids.parse_range_start, ids.parse_range_end])
 @pytest.mark.parametrize("text", [b"(-", b"(+"])
-def test_behind_a_parenthesis_an_id_is_strict(parse: Callable[[bytes], int], text: bytes) -> None:
+def test_after_a_parenthesis_an_id_is_strict(parse: Callable[[bytes], int], text: bytes) -> None:
     with pytest.raises(ReplyError) as refusal:
         parse(text)
     assert refusal.value.text == INVALID_STREAM_ID

@@ -104,7 +104,7 @@ def test_the_full_form_has_nested_maps_in_resp3(client: Talk, resp3: Talk) -> No
     assert b"*4\r\n$3\r\n1-1\r\n$1\r\nb\r\n:1700000000000\r\n:1\r\n" in raw
 
 
-def test_entries_that_nobody_owns_are_counted_and_shown(client: Talk) -> None:
+def test_entries_without_an_owner_are_counted_and_listed(client: Talk) -> None:
     client.do("XNACK s two FAIL IDS 1 1-1")
     two = client.fields("XINFO STREAM s FULL")["groups"][1]
     assert two[8:14] == [

@@ -1,7 +1,7 @@
-"""What is propagated makes the same stream elsewhere, whatever came before it.
+"""Propagated requests create the same stream on a replica, whatever its history.
 
-Left out is what Redis does not propagate either: consumers' times, and what reading the history
-does to times and delivery counts.
+Not compared is what Redis does not propagate either: consumers' times, and the changes of times and
+delivery counts by reading the history.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IDLE = st.sampled_from(["0", "5", "1000"])
 
 
 def drawn(form: str, *parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """A request from a form and what stands in its places."""
+    """A request made of a template and drawn arguments."""
     return st.tuples(*parts).map(lambda words: form.format(*words))
 
 

@@ -97,7 +97,7 @@ def test_there_must_be_a_stream(client: Talk) -> None:
     assert client.do("EXISTS missing") == 0
 
 
-def test_it_is_told_and_propagated_as_it_was_sent(
+def test_it_is_notified_and_propagated_as_it_was_sent(
     client: Talk, events: list[tuple[str, str]], propagated: list[str]
 ) -> None:
     client.error("XSETID s 0-1")

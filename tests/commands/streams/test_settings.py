@@ -13,7 +13,7 @@ SYNTAX = "ERR syntax error"
 
 @pytest.fixture
 def client(server: InProcessServer) -> Talk:
-    """A stream with one entry of a producer, and one of nobody."""
+    """A stream with one entry of a producer, and one without."""
     client = Talk(server)
     client.all("XADD s IDMP p 1 * f v", "XADD s * f v")
     return client

@@ -195,7 +195,7 @@ def test_a_strategy_without_a_threshold_has_too_few_arguments(client: Talk) -> N
 # -- what follows ------------------------------------------------------------------------------
 
 
-def test_only_a_trim_that_removes_something_is_told(
+def test_only_a_trim_that_removes_something_is_notified(
     client: Talk, events: list[tuple[str, str]], propagated: list[str]
 ) -> None:
     client.all("XTRIM s MAXLEN 10", "XTRIM s MAXLEN ~ 9", "XTRIM missing MAXLEN 1")
@@ -265,7 +265,7 @@ def pending(client: Talk) -> int:
     return total
 
 
-def test_a_trim_keeps_references_unless_it_is_told_otherwise(client: Talk) -> None:
+def test_a_trim_keeps_references_by_default(client: Talk) -> None:
     read_by_group(client, "1-1")
     assert client.do("XTRIM s MAXLEN 8") == 2
     assert client.do("XTRIM s KEEPREF MAXLEN 7") == 1

@@ -179,7 +179,7 @@ def test_mset_sets_every_pair_in_order(talk: Conversation) -> None:
 def test_very_many_keys_are_set_as_a_few_are(
     before: str, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """New ones of which nobody is told are put in at once."""
+    """New keys are inserted in one batch if no event is published."""
     words = " ".join(f"k{n} v{n}" for n in range(20))
     outcomes = []
     for few_keys in (setting.FEW_KEYS, 1000):

@@ -152,7 +152,7 @@ def test_a_subscription_inside_a_transaction_is_one_of_its_replies(server: InPro
     )
 
 
-def test_a_message_to_oneself_comes_behind_the_replies_of_the_transaction(
+def test_a_message_to_oneself_follows_the_replies_of_the_transaction(
     server: InProcessServer,
 ) -> None:
     client = server.connect()

@@ -191,7 +191,7 @@ def test_a_key_that_had_expired_before_it_was_watched_counts_as_missing(
     assert transaction(client) == RAN
 
 
-def test_a_key_that_had_expired_and_is_made_anew_fails_the_transaction(
+def test_an_expired_key_that_is_created_again_fails_the_transaction(
     server: InProcessServer,
 ) -> None:
     server.instance.active_expiry = False

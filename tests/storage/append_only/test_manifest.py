@@ -102,7 +102,7 @@ def test_the_longest_line_is_taken() -> None:
     assert parse(line + b"a" * (1023 - len(line)) + b"\n").base
 
 
-def test_a_sequence_number_or_type_with_something_behind_it_is_refused() -> None:
+def test_a_sequence_number_or_type_with_trailing_characters_is_refused() -> None:
     # Redis takes both; nothing writes them.
     for line in (b"file b1 seq 1x type b\n", b"file b1 seq 1 type bx\n"):
         with pytest.raises(ManifestError):

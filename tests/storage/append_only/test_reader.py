@@ -1,4 +1,4 @@
-"""Reading requests: every way gives the same, and what is wrong is found at its place."""
+"""Reading requests: all parsers agree, and errors have the right offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests that make a key as it is: their form, and that they make the same key again."""
+"""The requests that rebuild a key: their form, and that they create an equal key."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_many_nodes() -> None:
     made_again(server, "XRANGE s - +", "XLEN s")
 
 
-def test_a_stream_that_nobody_has_looked_at_since_it_was_loaded() -> None:
+def test_a_stream_that_was_not_read_since_it_was_loaded_is_rebuilt() -> None:
     server = InProcessServer(stream_node_max_entries="3")
     run(server, *[f"XADD s {i}-0 f v{i}" for i in range(1, 10)], "SAVE")
     expected = rebuilt(server)

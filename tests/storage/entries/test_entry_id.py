@@ -126,7 +126,7 @@ def test_what_redis_calls_no_id_is_none(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", [b"5-*", b"05-*", b" 5-*", b"+5-*", b"5-*\0x"])
-def test_an_open_sequence_is_told_apart(text: bytes) -> None:
+def test_an_open_sequence_is_recognised(text: bytes) -> None:
     assert parse_partial_id(text) == (5, None)
     assert parse_id(text) is None
 

@@ -11,7 +11,7 @@ from storage.entries.packing import MIN_ENTRIES, lay_out
 from tests.storage.entries.sample_layouts import FIRST, entries_of, laid_out, numbered
 from tests.support.examples import examples
 
-# Digits change in many places behind some of them.
+# Digits change in many places after some of them.
 STARTS = st.integers(0, 2**45) | st.sampled_from([0, 990, 9_990, 19_990, 1_999_990, 1_999_999_990])
 
 

@@ -1,4 +1,4 @@
-"""The cache of opened nodes: bounded, and not emptied by who reads everything once."""
+"""The two-queue cache of frozen nodes' entries: bounded, and resistant to scans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(cache: EntryCache, node: Node) -> bool:
     return False
 
 
-def test_what_was_opened_stays_at_hand() -> None:
+def test_unpacked_entries_are_cached() -> None:
     cache, node = EntryCache(1000, 1000), Node()
     assert not read(cache, node)
     assert read(cache, node)
@@ -54,7 +54,7 @@ def test_what_is_opened_for_the_second_time_stays_for_longer() -> None:
     assert read(cache, node)
 
 
-def test_what_nobody_reads_any_more_goes_in_the_end() -> None:
+def test_entries_that_are_no_longer_read_are_evicted() -> None:
     cache = EntryCache(300, 500)
     once_popular = Node()
     read(cache, once_popular)
@@ -105,7 +105,7 @@ def test_clearing_lets_go_of_everything() -> None:
     assert not any(node.opened for node in nodes)
 
 
-def test_what_nobody_reads_is_gone_after_three_rounds() -> None:
+def test_entries_that_are_not_read_are_evicted_after_three_rounds() -> None:
     cache = EntryCache(10_000, 10_000)
     nodes = [Node() for _ in range(40)]
     for node in nodes[:20] * 2 + nodes[20:]:

@@ -1,4 +1,4 @@
-"""Frozen nodes: they answer as the open ones did, and can be opened again."""
+"""Frozen nodes have the same content as the open ones, and can be opened again."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_node_that_is_opened_again_has_kept_everything(
     assert node.listpack_bytes() == plain.listpack_bytes()
 
 
-def test_packing_anew_keeps_what_is_left_and_how_much_was_lost() -> None:
+def test_packing_again_keeps_the_entries_and_the_number_of_deleted_ones() -> None:
     ids = [make_id(1000 + n, n) for n in range(50)]
     node, plain = frozen_node(ids), open_node(ids)
     for entry_id in ids[:40]:
@@ -152,7 +152,7 @@ def test_packing_anew_keeps_what_is_left_and_how_much_was_lost() -> None:
     assert anew.reopen().listpack_bytes() == plain.listpack_bytes()
 
 
-def test_a_node_is_sparse_once_half_of_it_is_gone() -> None:
+def test_a_node_is_sparse_once_half_of_it_is_deleted() -> None:
     ids = [make_id(n, 0) for n in range(1, 51)]
     node = frozen_node(ids)
     node.drop_first(24)
@@ -254,7 +254,7 @@ def test_there_are_hardly_any_gaps_between_nodes(kind: str, count: int) -> None:
 
 
 @given(ids=IDS, data=st.data())
-def test_entries_deleted_together_are_gone_as_if_one_by_one(
+def test_a_batch_of_deletions_has_the_result_of_single_ones(
     ids: list[int], data: st.DataObject
 ) -> None:
     first, then = (data.draw(st.sets(st.sampled_from(ids))) for _ in range(2))

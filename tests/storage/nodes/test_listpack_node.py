@@ -1,4 +1,4 @@
-"""Nodes that stay as they came from a snapshot until somebody looks at them."""
+"""Nodes from a snapshot stay packed until they are read."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_a_damaged_first_node_stands_for_its_first_id() -> None:
         stream.first_entry()
 
 
-def test_behind_a_damaged_last_node_a_new_one_begins() -> None:
+def test_after_a_damaged_last_node_a_new_one_begins() -> None:
     stream = packed_stream()
     damage(stream, 9)
     stream.append(make_id(500, 0), [b"f", b"v"], 100, 4096)

@@ -94,7 +94,7 @@ def test_nodes_that_may_be_dropped_are_the_same_counted_from_either_end(
 
 
 @given(st.lists(st.integers(1, 40), max_size=6))
-def test_dropped_nodes_are_given_to_whoever_frees_them(counts: list[int]) -> None:
+def test_dropped_nodes_are_returned_as_data_to_free(counts: list[int]) -> None:
     nodes = listed(*range(100))
     for count in counts:
         dropped = list(nodes)[:count]

@@ -1,4 +1,4 @@
-"""A range of a stream as it was at one moment, whatever becomes of the stream."""
+"""A snapshot of a range does not change, whatever happens to the stream."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_ids_times_and_floats_are_read() -> None:
     assert (cursor.id(), cursor.milliseconds(), cursor.left) == (5 << 64 | 7, -2, 0)
 
 
-def test_a_cursor_ends_where_it_is_told_to() -> None:
+def test_a_cursor_ends_at_its_given_end() -> None:
     cursor = Cursor(b"abcdef", 1, 3)
     assert cursor.raw(2) == b"bc"
     with pytest.raises(TruncatedSnapshot) as caught:

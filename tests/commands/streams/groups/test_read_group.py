@@ -327,7 +327,7 @@ def test_a_client_that_has_left_is_given_nothing(
     assert pending(client) == []
 
 
-def test_within_a_transaction_nobody_waits(client: Talk) -> None:
+def test_within_a_transaction_no_command_waits(client: Talk) -> None:
     client.do("XGROUP SETID s g $")
     replies = client.pipeline("MULTI", f"{READ} BLOCK 0 STREAMS s >", "EXEC")
     assert replies.endswith(b"*1\r\n*-1\r\n")

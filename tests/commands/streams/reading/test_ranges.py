@@ -54,7 +54,7 @@ def test_the_whole_stream_from_minus_to_plus(client: Talk) -> None:
         ("(2-1", "(2-1", []),
     ],
 )
-def test_ranges_include_their_ends_unless_told_otherwise(
+def test_ranges_include_their_ends_by_default(
     client: Talk, start: str, end: str, expected: list[str]
 ) -> None:
     assert ids(client, f"XRANGE s {start} {end}") == expected

@@ -22,7 +22,7 @@ def client(server: InProcessServer) -> Talk:
 # -- at once -----------------------------------------------------------------------------------
 
 
-def test_entries_behind_an_id_are_returned(client: Talk) -> None:
+def test_entries_after_an_id_are_returned(client: Talk) -> None:
     assert client.do("XREAD STREAMS s 1-1") == [
         [b"s", [entry("2-1", "f", "b"), entry("3-1", "f", "c")]]
     ]
@@ -69,7 +69,7 @@ def test_a_key_that_is_given_twice_is_served_twice(client: Talk) -> None:
     assert [len(entries) for _, entries in reply] == [3, 1]
 
 
-def test_nothing_is_behind_the_last_possible_id(client: Talk) -> None:
+def test_nothing_is_after_the_last_possible_id(client: Talk) -> None:
     client.do(f"XADD s {MAX}-{MAX} f v")
     assert client.raw(f"XREAD STREAMS s {MAX}-{MAX}") == b"*-1\r\n"
 
@@ -158,7 +158,7 @@ def test_all_waiters_get_the_entry_each_in_its_protocol(
     assert new.client.received() == b"%1\r\n$1\r\ns\r\n" + entries
 
 
-def test_a_waiter_is_served_only_by_ids_behind_its_own(
+def test_a_waiter_is_served_only_by_ids_after_its_own(
     client: Talk, server: InProcessServer
 ) -> None:
     reader = Talk(server)
@@ -223,6 +223,6 @@ def test_a_key_that_becomes_a_stream_wakes_a_reader(client: Talk, server: InProc
     assert reader.received() == [[b"missing", [entry("5-5", "f", "d")]]]
 
 
-def test_within_a_transaction_nobody_waits(client: Talk) -> None:
+def test_within_a_transaction_no_command_waits(client: Talk) -> None:
     replies = client.pipeline("MULTI", "XREAD BLOCK 0 STREAMS s $", "XADD s 4-1 f x", "EXEC")
     assert replies.endswith(b"*2\r\n*-1\r\n$3\r\n4-1\r\n")

@@ -45,7 +45,7 @@ def test_options_come_in_any_order_and_case_and_the_last_of_a_kind_counts() -> N
     assert parse(f"XREADGROUP {twice} STREAMS s >") == expected
 
 
-def test_words_behind_streams_are_keys_whatever_they_say() -> None:
+def test_words_after_streams_are_keys_whatever_they_are() -> None:
     request = parse("XREAD STREAMS COUNT STREAMS 1 2")
     assert request.keys == [b"COUNT", b"STREAMS"]
 
@@ -179,7 +179,7 @@ def test_a_count_without_limit_goes_with_every_maxcount(count: str) -> None:
         ("XREAD FOO STREAMS a 0", []),
     ],
 )
-def test_keys_stand_behind_the_streams_that_is_no_argument(
+def test_keys_follow_the_streams_that_is_not_an_argument(
     request_: str, positions: list[int]
 ) -> None:
     assert key_positions(request_.encode().split()) == positions

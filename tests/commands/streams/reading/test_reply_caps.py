@@ -67,7 +67,7 @@ def test_a_plus_counts_as_one_entry(client: Talk) -> None:
     assert client.do("XREAD MAXCOUNT 1 STREAMS a b + 0")[0][1][0][0] == b"3-1"
 
 
-def test_a_stream_behind_a_cap_is_left_alone(client: Talk) -> None:
+def test_a_stream_after_a_cap_is_not_read(client: Talk) -> None:
     assert counts(client, f"{GROUP} MAXCOUNT 3 STREAMS a b > >") == {"a": 3}
     assert (consumers(client, "a"), consumers(client, "b")) == (1, 0)
     assert client.do("XINFO GROUPS b")[0][7] == b"0-0"
@@ -146,7 +146,7 @@ def test_maxsize_holds_for_history(client: Talk) -> None:
     assert counts(client, f"{GROUP} MAXSIZE 1 STREAMS a b 9 0") == {"a": 0, "b": 1}
 
 
-def test_maxsize_counts_what_claim_tells_of_an_entry(client: Talk) -> None:
+def test_maxsize_counts_the_details_that_claim_adds_to_an_entry(client: Talk) -> None:
     client.do("XREADGROUP GROUP g d COUNT 1 STREAMS a >")
     size = HEADER_BYTES + 2 * WITH_DELIVERY_BYTES
     assert counts(client, f"{GROUP} CLAIM 0 MAXSIZE {size} STREAMS a b > >") == {"a": 2}

@@ -1,4 +1,4 @@
-"""Requests that were parsed a short while ago."""
+"""The cache of parsed requests."""
 
 from __future__ import annotations
 
