@@ -1,14 +1,14 @@
-"""Writing acknowledgements down in a stream's journal. Rillway's own: XCFGSET key ACK-JOURNAL name.
+"""The journal of acknowledgements of a stream. Rillway's own: XCFGSET key ACK-JOURNAL name.
 
 XACK and XACKDEL append an entry to the journal for each entry that was pending, in the same action:
-who reads the append-only file gets both or neither. There the entries of the journal are requests
-of their own, with their IDs, behind the acknowledgement; so whoever runs these requests again
-(`client.replays`) does not write down anything by itself.
+a reader of the append-only file gets both or neither. There, the entries of the journal are
+requests of their own, with their IDs, after the acknowledgement; so a replay of these requests
+(`client.replays`) does not append to the journal by itself.
 
 The journal is a stream like any other: it wakes readers, fails transactions that watch it, is
 archived and trimmed. It is created when it is first needed, and kept at its maximal length. An
-acknowledgement never fails because of it: where it cannot be written, because the key holds
-something else by now or is the stream itself, that is counted.
+acknowledgement never fails because of it: if the journal cannot be written, because the key holds
+another type or is the stream itself, that is counted.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def write_down(
 
 
 def _can_take(value: object, length: int) -> bool:
-    """Whether a value is a stream that has IDs left for so many entries."""
+    """Whether a value is a stream that has IDs left for `length` entries."""
     return isinstance(value, Stream) and value.last_id <= MAX_ID - length
 
 
@@ -81,6 +81,6 @@ def _trim(client: Client, journal: AckJournal) -> Trim:
 
 
 def _may_trim(target: Stream, length: int, journal: AckJournal) -> bool:
-    """Whether the first node has to go once so many entries were appended."""
+    """Whether the first node must be dropped once `length` entries were appended."""
     head = next(target.iter_nodes(), None)
     return head is not None and target.length + length - head.live >= journal.max_length

@@ -163,7 +163,7 @@ def _results(ids: list[EntryID], acknowledged: set[EntryID], gone: set[EntryID])
 
 @dataclass(slots=True)
 class Release:
-    """The arguments of XNACK behind the group."""
+    """The arguments of XNACK after the group."""
 
     mode: bytes
     ids: list[EntryID]
@@ -193,7 +193,7 @@ class Release:
     complexity="O(1) for each ID.",
 )
 def xnack(client: Client, argv: Argv) -> bytes:
-    """Integer: the number of entries that nobody owns now. Source: Redis 8.8."""
+    """Integer: the number of entries that were released. Source: Redis 8.8."""
     key = argv[1]
     stream, group = find_group(client, key, argv[2])
     release = _parse_release(argv)
@@ -222,7 +222,7 @@ def _release(stream: Stream, group: Group, release: Release, ids: list[EntryID])
 
 
 def _parse_release(argv: Argv) -> Release:
-    """Raises ReplyError. The options come behind the IDs, in any order."""
+    """Raises ReplyError. The options follow the IDs, in any order."""
     arguments = Arguments(argv, 3)
     mode = arguments.next_keyword()
     if mode not in (b"SILENT", b"FAIL", b"FATAL"):

@@ -1,8 +1,8 @@
 """XCLAIM and XAUTOCLAIM (reference 1.10): pending entries change hands.
 
-An entry whose content was deleted can be claimed by nobody: it is taken out of the PEL instead.
-Neither command is propagated as it was sent, but as XCLAIMs of what it came to (reference 1.15);
-one that names an entry without content makes the other side drop it as well.
+An entry whose content was deleted cannot be claimed: it is removed from the PEL instead. Both
+commands are propagated as XCLAIMs with their result (reference 1.15); an XCLAIM of an entry without
+content makes a replica drop it as well.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Claim:
         client.propagate_nothing()  # never the request itself
 
     def drop(self, pending: PendingEntry) -> None:
-        """Take an entry whose content is gone out of the PEL."""
+        """Remove an entry whose content was deleted from the PEL."""
         group_changed(self.client, self.key)
         if self.client.instance.sinks:
             self._propagate_loss(pending)
@@ -128,7 +128,7 @@ class Claim:
 
 @dataclass(slots=True)
 class ClaimOptions:
-    """The arguments of XCLAIM behind the consumer."""
+    """The arguments of XCLAIM after the consumer."""
 
     min_idle_ms: int
     ids: list[EntryID]
@@ -252,7 +252,7 @@ def _number(arguments: Arguments, what: bytes) -> int:
 
 @dataclass(slots=True)
 class AutoclaimOptions:
-    """The arguments of XAUTOCLAIM behind the consumer."""
+    """The arguments of XAUTOCLAIM after the consumer."""
 
     min_idle_ms: int
     start: EntryID

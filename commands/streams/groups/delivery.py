@@ -4,9 +4,9 @@ A change of a group is no change of the stream's entries: as in Redis, a transac
 the key does not fail. Caches of the key are invalidated nevertheless, because clients cache what
 XPENDING answered; Redis lets them go stale.
 
-Deliveries are propagated as what they came to (reference 1.15): XCLAIMs, and the position of the
-group. Redis writes an XCLAIM for each entry; here one names all entries, one behind the other, that
-come to the same. That is still costly, so it is built only where somebody listens.
+Deliveries are propagated by their result (reference 1.15): XCLAIMs, and the position of the group.
+Redis writes an XCLAIM for each entry; here one XCLAIM names all consecutive entries with the same
+result. That is still costly, so it is built only if there is a sink.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def seen_consumer(client: Client, key: bytes, group: Group, name: bytes) -> Cons
 
 
 def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
-    """A pending entry whose content is gone, in a consumer's history."""
+    """A pending entry whose content was deleted, in a consumer's history."""
     return b"*2\r\n%b%b" % (id_bulk(entry_id), replies.NIL_ARRAY[resp])
 
 
 # -- propagation -------------------------------------------------------------------------------
 
-# An XCLAIM names so many entries at most: requests of reasonable size, whatever COUNT was.
+# The maximum of entries in one XCLAIM: requests of reasonable size, whatever COUNT was.
 _IDS_PER_REQUEST = 1000
 
 

@@ -21,7 +21,7 @@ from storage.stream import Stream
 
 HELP = (
     b"CREATE <key> <groupname> <id|$> [option]",
-    b"    Add a group that is given the entries behind <id>; $: those to come. Options:",
+    b"    Add a group that is given the entries after <id>; $: new ones only. Options:",
     b"    * MKSTREAM",
     b"      Make an empty stream first if the key does not exist.",
     b"    * ENTRIESREAD entries_read",
@@ -33,7 +33,7 @@ HELP = (
     b"DESTROY <key> <groupname>",
     b"    Remove a group.",
     b"SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
-    b"    Let a group go on behind another <id>.",
+    b"    Let a group continue after another <id>.",
 )
 
 container("XGROUP", group="stream", since="5.0.0", summary="Manages the groups of a stream.")

@@ -29,7 +29,7 @@ ENTRIES_AT_ONCE = 100
 
 
 class ClaimTurn:
-    """One consumer's turn to claim entries of one stream, and to be given new ones behind them."""
+    """One consumer's turn to claim entries of one stream, and to be given new ones after them."""
 
     def __init__(
         self, client: Client, key: bytes, stream: Stream, group: Group, consumer: Consumer
@@ -39,14 +39,14 @@ class ClaimTurn:
         self.stream = stream
         self.group = group
         self.consumer = consumer
-        # What the consumer is given, encoded: so many entries, in pieces that join to them.
+        # The encoded entries for the consumer, and their number.
         self.count = 0
         self.pieces: list[bytes] = []
 
     def take(self, min_idle_ms: int, count: int, caps: NoCaps) -> None:
         """Claim up to `count` entries (ALL: no limit).
 
-        An entry whose content is gone is passed over and stays pending, as in Redis.
+        An entry whose content was deleted is skipped and stays pending, as in Redis.
         """
         now_ms = self.client.instance.now_ms
         claimable = self.group.claimable(now_ms, min_idle_ms)
@@ -93,7 +93,7 @@ def some_rows(walk: Iterator[Row], count: int, given: int, caps: NoCaps) -> list
 def next_claimable_ms(group: Group, now_ms: int, min_idle_ms: int) -> int:
     """When the next pending entry is old enough, or one that is delivered now.
 
-    What is old enough already was passed over because its content is gone.
+    Entries that are old enough already were skipped because their content was deleted.
     """
     passed = 0
     for _, owner, delivery_ms, _ in group.claimable(now_ms, 0):

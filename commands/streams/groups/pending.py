@@ -25,10 +25,10 @@ NOT_OWNED = -1  # the idle time of an entry that was released
 # What an entry begins with, by the length of its ID, which is two numbers of up to 20 digits.
 _HEADERS = [b"*4\r\n$%d\r\n" % length for length in range(42)]
 
-# So many pieces make a piece of a long reply, three of each entry.
+# The number of parts in a piece of a long reply, three for each entry.
 PIECES_AT_ONCE = 6000
 
-# To look at so many entries takes some milliseconds; for more of them the reply comes in pieces.
+# Listing this many entries takes some milliseconds; a longer reply is sent in pieces.
 MANY_ENTRIES = 4000
 
 
@@ -72,8 +72,8 @@ def xpending(client: Client, argv: Argv) -> bytes | LongReply:
 def _parse_query(argv: Argv) -> PendingQuery | None:
     """The extended form's arguments, None for the short form. Raises ReplyError.
 
-    The order of checks is Redis's, and so is that a word behind the consumer is ignored where
-    IDLE would have had room.
+    The order of checks is Redis's, and so is that a word after the consumer is ignored where IDLE
+    would have had room.
     """
     if len(argv) == 3:
         return None
