@@ -15,6 +15,7 @@ uchar: Any
 ulonglong = int
 p_const_uchar = bytes
 p_ulonglong: Any
+p_uchar = bytearray
 
 def cclass(decorated: T) -> T: ...
 def cfunc(decorated: T) -> T: ...

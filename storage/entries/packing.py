@@ -2,9 +2,12 @@
 
 * By a layout (storage/entries/layout.py) where entries are short, of one length, and alike, and
   their IDs proceed in equal steps. It is only used if the entries come back from it byte by byte.
-* Compressed by zstd where that saves an eighth or more. Level 1 takes about as long as LZ4 to
-  compress, and half the memory; it takes four times as long to open, which the cache of opened
-  nodes (storage/nodes/entry_cache.py) makes up for.
+* By a frame (storage/entries/frame.py) and zstd where all of them have the same names: only what
+  differs is compressed, to a third less. So it is where this is compiled; interpreted, stripping
+  entries takes longer than it saves.
+* Compressed by zstd as they are where that saves an eighth or more. Level 1 takes about as long as
+  LZ4 to compress, and half the memory; it takes four times as long to open, which the cache of
+  opened nodes (storage/nodes/entry_cache.py) makes up for.
 * As they are otherwise.
 
 What did not work out for a node is not tried again at once: Packing remembers it for the stream.
@@ -18,8 +21,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import zstandard
 
+from protocol.cutter import IS_COMPILED
 from storage.entries.column_layout import ColumnLayout
 from storage.entries.entry_id import EntryID, format_id
+from storage.entries.frame import Frame
 from storage.entries.id_columns import MS_STEP, may_progress
 from storage.entries.layout import PERIOD, Layout, differing_columns
 from storage.entries.number_layout import NumberLayout, find_number
@@ -41,6 +46,8 @@ MAX_SHARE = 1 / 2
 
 # After an attempt in vain, so many nodes are packed without another one.
 PAUSE = 15
+# For so many that no stream has them.
+NEVER = 1 << 62
 
 
 class Plain(Enum):
@@ -51,13 +58,15 @@ class Plain(Enum):
 
 
 AS_IS, COMPRESSED = Plain.AS_IS, Plain.COMPRESSED
-Form: TypeAlias = Layout | Plain
+Form: TypeAlias = Layout | Frame | Plain
 
 _compressor = zstandard.ZstdCompressor(level=1, write_checksum=False, write_dict_id=False)
 _decompressor = zstandard.ZstdDecompressor()
 # What is compressed comes here first. Were it made in memory of its own each time, as much as it
 # takes in the worst case, then what is kept would leave gaps of a tenth between what is given up.
 _scratch = bytearray()
+# The same for what a frame leaves of entries.
+_stripped = bytearray()
 
 
 def decompress(blob: bytes) -> bytes:
@@ -68,14 +77,23 @@ def decompress(blob: bytes) -> bytes:
 class Packing:
     """What was learned from the nodes of a stream that were packed before."""
 
-    __slots__ = ("_compression_pause", "_layout", "_layout_pause", "cache")
+    __slots__ = (
+        "_compression_pause",
+        "_frame",
+        "_frame_pause",
+        "_layout",
+        "_layout_pause",
+        "cache",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_frames: bool = IS_COMPILED) -> None:
         # The cache of unpacked entries; None until the stream is stored in a database.
         self.cache: EntryCache | None = None
         self._layout: Layout | None = None
+        self._frame: Frame | None = None
         # For so many nodes more nothing is tried.
         self._layout_pause = 0
+        self._frame_pause = 0 if has_frames else NEVER
         self._compression_pause = 0
 
     def pack(self, payload: bytes, ids: list[EntryID], *, is_even: bool) -> tuple[Form, bytes]:
@@ -91,22 +109,42 @@ class Packing:
                 return found
             else:
                 self._layout_pause = PAUSE
-        return self._compress(payload)
+        return self._compress(payload, ids[0])
 
-    def _compress(self, payload: bytes) -> tuple[Form, bytes]:
+    def _compress(self, payload: bytes, first_id: EntryID) -> tuple[Form, bytes]:
         if self._compression_pause:
             self._compression_pause -= 1
             return AS_IS, payload
-        packed = _compressed(payload)
+        limit = int(len(payload) * WORTHWHILE)
+        size = self._strip(payload, first_id)
+        if size >= 0 and self._frame is not None:
+            form: Form = self._frame
+            with memoryview(_stripped)[:size] as stripped:
+                packed = _compressed(stripped, limit)
+        else:
+            form, packed = COMPRESSED, _compressed(payload, limit)
         if packed is not None:
-            return COMPRESSED, packed
+            return form, packed
         self._compression_pause = PAUSE
         return AS_IS, payload
 
+    def _strip(self, payload: bytes, first_id: EntryID) -> int:
+        """Have a frame strip the entries into `_stripped`; as Frame.strip()."""
+        if len(_stripped) < len(payload):
+            _stripped.extend(bytes(len(payload) - len(_stripped)))
+        frame = self._frame
+        if frame is not None and (size := frame.strip(first_id, payload, _stripped)) >= 0:
+            return size
+        if self._frame_pause:
+            self._frame_pause -= 1
+            return -1
+        self._frame_pause = PAUSE
+        self._frame = Frame(payload)
+        return self._frame.strip(first_id, payload, _stripped)
 
-def _compressed(payload: bytes) -> bytes | None:
-    """The payload in the form COMPRESSED; None if that is not worthwhile."""
-    limit = int(len(payload) * WORTHWHILE)
+
+def _compressed(payload: bytes | memoryview, limit: int) -> bytes | None:
+    """The payload, compressed by zstd; None if it does not become smaller than `limit`."""
     if len(_scratch) < limit:
         _scratch.extend(bytes(limit - len(_scratch)))
     with memoryview(_scratch)[:limit] as room:

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import TypeVar
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.entries.frame import Frame
 from storage.entries.id_columns import Column, NodeIDs, column, pack_ids, progression
 from storage.entries.layout import Layout
 from storage.entries.packing import AS_IS, decompress
@@ -170,7 +171,11 @@ class FrozenNode:
         if isinstance(form, Layout):
             count = len(self._ids)
             return form.part(self._id_at(0), self._blob, count, 0, count)
-        return decompress(self._blob)
+        packed = decompress(self._blob)
+        if isinstance(form, Frame):
+            count = len(self._ids)
+            return form.build(self._id_at(0), packed, count, self._offset(count))
+        return packed
 
     def _chunks(self, low: int, high: int, *, down: bool = False) -> list[bytes]:
         """The entries in places [low, high), at least one, ascending or descending."""

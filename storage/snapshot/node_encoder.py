@@ -13,6 +13,7 @@ except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.entries.entry_reader import EntryReader
 from storage.nodes.node import Node
 from storage.redis_format.listpack_writer import ELEMENT_FRAME_BYTES, ListpackWriter
 from storage.snapshot.stream_node import (
@@ -38,40 +39,38 @@ def encode_node(node: Node) -> bytes:
 
 @cython.cclass
 class NodeEncoder:
-    """Reads entries one after the other; the attributes are those of what was read last."""
+    """Encodes one node after the other."""
 
     def __init__(self) -> None:
         self._listpack = ListpackWriter()
-        self._place = 0  # up to where the entries were read
-        self._ms = self._seq = 0  # an entry's ID
-        self._start = self._length = 0  # of a word
+        self._reader = EntryReader()
 
     def encode(self, key: EntryID, live: cython.Py_ssize_t, payload: bytes) -> bytes:
         """The listpack of the node with this key and these entries, `live` of them."""
         data: cython.p_const_uchar = payload
-        end: cython.Py_ssize_t = len(payload)
         key_ms: cython.ulonglong = key >> SEQ_BITS
         key_seq: cython.ulonglong = key & MAX_SEQ
         listpack: ListpackWriter = self._listpack
-        self._place = 0
-        first_words: cython.Py_ssize_t = self._read_head(data)
-        first_fields: cython.Py_ssize_t = self._place
+        reader: EntryReader = self._reader
+        reader.load(payload)
+        first_words: cython.Py_ssize_t = reader.read_head()
+        first_fields: cython.Py_ssize_t = reader.place
         # The names of the first entry are written twice if the next ones have others.
-        listpack.begin(2 * end + live * _ENTRY_FRAME_BYTES + _MASTER_BYTES)
+        listpack.begin(2 * len(payload) + live * _ENTRY_FRAME_BYTES + _MASTER_BYTES)
         listpack.put_integer(live)
         listpack.put_integer(0)
         listpack.put_integer(first_words // 2)
         self._put_words(data, first_words, True, False)
         listpack.put_integer(0)
-        self._place = 0
+        reader.load(payload)
         words: cython.Py_ssize_t
         are_alike: cython.bint
-        while self._place < end:
-            words = self._read_head(data)
-            are_alike = words == first_words and self._has_names_of(data, first_fields, words)
+        while reader.place < reader.end:
+            words = reader.read_head()
+            are_alike = words == first_words and self._has_names_of(first_fields, words)
             listpack.put_integer(_SAME_NAMES if are_alike else 0)
-            listpack.put_integer(_difference(self._ms, key_ms))
-            listpack.put_integer(_difference(self._seq, key_seq))
+            listpack.put_integer(_difference(reader.ms, key_ms))
+            listpack.put_integer(_difference(reader.seq, key_seq))
             if are_alike:
                 self._put_words(data, words, False, True)
                 listpack.put_integer(words // 2 + _FRAME - 1)
@@ -82,65 +81,27 @@ class NodeEncoder:
         return listpack.finish()
 
     @cython.cfunc
-    def _read_head(self, data: cython.p_const_uchar) -> cython.Py_ssize_t:
-        """Read an entry's ID; how many words follow."""
-        self._place += 5  # the header of an array of two, and the `$` of the ID
-        self._read_number(data)
-        self._place += 2
-        self._ms = self._read_number(data)
-        self._place += 1
-        self._seq = self._read_number(data)
-        self._place += 3  # CR LF and the `*` of the fields
-        words: cython.Py_ssize_t = self._read_number(data)
-        self._place += 2
-        return words
-
-    @cython.cfunc
-    def _read_number(self, data: cython.p_const_uchar) -> cython.ulonglong:
-        """Read digits, and stop at what comes after them."""
-        place: cython.Py_ssize_t = self._place
-        number: cython.ulonglong = 0
-        while data[place] >= 48:
-            number = number * 10 + (data[place] - 48)
-            place += 1
-        self._place = place
-        return number
-
-    @cython.cfunc
-    def _read_word(self, data: cython.p_const_uchar) -> None:
-        self._place += 1
-        self._length = self._read_number(data)
-        self._start = self._place + 2
-        self._place = self._start + self._length + 2
-
-    @cython.cfunc
-    def _has_names_of(
-        self, data: cython.p_const_uchar, first: cython.Py_ssize_t, words: cython.Py_ssize_t
-    ) -> cython.bint:
+    def _has_names_of(self, first: cython.Py_ssize_t, words: cython.Py_ssize_t) -> cython.bint:
         """Whether the fields that are next have the names of those at `first`; reads nothing."""
-        start: cython.Py_ssize_t = self._place
+        reader: EntryReader = self._reader
+        start: cython.Py_ssize_t = reader.place
         place: cython.Py_ssize_t = start
-        index: cython.Py_ssize_t
         size: cython.Py_ssize_t
-        _pair: cython.Py_ssize_t
         are_alike: cython.bint = True
-        for _pair in range(words // 2):
+        while are_alike and words:
             # A name with its length: other names are other bytes.
-            self._place = place
-            self._read_word(data)
-            size = self._place - place
-            for index in range(size):
-                if data[first + index] != data[place + index]:
-                    are_alike = False
-                    break
-            if not are_alike:
-                break
-            self._read_word(data)
-            place = self._place
-            self._place = first + size
-            self._read_word(data)
-            first = self._place
-        self._place = start
+            reader.place = place
+            reader.read_word()
+            size = reader.place - place
+            are_alike = reader.is_again(first, size)
+            reader.read_word()
+            place = reader.place
+            if are_alike:
+                reader.place = first + size
+                reader.read_word()
+                first = reader.place
+            words -= 2
+        reader.place = start
         return are_alike
 
     @cython.cfunc
@@ -152,11 +113,12 @@ class NodeEncoder:
         values: cython.bint,
     ) -> None:
         """Read an entry's fields, and write the names, the values, or both."""
+        reader: EntryReader = self._reader
         index: cython.Py_ssize_t
         for index in range(words):
-            self._read_word(data)
+            reader.read_word()
             if values if index & 1 else names:
-                self._listpack.put_word(data, self._start, self._length)
+                self._listpack.put_word(data, reader.start, reader.length)
 
 
 _MASTER_BYTES: cython.Py_ssize_t = MASTER_FRAME_ELEMENTS * ELEMENT_FRAME_BYTES

@@ -6,6 +6,7 @@ import random
 import tracemalloc
 
 from storage.entries.entry_id import make_id
+from storage.entries.frame import Frame
 from storage.entries.layout import Layout
 from storage.entries.packing import (
     AS_IS,
@@ -24,16 +25,21 @@ from tests.storage.nodes.sample_nodes import encoded
 CHANCE = random.Random(1)
 
 
-def pack(packing: Packing, values: list[bytes], step: int = make_id(1, 0)) -> Form:
+def pack(
+    packing: Packing, values: list[bytes], step: int = make_id(1, 0), name: bytes = b"f"
+) -> Form:
     """The form of a node with these values; what is compressed comes back."""
     ids = [FIRST + n * step for n in range(len(values))]
     pairs = zip(ids, values, strict=True)
-    entries = [encoded(entry_id, [b"f", value]) for entry_id, value in pairs]
+    entries = [encoded(entry_id, [name, value]) for entry_id, value in pairs]
     payload = b"".join(entries)
     is_even = len(set(map(len, entries))) == 1
     form, packed = packing.pack(payload, ids, is_even=is_even)
     if form is COMPRESSED:
         assert decompress(packed) == payload
+        assert len(packed) < len(payload)
+    if isinstance(form, Frame):
+        assert form.build(ids[0], decompress(packed), len(ids), len(payload)) == payload
         assert len(packed) < len(payload)
     return form
 
@@ -51,11 +57,25 @@ def test_short_entries_of_one_length_are_kept_by_a_layout() -> None:
 
 
 def test_entries_of_several_lengths_are_compressed() -> None:
-    assert pack(Packing(), [b"%d" % n**3 for n in range(100)]) is COMPRESSED
+    values = [b"%d" % n**3 for n in range(100)]
+    assert pack(Packing(has_frames=False), values) is COMPRESSED
+    assert isinstance(pack(Packing(has_frames=True), values), Frame)
 
 
 def test_entries_whose_ids_do_not_proceed_in_equal_steps_are_compressed() -> None:
-    assert pack(Packing(), numbers(), step=make_id(3, 0)) is COMPRESSED
+    assert pack(Packing(has_frames=False), numbers(), step=make_id(3, 0)) is COMPRESSED
+    assert isinstance(pack(Packing(has_frames=True), numbers(), step=make_id(3, 0)), Frame)
+
+
+def test_nodes_share_a_frame_and_a_new_one_is_not_made_for_each_node() -> None:
+    packing = Packing(has_frames=True)
+    texts = [b"%d" % n**3 for n in range(100)]
+    first = pack(packing, texts)
+    assert pack(packing, texts) is first
+    assert [pack(packing, texts, name=b"g") for _ in range(PAUSE)] == [COMPRESSED] * PAUSE
+    other = pack(packing, texts, name=b"g")
+    assert isinstance(other, Frame)
+    assert other is not first
 
 
 def test_what_does_not_compress_is_kept_as_it_is() -> None:
@@ -63,7 +83,7 @@ def test_what_does_not_compress_is_kept_as_it_is() -> None:
 
 
 def test_after_an_attempt_in_vain_nothing_is_tried_for_a_while() -> None:
-    packing = Packing()
+    packing = Packing(has_frames=False)
     texts = [b"a text that compresses well, " * 40] * 4
     assert pack(packing, noise()) is AS_IS
     assert [pack(packing, texts) for _ in range(PAUSE)] == [AS_IS] * PAUSE
@@ -82,7 +102,7 @@ def test_a_stream_of_changing_entries_comes_back_to_columns() -> None:
 
 
 def test_compressed_entries_do_not_hold_the_memory_of_the_worst_case() -> None:
-    packing = Packing()
+    packing = Packing(has_frames=False)
     payload = b"a text that compresses well, " * 40
     ids = [FIRST, FIRST + 7]
     tracemalloc.start()

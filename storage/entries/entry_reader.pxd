@@ -1,0 +1,17 @@
+# The C types of storage/entries/entry_reader.py.
+
+cdef class EntryReader:
+    cdef bytes entries
+    cdef const unsigned char* _data
+    cdef readonly Py_ssize_t end
+    cdef public Py_ssize_t place
+    cdef readonly unsigned long long ms
+    cdef readonly unsigned long long seq
+    cdef readonly Py_ssize_t start
+    cdef readonly Py_ssize_t length
+
+    cpdef load(self, bytes entries)
+    cpdef Py_ssize_t read_head(self)
+    cpdef read_word(self)
+    cdef unsigned long long _read_number(self)
+    cpdef bint is_again(self, Py_ssize_t start, Py_ssize_t size)

@@ -1,0 +1,44 @@
+# The C types of storage/entries/frame.py.
+
+from libc.string cimport memcmp, memcpy
+
+from storage.entries.entry_reader cimport EntryReader
+
+
+cdef EntryReader _READER
+cdef bytes _HEADER
+cdef bytes _CRLF
+
+
+cdef class Frame:
+    cdef Py_ssize_t _words
+    cdef list _names
+    cdef bytes _count
+
+    cpdef Py_ssize_t strip(self, object first_id, bytes entries, bytearray room)
+    cdef bint _skip_fields(self, const unsigned char* data, EntryReader reader)
+    cpdef bytes build(self, object first_id, bytes stripped, Py_ssize_t count, Py_ssize_t size)
+
+
+cdef class _Numbers:
+    cdef bytes _text
+    cdef const unsigned char* _data
+    cdef Py_ssize_t place
+
+    cdef unsigned long long next(self)
+    cdef pass_over(self, Py_ssize_t count)
+
+
+cdef Py_ssize_t _put_number(unsigned char* out, Py_ssize_t place, unsigned long long number)
+cdef Py_ssize_t _put(
+    unsigned char* out,
+    Py_ssize_t place,
+    const unsigned char* data,
+    Py_ssize_t start,
+    Py_ssize_t length,
+)
+cdef bint _is_at(
+    const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
+)
+cdef Py_ssize_t _put_decimal(unsigned char* out, Py_ssize_t place, unsigned long long number)
+cdef Py_ssize_t _digits(unsigned long long number)

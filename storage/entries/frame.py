@@ -1,0 +1,241 @@
+"""Entries that have the same names, without what they have in common: what is best to compress.
+
+Their framing and their names are there once, in a Frame that the nodes of a stream share. Of each
+entry remains:
+
+    ID      its milliseconds less those of the entry before it, and its sequence number; in the
+            same millisecond less the one before it
+    values  each as its length and its bytes
+
+first the IDs of all entries, then the values of all. Numbers have 7 bits in each byte, the lowest
+first, and the highest bit set in all bytes but the last.
+
+Compiled, a word takes some nanoseconds in either direction. Interpreted it takes a microsecond, so
+frames are used only where this is compiled (storage/entries/packing.py).
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.entries.entry_reader import EntryReader
+
+_READER = EntryReader()
+
+# What an entry begins with.
+_HEADER: bytes = b"*2\r\n$"
+_CRLF: bytes = b"\r\n"
+
+
+@cython.cclass
+class Frame:
+    """The names of entries, and all that is around their values."""
+
+    def __init__(self, entries: bytes) -> None:
+        """From the first of these entries."""
+        reader: EntryReader = _READER
+        reader.load(entries)
+        self._words = reader.read_head()
+        self._names: list[bytes] = []  # as bulk strings, each with the `$` of its value
+        start: cython.Py_ssize_t
+        for _ in range(self._words // 2):
+            start = reader.place
+            reader.read_word()
+            self._names.append(entries[start : reader.place] + b"$")
+            reader.read_word()
+        self._count = b"\r\n*%d\r\n" % self._words
+
+    def strip(self, first_id: EntryID, entries: bytes, room: bytearray) -> int:
+        """Write what remains of the entries into `room`; how many bytes, or -1.
+
+        -1: some have other names. `room` is as long as the entries.
+        """
+        reader: EntryReader = _READER
+        data: cython.p_const_uchar = entries
+        # That is enough: numbers take no more bytes than they have digits.
+        out: cython.p_uchar = room
+        place: cython.Py_ssize_t = 0
+        ms: cython.ulonglong = first_id >> SEQ_BITS
+        seq: cython.ulonglong = first_id & MAX_SEQ
+        reader.load(entries)
+        while reader.place < reader.end:
+            if reader.read_head() != self._words or not self._skip_fields(data, reader):
+                return -1
+            place = _put_number(out, place, reader.ms - ms)
+            place = _put_number(out, place, reader.seq - seq if reader.ms == ms else reader.seq)
+            ms = reader.ms
+            seq = reader.seq
+        reader.load(entries)
+        index: cython.Py_ssize_t
+        while reader.place < reader.end:
+            reader.read_head()
+            for index in range(self._words):
+                reader.read_word()
+                if index & 1:
+                    place = _put_number(out, place, reader.length)
+                    place = _put(out, place, data, reader.start, reader.length)
+        return place
+
+    @cython.cfunc
+    def _skip_fields(self, data: cython.p_const_uchar, reader: EntryReader) -> cython.bint:
+        """Read an entry's fields; whether they have the names of this frame."""
+        place: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        name: bytes
+        text: cython.p_const_uchar
+        for name in self._names:
+            text = name
+            size = len(name)
+            place = reader.place
+            if size > reader.end - place:
+                return False
+            if not _is_at(data, place, text, size):
+                return False
+            reader.place = place + size - 1
+            reader.read_word()
+        return True
+
+    def build(
+        self,
+        first_id: EntryID,
+        stripped: bytes,
+        count: cython.Py_ssize_t,
+        size: cython.Py_ssize_t,
+    ) -> bytes:
+        """The `count` entries of which this remained; they have `size` bytes."""
+        memory = bytearray(size)
+        out: cython.p_uchar = memory
+        place: cython.Py_ssize_t = 0
+        ms: cython.ulonglong = first_id >> SEQ_BITS
+        seq: cython.ulonglong = first_id & MAX_SEQ
+        ids = _Numbers(stripped)
+        values = _Numbers(stripped)
+        values.pass_over(2 * count)
+        data: cython.p_const_uchar = stripped
+        elapsed: cython.ulonglong
+        length: cython.Py_ssize_t
+        text: bytes
+        for _ in range(count):
+            elapsed = ids.next()
+            seq = ids.next() + (0 if elapsed else seq)
+            ms += elapsed
+            place = _put(out, place, _HEADER, 0, len(_HEADER))
+            place = _put_decimal(out, place, _digits(ms) + 1 + _digits(seq))
+            place = _put(out, place, _CRLF, 0, len(_CRLF))
+            place = _put_decimal(out, place, ms)
+            out[place] = 45  # -
+            place = _put_decimal(out, place + 1, seq)
+            text = self._count
+            place = _put(out, place, text, 0, len(text))
+            for text in self._names:
+                place = _put(out, place, text, 0, len(text))
+                length = values.next()
+                place = _put_decimal(out, place, length)
+                place = _put(out, place, _CRLF, 0, len(_CRLF))
+                place = _put(out, place, data, values.place, length)
+                values.place += length
+                place = _put(out, place, _CRLF, 0, len(_CRLF))
+        return bytes(memory)
+
+
+@cython.cclass
+class _Numbers:
+    """Reads numbers from a place on."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._data = self._text
+        self.place = 0
+
+    def next(self) -> int:
+        """The number at the place."""
+        data = self._data
+        place: cython.Py_ssize_t = self.place
+        number: cython.ulonglong = 0
+        byte: cython.ulonglong = 0x80
+        shift: cython.int = 0
+        while byte & 0x80:
+            byte = data[place]
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            place += 1
+        self.place = place
+        return number
+
+    def pass_over(self, count: cython.Py_ssize_t) -> None:
+        """Pass over numbers."""
+        for _ in range(count):
+            self.next()
+
+
+@cython.cfunc
+def _put_number(
+    out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.ulonglong
+) -> cython.Py_ssize_t:
+    """Write a number; the place after it."""
+    while number > 0x7F:
+        out[place] = 0x80 | number & 0x7F
+        place += 1
+        number >>= 7
+    out[place] = number
+    return place + 1
+
+
+@cython.cfunc
+def _put(
+    out: cython.p_uchar,
+    place: cython.Py_ssize_t,
+    data: cython.p_const_uchar,
+    start: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write a part of `data`; the place after it."""
+    if cython.compiled:
+        # The module's C types have it from libc.
+        memcpy(out + place, data + start, length)  # type: ignore[name-defined, operator]  # noqa: F821
+    else:
+        out[place : place + length] = data[start : start + length]
+    return place + length
+
+
+@cython.cfunc
+def _is_at(
+    data: cython.p_const_uchar,
+    place: cython.Py_ssize_t,
+    text: cython.p_const_uchar,
+    length: cython.Py_ssize_t,
+) -> cython.bint:
+    """Whether a text stands at a place."""
+    if cython.compiled:
+        same: cython.int = memcmp(data + place, text, length)  # type: ignore[name-defined, operator]  # noqa: F821
+        return same == 0
+    return data[place : place + length] == text
+
+
+@cython.cfunc
+def _put_decimal(
+    out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.ulonglong
+) -> cython.Py_ssize_t:
+    """Write a number in decimal; the place after it."""
+    end: cython.Py_ssize_t = place + _digits(number)
+    place = end
+    while True:
+        place -= 1
+        out[place] = 48 + number % 10
+        number //= 10
+        if number == 0:
+            return end
+
+
+@cython.cfunc
+def _digits(number: cython.ulonglong) -> cython.Py_ssize_t:
+    """How many digits a number has in decimal."""
+    digits: cython.Py_ssize_t = 1
+    while number > 9:
+        digits += 1
+        number //= 10
+    return digits
