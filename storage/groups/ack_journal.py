@@ -1,8 +1,8 @@
-"""The journal of acknowledgements: where a stream writes down what became of its entries.
+"""The journal of acknowledgements: a stream that records them for another stream.
 
-An acknowledgement takes an entry out of a group's pending entries, and with it all that was known
-of its delivery. A stream that has a journal says where that goes instead: to another stream of the
-same database, an entry for each acknowledgement, in the form that stands here.
+An acknowledgement removes an entry from a group's pending entries, and with it the data of its
+delivery. A stream with a journal records that in another stream of the same database, as an entry
+for each acknowledgement, in the form that is defined here.
 
 Leaves out: who writes, and when (commands/streams/groups/ack_journal.py).
 """
@@ -27,11 +27,11 @@ FIELD_NAMES = [
 
 @dataclass(slots=True)
 class AckJournal:
-    """What one stream knows of its journal."""
+    """The journal settings of one stream."""
 
     key: bytes
     max_length: int = DEFAULT_MAX_LENGTH  # approximately: whole nodes are trimmed
-    skipped: int = 0  # acknowledgements that could not be written down
+    skipped: int = 0  # acknowledgements that could not be recorded
 
     def to_text(self) -> bytes:
         """For snapshots, whose types of streams have no room for it."""
@@ -63,7 +63,7 @@ def journal_request(key: bytes, journal: AckJournal | None) -> list[bytes]:
 def acknowledgement_fields(
     stream_key: bytes, group: Group, pending: PendingEntry, acked_ms: int
 ) -> list[bytes]:
-    """The entry of a journal that tells of one acknowledgement; flat: field, value, field ..."""
+    """The journal's entry for one acknowledgement, flat: field, value, field ..."""
     owner = b"" if pending.consumer is None else pending.consumer.name
     values = (
         stream_key, group.name, owner, format_id(pending.entry_id), b"%d" % pending.delivery_ms,

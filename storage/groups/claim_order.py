@@ -11,9 +11,9 @@ strays, are listed: what was claimed, read again or delivered while the clock wa
 Strays are listed in parts, each of which covers a stretch of time: its items are IDs in the order
 of their deliveries, and between them, wherever the time changes, the time. Nothing is taken out
 when an entry is acknowledged or delivered again: a listed ID only counts as long as the pending
-entry still has the time that it is listed under. Whoever reads and writes in the ordinary way pays
-next to nothing for this order, and who claims finds the oldest at its head. Released entries are
-in an index of their own.
+entry still has the time that it is listed under. So ordinary reads and acknowledgements cost next
+to nothing, and a claim finds the oldest entry at the head. Released entries are in an index of
+their own.
 
 Guarantees: IDs that count no more are swept out, some for each change, once there are more of them
 than of the others. A walk may be left at any time.
@@ -45,17 +45,17 @@ from storage.ordered_index import OrderedIndex
 # A part's key is the time that its first IDs are listed under, and a number that makes it unique.
 NUMBER_BITS = 64
 
-# A part with so many IDs takes no more at its end; one that took twice as many in between is
-# divided. To look through a part takes less than a tenth of a millisecond.
+# A part with this many IDs takes no more at its end; one with twice as many, by insertions, is
+# divided. Scanning a part takes less than a tenth of a millisecond.
 PART_IDS = 1024
 
-# So many IDs may be listed that do not count, whatever the number of pending entries.
+# Up to this many stale IDs are tolerated, whatever the number of pending entries.
 SPARE_IDS = 1024
 
-# How many parts are freed in a step, when the order goes.
+# The number of parts that are freed in a step.
 PARTS_PER_STEP = 4
 
-# For so many changes a step of `tidy_up` sweeps: about a part.
+# A step of `tidy_up` sweeps as for this many changes: about a part.
 TIDY_STEP = PART_IDS // 3
 
 # How many listed IDs are swept for one that is added or acknowledged: a round over all of them
@@ -91,8 +91,8 @@ class ClaimOrder:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
-        # In a part, the item ~t says that the IDs behind it are listed under the time t.
+        """Remove everything."""
+        # In a part, the item ~t means that the IDs after it are listed under the time t.
         self._parts: OrderedIndex[list[int]] = OrderedIndex()
         self._last: list[int] = []  # the part that takes what is delivered next
         self._last_ms = 0  # the greatest time so far
@@ -203,7 +203,7 @@ class ClaimOrder:
         return items
 
     def _insert(self, delivery_ms: int, ids: list[EntryID]) -> None:
-        """List IDs under a time that is not the last, behind those of the same time."""
+        """List IDs under a time that is not the last, after those of the same time."""
         before = (delivery_ms + 1 << NUMBER_BITS) - 1
         key, part = next(self._parts.items_down_from(before), (0, None))
         if part is None:
@@ -230,7 +230,7 @@ class ClaimOrder:
         del part[middle:]
         next_key, following = next(self._parts.items_from(key + 1), (0, None))
         if following is not None and next_key >> NUMBER_BITS == start_ms:
-            # A part of its own would come behind that one, in which later times may follow.
+            # A part of its own would come after that one, in which later times may follow.
             following[:0] = [item for item in upper if item >= 0]
             if len(following) > 2 * PART_IDS:
                 self._divide(next_key, following)
@@ -299,7 +299,7 @@ class ClaimOrder:
     # -- sweeping ------------------------------------------------------------------------------
 
     def tidy(self, changes: cython.Py_ssize_t) -> None:
-        """Sweep a little, after so many entries were added or are no longer pending."""
+        """Sweep some IDs, after `changes` entries were added or removed."""
         if not self._pending.length:
             if self._listed:
                 self.clear()
@@ -352,7 +352,7 @@ class ClaimOrder:
         return len(self.releases)
 
     def release(self, entry_id: EntryID) -> None:
-        """Put an entry behind all that are released, also if it was among them already."""
+        """Put an entry after all released ones, also if it was released already."""
         self.recall(entry_id)
         number = self.releases[entry_id] = next(self._numbers)
         self._released[number] = entry_id

@@ -29,7 +29,7 @@ class Consumer:
         self.name = name
         self.seen_ms = now_ms  # the last attempt to read or claim
         self.active_ms = NEVER  # the last time that it got something
-        # The group's PEL writes down here how many of its entries are this consumer's, and where.
+        # Set by the group's PEL: the number and the blocks of this consumer's entries.
         self.pending_count = 0
         self.pending_blocks: OrderedIndex[Block] = OrderedIndex()
 

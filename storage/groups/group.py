@@ -1,12 +1,12 @@
-"""Consumer groups: who was given which entry, and has not acknowledged it yet.
+"""Consumer groups: the position of a group, its consumers and their pending entries.
 
 A group's pending entries list (PEL) is the union of its consumers' and of the entries that were
 released (XNACK, Redis 8.8) and have no consumer: storage/groups/pending_list.py.
 
-Times, owners and delivery counts of pending entries are read by all and changed by the group
-alone, which knows the order in which they become claimable (storage/groups/claim_order.py). Whoever
-asks for a pending entry is given what it is at that moment. What the group is told to do with one
-shows in it, and in no other that somebody asked for before.
+Times, owners and delivery counts of pending entries are read by all and changed by the group alone,
+which knows the order in which they become claimable (storage/groups/claim_order.py). A look-up
+returns a copy of a pending entry. Methods that change one update the copy that is passed, and no
+other.
 
 Times are Unix ms. The counters that a group keeps for XINFO (entries-read, lag) depend on the
 stream: storage/stream.py moves and reads them.
@@ -39,8 +39,8 @@ MAX_DELIVERIES = 2**63 - 1
 # delivery_ms of an entry that was released.
 RELEASED_MS = 0
 
-# When a consumer is deleted, so many of its entries are cleared up after at once; the rest follows
-# with other changes, or with `tidy_up`.
+# When a consumer is deleted, this many of its entries are cleared up at once; the rest follows with
+# other changes, or with `tidy_up`.
 TIDIED_AT_ONCE = 1000
 
 
@@ -88,7 +88,7 @@ class Group:
         return dropped
 
     def tidy_up(self) -> Iterator[None]:
-        """Free what deleted consumers have left behind, a little with each step."""
+        """Free the entries of deleted consumers, some with each step."""
         yield from self.pending.clear_up()
         yield from self._order.tidy_up()
 
@@ -112,7 +112,7 @@ class Group:
         """Note that `consumer` was given the entries `ids` (ascending).
 
         An ID may be pending already, if the group was set back (XGROUP SETID). It then changes
-        hands and starts anew with one delivery, as in Redis (reference 1.8).
+        owner and starts again with one delivery, as in Redis (reference 1.8).
         """
         pending = self.pending
         if ids and (last := pending.last_key()) is not None and ids[0] <= last:
@@ -177,7 +177,7 @@ class Group:
     def claim(
         self, entry: PendingEntry, consumer: Consumer, delivery_ms: int, delivery_count: int
     ) -> None:
-        """Hand a pending entry over to `consumer`, as delivered at a time and so many times."""
+        """Give a pending entry to `consumer`, with this delivery time (Unix ms) and count."""
         is_released = entry.consumer is None
         if is_released:
             self._order.recall(entry.entry_id)
@@ -201,7 +201,7 @@ class Group:
         """Hand different pending entries over as `claim` does, each delivered so much more often.
 
         `count`: or delivered so often, if it is given. Returns the delivery counts that they have
-        then. Quickest for entries that are pending one behind the other.
+        then. Fastest for consecutive pending entries.
         """
         if count is None:
             counts = [min(row[3] + deliveries, MAX_DELIVERIES) for row in rows]
@@ -260,11 +260,11 @@ class Group:
 
     @property
     def nacked_count(self) -> int:
-        """How many pending entries nobody owns."""
+        """The number of pending entries without an owner (released by XNACK)."""
         return self._order.released_count
 
     def nacked(self) -> Iterator[PendingEntry]:
-        """The pending entries that nobody owns, the first that was released first."""
+        """The released entries, in the order of their releases."""
         return (self.pending[entry_id] for entry_id in self._order.released())
 
     def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[Row]:
@@ -314,7 +314,7 @@ class Group:
         return self.pending.give(consumer, ids)
 
     def load_released(self, ids: list[EntryID]) -> EntryID | None:
-        """Say which entries nobody owns, the first that was released first.
+        """Set the released entries, in the order of their releases.
 
         Returns an ID that is not pending, or has an owner, or comes twice; or one that has no
         owner and is not among them. None if all is well, and the group is complete.

@@ -2,16 +2,16 @@
 
 A row is four 64-bit numbers: the two halves of the ID, the time of the delivery, and the state:
 
-    bits 32 to 63   slot of the owner in the block's table `owners`; 0 is nobody
+    bits 32 to 63   slot of the owner in the block's table `owners`; 0: no owner
     bit 31          1: its place in the order of deliveries is not that of its ID (a stray)
     bits 0 to 30    delivery count; LARGE_COUNT if it stands in `large_counts`
 
 So an entry takes 32 bytes, and no objects. A block counts how many of its entries each consumer
-has, and each consumer knows the blocks in which it has some. Whoever changes owners says so
-(`share`, `unshare`).
+has, and each consumer knows the blocks in which it has some. Callers that change owners update the
+counts (`share`, `unshare`).
 
-A block may be lent to somebody who reads it in pieces: its rows then stay as they are, and what
-changes is a copy.
+A block may be lent to a reader that reads it in pieces: its rows are then copied before they change
+(copy on write).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Block:
         self.large_counts: dict[EntryID, int] = {}
         # How many of the entries a consumer has. In the last block, one may stay with none.
         self.shares: dict[Consumer, Share] = {}
-        self.is_lent = False  # somebody may read the rows as they are: see `lend`
+        self.is_lent = False  # whether a reader may hold the rows: see `lend`
 
     def lend(self) -> LentBlock:
         """The entries as they are now, and stay: what changes is a copy."""
@@ -325,7 +325,7 @@ class Block:
 
     @cython.cfunc
     def _make_gap(self, at: cython.Py_ssize_t, length: cython.Py_ssize_t) -> None:
-        """Room for so many numbers; compiled only."""
+        """Make room for `length` numbers; compiled only."""
         end: cython.Py_ssize_t = len(self.words)
         resize_smart(self.words, end + length)  # type: ignore[name-defined]  # noqa: F821
         if at < end:
@@ -399,7 +399,7 @@ class Block:
         delivery_counts: list[int],
         strays: list[bool],
     ) -> None:
-        """Give an empty block entries that nobody owns."""
+        """Fill an empty block with entries without owners."""
         words = array("Q", bytes(ROW_BYTES * len(ids)))
         words[::ROW_WORDS] = array("Q", list(map(id_ms, ids)))
         words[_SEQ::ROW_WORDS] = array("Q", list(map(id_seq, ids)))
@@ -464,7 +464,7 @@ class Block:
         self.words += moved
         other.cut(start, len(other))
 
-    # -- who has how many ----------------------------------------------------------------------
+    # -- entries per consumer ------------------------------------------------------------------
 
     def share(self, owner: Consumer, number: cython.Py_ssize_t) -> None:
         """Count entries that a consumer has here from now on."""

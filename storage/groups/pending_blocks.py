@@ -3,12 +3,11 @@
 Each block has a range of IDs, which ends where the next one's begins; together they have them all.
 So an entry is found by two binary searches: one over the blocks, one within a block.
 
-A consumer may depart with all that it has in a moment, however much that is: its entries stay where
-they are at first. Nobody meets them: a block is cleared of them before anybody looks into it. Those
-that nobody looks into are cleared by and by (`clear_up`).
+A consumer is removed in constant time: its entries stay at first. A block is cleared of them before
+it is accessed (lazily); blocks that are not accessed are cleared incrementally (`clear_up`).
 
-Guarantees: only the first and the last block may be empty, once all is cleared up, and if whoever
-takes entries from a block has it tidied up when it is sparse. Nothing but `drop_all` moves more
+Guarantees: only the first and the last block may be empty, once all is cleared up, and if callers
+that remove entries from a block call `tidy` when it is sparse. Nothing but `drop_all` moves more
 than two blocks' entries.
 
 Leaves out: what the entries are, and how many there are in all.
@@ -33,7 +32,8 @@ from storage.groups.pending_block import BLOCK_ENTRIES, Block
 if TYPE_CHECKING:
     from storage.groups.consumer import Consumer
 
-# So many blocks are cleared of a consumer's entries in a step, and so many merged: about 0.3 ms.
+# The number of blocks that are cleared of a consumer's entries in a step, and that are merged:
+# about 0.3 ms.
 CLEARED_BLOCKS = 8
 TIDIED_BLOCKS = 20
 
@@ -58,7 +58,7 @@ class PendingBlocks:
         self._blocks = [self.last]
         self._starts: list[EntryID] = [0]
         self.departed: dict[Consumer, None] = {}  # who still has entries in some blocks
-        self._untidy: list[Block] = []  # which were cleared because somebody looked
+        self._untidy: list[Block] = []  # which were cleared on access
 
     def take_all(self) -> list[Block]:
         """Remove everything, as `clear`; the blocks."""
@@ -165,9 +165,9 @@ class PendingBlocks:
     # -- consumers that depart -----------------------------------------------------------------
 
     def depart(self, owner: Consumer) -> list[Block]:
-        """A consumer goes with all that it has; the blocks that only it had entries in.
+        """Remove a consumer with its entries; return the blocks that held only its entries.
 
-        Nobody needs those any more. They are neither changed nor freed here.
+        The caller frees them.
         """
         first = self._blocks[0]
         whole: list[Block] = []

@@ -55,7 +55,7 @@ class PendingList(PendingEntries):
         self.length = 0  # how many entries are pending
 
     def take_blocks(self) -> list[Block]:
-        """Remove everything; the blocks, for who wants to free them by and by.
+        """Remove everything; return the blocks, to be freed incrementally.
 
         What consumers know of them is up to the caller.
         """
@@ -84,7 +84,7 @@ class PendingList(PendingEntries):
     def rows_of(self, ids: list[EntryID]) -> list[Row | None]:
         """The rows of these IDs, in the same order; None for each that is not pending.
 
-        Quickest for IDs that are pending one behind the other.
+        Fastest for consecutive pending IDs.
         """
         if len(ids) == 1:
             found = self._blocks.find(ids[0])
@@ -166,7 +166,7 @@ class PendingList(PendingEntries):
     def strays_of(self, ids: list[EntryID], delivery_ms: int) -> list[Row]:
         """Rows of those that are pending as strays which somebody owns since `delivery_ms`.
 
-        Any order will do. Quickest for IDs that are pending one behind the other.
+        Any order will do. Fastest for consecutive pending IDs.
         """
         found: list[Row] = []
         for block, place, _, length in self._runs(ids):
@@ -277,9 +277,9 @@ class PendingList(PendingEntries):
         *,
         become_strays: bool = True,
     ) -> None:
-        """Give entries that are pending to an owner, or to nobody, as delivered at one time.
+        """Give pending entries to an owner, or to none, as delivered at one time.
 
-        Any order will do. Quickest for IDs that are pending one behind the other.
+        Any order will do. Fastest for consecutive pending IDs.
         """
         for block, place, done, length in self._runs(ids):
             assert length, "not pending"
@@ -309,7 +309,7 @@ class PendingList(PendingEntries):
     def remove_all(self, ids: list[EntryID]) -> int:
         """Remove those of the entries that are pending; how many these were.
 
-        Any order will do. Quickest for IDs that are pending one behind the other.
+        Any order will do. Fastest for consecutive pending IDs.
         """
         removed = 0
         for block, place, _, length in self._runs(ids):
@@ -362,7 +362,7 @@ class PendingList(PendingEntries):
         self.length = len(ids)
 
     def give(self, owner: Consumer, ids: list[EntryID]) -> EntryID | None:
-        """Give entries that nobody owns to a consumer. `ids` ascend.
+        """Give entries without an owner to a consumer. `ids` ascend.
 
         Returns an ID that is not pending, or has an owner already; None if all is well.
         """
