@@ -14,14 +14,14 @@ class ColumnLayout(Layout):
     __slots__ = ("_columns", "_rest", "_runs", "_template")
 
     def __init__(self, entry: bytes, id_text: bytes, columns: list[int], step: int) -> None:
-        """From one of the entries. `columns`: where entries differ behind their IDs."""
+        """From one of the entries. `columns`: where entries differ after their IDs."""
         super().__init__(entry, id_text, step)
         self._rest = entry[self._id_end :]
         self._columns = [slice(column, None, self.length) for column in columns]
         self._template, self._runs = _template(entry, len(self._head), self._id_end, columns)
 
     def squeeze(self, payload: bytes) -> bytes:
-        """The columns, one behind the other."""
+        """The columns, concatenated."""
         return b"".join([payload[column] for column in self._columns])
 
     def _alike(

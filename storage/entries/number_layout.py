@@ -28,7 +28,7 @@ class NumberLayout(Layout):
         self._end = entry[number.stop :]
 
     def squeeze(self, payload: bytes) -> bytes | None:
-        """The numbers, one behind the other."""
+        """The numbers, concatenated."""
         before, end = self._number.start, self._number.stop
         count = len(payload) // self.length
         cutter = _cutter(before, end - before, self.length - end, count)

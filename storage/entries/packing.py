@@ -38,13 +38,13 @@ WORTHWHILE = 7 / 8
 # Longer entries are not looked at for what they have in common: compression does it as well.
 MAX_ALIKE_BYTES = 256
 
-# Opening a node costs a step for each column: it has to be worth it for so many entries, ...
+# Unpacking a node costs a step for each column: it must pay for this many entries, ...
 MIN_ENTRIES = 16
-# ... with so many columns at most, and no more than this share of an entry.
+# ... with at most this many columns, and no more than this share of an entry.
 MAX_COLUMNS = 32
 MAX_SHARE = 1 / 2
 
-# After an attempt in vain, so many nodes are packed without another one.
+# After a failed attempt, this many nodes are packed without another one.
 PAUSE = 15
 # For so many that no stream has them.
 NEVER = 1 << 62
@@ -91,7 +91,7 @@ class Packing:
         self.cache: EntryCache | None = None
         self._layout: Layout | None = None
         self._frame: Frame | None = None
-        # For so many nodes more nothing is tried.
+        # The number of nodes until the next attempt.
         self._layout_pause = 0
         self._frame_pause = 0 if has_frames else NEVER
         self._compression_pause = 0

@@ -15,11 +15,11 @@ producers that are too old. Groups and consumers are in the order of their names
 them, so that equal streams give equal bytes. A node that was never unpacked is written as it is.
 
 A type that is lower than `stream_type` says loses what it has no field for. Entries that were
-released are not among that: to leave them out would acknowledge messages that nobody has
-processed, and no Redis before 8.8 loads pending entries without an owner. They become those of a
-consumer with the empty name, which is how XPENDING shows that they have none, as delivered at the
-time 0: the first XAUTOCLAIM or XCLAIM gets them, whatever idle time it asks for. Their counts of
-deliveries stay. Only the order of their releases is lost, and that nobody should own them.
+released are not among that: to leave them out would acknowledge messages that were not processed,
+and no Redis before 8.8 loads pending entries without an owner. They become those of a consumer with
+the empty name, which is how XPENDING shows that they have none, as delivered at the time 0: the
+first XAUTOCLAIM or XCLAIM gets them, whatever idle time it asks for. Their counts of deliveries
+stay. Only the order of their releases is lost, and that they have no owner.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ STREAM_TYPES = frozenset({15, 19, 21, 26, 27})
 # The number that stands for entries_read of a group that does not know it.
 UNKNOWN_CODE = 2**64 - 1
 
-# Who owns, in a type that cannot say so, what nobody owns.
+# The consumer that owns released entries in a type without a field for them.
 NOBODY = b""
 
 _MILLISECONDS = struct.Struct("<q")

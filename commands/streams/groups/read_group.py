@@ -2,10 +2,10 @@
 
 `>` takes entries that no consumer of the group was given yet and makes them pending, unless NOACK
 is given. Very many are delivered at once, and then sent in pieces. Any other ID asks for the
-consumer's own pending entries behind it: that never waits, and each answer counts as one more
+consumer's own pending entries after it: that never waits, and each answer counts as one more
 delivery.
 
-CLAIM (reference 2.2) lets `>` begin with entries that are pending for long, whoever has them: the
+CLAIM (reference 2.2) lets `>` begin with entries of any consumer that are pending for long: the
 released ones (XNACK) first, then the oldest deliveries. Each entry of such a reply is followed by
 its idle time and the number of its earlier deliveries. A client that waits for new entries then
 also waits for the oldest pending one to become old enough.
@@ -61,13 +61,13 @@ if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.keyspace import Database
 
-# `>`. Nothing lies behind the last possible ID, and Redis, too, takes that ID for `>`.
+# `>`. No entry can follow the last possible ID, and Redis, too, takes that ID for `>`.
 NEW = MAX_ID
 
-# Whoever asks for no more than so many entries is answered at once.
+# Up to this many entries are answered at once; a longer reply is sent in pieces.
 FEW_ENTRIES = 1000
 
-# A consumer sends the same request again and again: known by its words, or as it came.
+# A consumer sends the same request repeatedly: cached by its arguments, or by its raw bytes.
 _RECENT_REQUESTS: RequestCache[GroupRead] = RequestCache()
 _RECENT_BYTES: RequestCache[GroupRead] = RequestCache()
 
@@ -169,7 +169,7 @@ def _parse(client: Client, argv: Argv) -> GroupRead:
 
 
 def _resolve(text: bytes) -> EntryID:
-    """The ID behind which to read, NEW for `>`. Raises ReplyError."""
+    """The ID after which to read, NEW for `>`. Raises ReplyError."""
     if text == b">":
         return NEW
     if text == b"$" or text == b"+":
@@ -207,7 +207,7 @@ class GroupRead:
     )  # fmt: skip
 
     def __init__(self, request: ReadRequest, after: list[EntryID]) -> None:
-        """`after`: the ID behind which to read, for each key, or NEW."""
+        """`after`: the ID after which to read, for each key, or NEW."""
         self._request = request
         self._after = after
         # New entries of one stream, which is what most consumers ask for.
@@ -270,7 +270,9 @@ class GroupRead:
     def _read_all(
         self, client: Client, found: list[tuple[Stream, Group]]
     ) -> tuple[Parts, int, bool]:
-        """Read each stream: the parts of the reply, of so many streams; whether CLAIM applied."""
+        """Read each stream: the parts of the reply, the number of streams, whether CLAIM
+        applied.
+        """
         request = self._request
         caps = caps_of(request)
         claims = request.min_idle_ms is not None
@@ -389,9 +391,9 @@ class GroupRead:
         after: EntryID,
         caps: NoCaps,
     ) -> Parts:
-        """The consumer's pending entries behind an ID: the part of the reply, never empty.
+        """The consumer's pending entries after an ID: the part of the reply, never empty.
 
-        The new times and counts are not propagated, as in Redis. An entry whose content is gone
+        The new times and counts are not propagated, as in Redis. An entry whose content was deleted
         keeps its own.
         """
         request = self._request

@@ -33,11 +33,11 @@ class RequestCache(Generic[T]):
         self._put(tuple(argv), sum(map(len, argv)), parsed)
 
     def get_bytes(self, request: bytes) -> T | None:
-        """As `get`, of a request as it came."""
+        """`get` for the raw bytes of a request."""
         return self._known.get(request)
 
     def put_bytes(self, request: bytes, parsed: T) -> None:
-        """As `put`, of a request as it came."""
+        """`put` for the raw bytes of a request."""
         self._put(request, len(request), parsed)
 
     def _put(self, request: tuple[bytes, ...] | bytes, size: int, parsed: T) -> None:
