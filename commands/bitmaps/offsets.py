@@ -35,12 +35,18 @@ class BitRange:
     has_end: bool = False
     counts_bits: bool = False
 
+    @property
+    def is_reversed(self) -> bool:
+        """Whether both ends count from the end of the string, and the first is the later one.
+
+        BITCOUNT finds nothing there, however short the string is. BITPOS clips both ends first.
+        """
+        return self.end < self.start < 0
+
     def clip(self, length_bytes: int) -> tuple[int, int] | None:
         """The range as bit offsets [start, end) of a string of this length; None if it is empty."""
         start, end = self.start, self.end
         length = length_bytes * 8 if self.counts_bits else length_bytes
-        if start < 0 and end < 0 and start > end:
-            return None
         start = max(start + length, 0) if start < 0 else start
         end = min(max(end + length, 0) if end < 0 else end, length - 1)
         if start > end:

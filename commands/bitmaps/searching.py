@@ -26,7 +26,7 @@ def bitcount(client: Client, argv: Argv) -> bytes:
     """Integer. Source: Redis 7.2, which reads the range before it looks for the key."""
     wanted = parse_bit_range(argv[2:], is_position=False)
     value = client.lookup_string(argv[1])
-    bits = None if value is None else wanted.clip(len(value))
+    bits = None if value is None or wanted.is_reversed else wanted.clip(len(value))
     if value is None or bits is None:
         return replies.ZERO
     return replies.integer(extract(value.data, *bits).bit_count())

@@ -27,6 +27,7 @@ def filled(talk: Conversation) -> Conversation:
         ("k 1 -1 BYTE", b":8\r\n"),
         ("k 12 13 BIT", b":2\r\n"),
         ("k -1 -2", b":0\r\n"),
+        ("k -3 -4", b":0\r\n"),
         ("missing 0 1", b":0\r\n"),
         ("k 1", SYNTAX_ERROR),
         ("missing x y", NOT_AN_INTEGER),
@@ -45,6 +46,7 @@ def test_set_bits_are_counted(filled: Conversation, words: str, reply: bytes) ->
         ("k 1 13 14 BIT", 13), ("k 0 12 15 BIT", -1), ("k 0 12 -1 BIT", 20), ("k 1 5", -1),
         ("ones 0", 16), ("ones 0 1", 16), ("ones 0 0 -1", -1), ("ones 0 3 12 BIT", -1),
         ("zeros 1", -1), ("missing 0", 0), ("missing 1", -1), ("k 0 2 1", -1),
+        ("k 0 -3 -4", 0), ("k 0 -24 -25 BIT", 0), ("k 0 -1 -9 BIT", -1),
     ],
 )  # fmt: skip
 def test_the_first_bit_is_found(filled: Conversation, words: str, place: int) -> None:
