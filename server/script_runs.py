@@ -16,6 +16,11 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Protocol
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.core.blocking import Block
 from commands.core.client import Client
 from commands.core.instance import GATE_BUSY, Instance
@@ -64,6 +69,7 @@ class Runner(Protocol):
         """It goes on to its end."""
 
 
+@cython.cclass
 class ScriptRuns:
     """The long commands of one server."""
 

@@ -87,14 +87,14 @@ def pexpireat(client: Client, argv: Argv) -> bytes:
 
 def _expire(client: Client, argv: Argv, command: bytes, unit_ms: int, base_ms: int) -> bytes:
     key = argv[1]
-    conditions = _parse_conditions(argv[3:])
+    conditions = _parse_conditions(argv[3:]) if len(argv) > 3 else None
     when_ms = parse_int(argv[2]) * unit_ms
     if not INT64_MIN <= when_ms <= INT64_MAX - base_ms:
         raise errors.invalid_expire_time(command)
     when_ms += base_ms
     if client.lookup_for_write(key) is None:
         return replies.ZERO
-    if not _allows(conditions, client.db.expires.get(key), when_ms):
+    if conditions and not _allows(conditions, client.db.expires.get(key), when_ms):
         return replies.ZERO
     # A replayed request may be followed by one that extends the deadline.
     if when_ms <= client.instance.now_ms and not client.replays:

@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, cast
 
 import hiredis
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.core.blocking import Block
 from commands.core.client import GATE_PRIMARY, GATE_TRACKING
 from commands.core.instance import (
@@ -63,6 +68,7 @@ class BadArguments(Exception):
     """Arguments that are neither strings nor numbers."""
 
 
+@cython.cclass
 class Calls:
     """The services of one interpreter (commands/scripting/interpreter.py)."""
 

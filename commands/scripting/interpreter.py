@@ -17,6 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.scripting.bytecode import keep_callers
 from commands.scripting.shebang import FLAGS
 
@@ -99,6 +104,7 @@ class Services(Protocol):
         """A library registers a function of that name: an error's text, or None."""
 
 
+@cython.cclass
 class Interpreter:
     """One Lua state."""
 
@@ -149,7 +155,7 @@ class Interpreter:
         """What the interpreter holds."""
         return self._used()
 
-    def has_room(self, size_bytes: int) -> bool:
+    def has_room(self, size_bytes: cython.longlong) -> bool:
         """Whether a text of that size fits."""
         return self._used() + size_bytes + _MARGIN_BYTES < self._limit_bytes
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.core.client import Client
 
@@ -15,21 +19,36 @@ if TYPE_CHECKING:
 REPLICATE_NOTHING, REPLICATE_ALL = 0, 3
 
 
-@dataclass(slots=True, eq=False)
+@cython.cclass
 class Running:
     """A script, or a function of a library, from its start to its end."""
 
-    client: Client  # who called
-    name: bytes  # SHA1 of the script, or the function's name
-    argv: Argv
-    is_function: bool = False
-    is_read_only: bool = False
-    has_written: bool = False
-    is_killed: bool = False
-    replicates: int = REPLICATE_ALL
-    started_us: int = 0
+    __slots__ = (
+        "argv", "client", "has_written", "is_function", "is_killed", "is_read_only", "name",
+        "replicates", "started_us",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        client: Client,
+        name: bytes,
+        argv: Argv,
+        *,
+        is_function: bool = False,
+        is_read_only: bool = False,
+    ) -> None:
+        self.client = client  # who called
+        self.name = name  # SHA1 of the script, or the function's name
+        self.argv = argv
+        self.is_function = is_function
+        self.is_read_only = is_read_only
+        self.has_written = False
+        self.is_killed = False
+        self.replicates = REPLICATE_ALL
+        self.started_us = 0
 
 
+@cython.cclass
 class ScriptClient(Client):
     """The client of commands that a script runs: no connection, and not in the table of clients.
 

@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.scripting.calls import Calls
 from commands.scripting.interpreter import (
     GO_ON,
@@ -45,6 +50,7 @@ class ScriptFailed(ReplyError):
         self.is_counted = is_counted
 
 
+@cython.cclass
 class Scripting:
     """Of one instance."""
 

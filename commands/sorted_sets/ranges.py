@@ -63,7 +63,7 @@ def _parse(argv: Argv, at: int, form: _Form, *, is_stored: bool = False) -> _Ran
         raise ReplyError(errors.LIMIT_BY_RANK)
     if form.with_scores and by == LEX:
         raise ReplyError(errors.WITHSCORES_BY_LEX)
-    first, second = argv[at : at + 2]
+    first, second = argv[at], argv[at + 1]
     if by == RANK:
         return _Range(
             _by_rank(parse_int(first), parse_int(second), reverse), reverse, form.with_scores

@@ -54,6 +54,7 @@ def test_log_lines_go_to_the_log(server: InProcessServer, client: InProcessClien
     assert ("warning", "a 1 b") in server.log_lines
 
 
+@pytest.mark.interpreted
 def test_a_defect_reaches_the_script_as_a_text(
     server: InProcessServer, client: InProcessClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

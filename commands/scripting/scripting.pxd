@@ -1,0 +1,17 @@
+# The C types of commands/scripting/scripting.py.
+
+from commands.core.instance cimport Instance
+from commands.scripting.calls cimport Calls
+from commands.scripting.interpreter cimport Interpreter
+from commands.scripting.running cimport Running, ScriptClient
+
+
+cdef class Scripting:
+    cdef public Instance instance
+    cdef public ScriptClient client
+    cdef public Running running
+    cdef public object scripts
+    cdef public Calls calls
+    cdef public object libraries
+    cdef tuple _job
+    cdef Interpreter _interpreter
