@@ -141,12 +141,8 @@ def pfmerge(client: Client, argv: Argv) -> bytes:
     target = argv[1]
     with _refused():
         sources: list[bytes | bytearray] = []
-        for key in argv[1:]:
-            value = client.lookup_string(key)
-            if value is not None:
-                hyperloglog.check(value.data)
-                sources.append(value.data)
-        registers = hyperloglog.greatest(map(hyperloglog.registers, sources))
+        # One after the other: the first that is wrong in any way decides what the error is.
+        registers = hyperloglog.greatest(_unpacked(client, argv[1:], sources))
         dense = any(map(hyperloglog.is_dense, sources))
         old = client.lookup_string_for_write(target)
         merged = _checked_or_new(client, old)
@@ -157,3 +153,15 @@ def pfmerge(client: Client, argv: Argv) -> bytes:
     client.modified(target)
     client.notify(notifications.STRING, b"pfadd", target)
     return replies.OK
+
+
+def _unpacked(
+    client: Client, keys: list[bytes], sources: list[bytes | bytearray]
+) -> Iterator[bytes]:
+    """The registers of each key that is there; its data goes to `sources`."""
+    for key in keys:
+        value = client.lookup_string(key)
+        if value is not None:
+            hyperloglog.check(value.data)
+            sources.append(value.data)
+            yield hyperloglog.registers(value.data)

@@ -104,6 +104,46 @@ def test_rillway_follows(
     assert contents(replica, **carried) == contents(primary, **carried)
 
 
+# -- functions ---------------------------------------------------------------------------------
+
+
+def library(name: str, result: int) -> str:
+    """A library with one function, both of that name."""
+    return (
+        f"#!lua name={name}\nredis.register_function{{function_name='{name}',"
+        f" callback=function() return {result} end, flags={{'no-writes'}}}}"
+    )
+
+
+@pytest.mark.parametrize("ends", ["rillway rillway", "redis rillway", "rillway redis"])
+def test_libraries_of_functions_reach_replicas(
+    run_rillway: Start, run_redis: Start, ends: str
+) -> None:
+    start_primary, start_replica = (
+        run_redis if kind == "redis" else run_rillway for kind in ends.split()
+    )
+    primary, replica = start_primary(*AT_ONCE), start_replica()
+    with client_of(primary) as there, client_of(replica) as here:
+        for name in ("kept", "replaced", "deleted"):
+            there.function_load(library(name, 1))
+        follow(replica, primary)
+        assert [here.fcall_ro(name, 0) for name in ("kept", "replaced", "deleted")] == [1, 1, 1]
+        there.function_load(library("late", 2))
+        there.function_load(library("replaced", 2), replace=True)
+        there.function_delete("deleted")
+        wait_for_offset(replica, primary)
+        assert [here.fcall_ro(name, 0) for name in ("kept", "replaced", "late")] == [1, 2, 2]
+        assert len(here.function_list()) == len(there.function_list()) == 3
+        kept = there.function_dump()
+        there.function_flush()
+        wait_for_offset(replica, primary)
+        assert here.function_list() == []
+        there.function_restore(kept)
+        wait_for_offset(replica, primary)
+        assert here.fcall_ro("replaced", 0) == 2
+        assert there.info("stats")["sync_full"] == 1
+
+
 # -- random work -------------------------------------------------------------------------------
 
 

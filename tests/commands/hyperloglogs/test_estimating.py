@@ -77,3 +77,10 @@ def test_other_values_are_refused(talk: Conversation, request_: str) -> None:
     talk.client.execute("SET", "k", b"HYLL\x01" + bytes(10) + b"\x80\x7f\xff\x80")
     assert talk.do(request_) in (CORRUPT, b":0\r\n", b":1\r\n")
     assert talk.do("PFCOUNT k") == CORRUPT
+
+
+def test_the_first_source_that_is_wrong_decides_the_error(talk: Conversation) -> None:
+    talk.all("SET other v")
+    talk.client.execute("SET", "corrupt", b"HYLL\x01" + bytes(10) + b"\x80\x7f\xff\x80")
+    assert talk.do("PFMERGE t corrupt other") == CORRUPT
+    assert talk.do("PFMERGE t other corrupt") == NO_HYPERLOGLOG
