@@ -1,7 +1,4 @@
-"""rq from PyPI, unchanged: queues, a worker of its own process, results and registries.
-
-What rq does with Lua is not here: the worker's scheduler, emptying a queue, unique jobs.
-"""
+"""rq from PyPI, unchanged: queues, a worker of its own process, results, registries, schedulers."""
 
 from __future__ import annotations
 
@@ -16,6 +13,8 @@ from typing import Any
 import pytest
 import redis
 import rq
+from rq.cron import CronScheduler
+from rq.exceptions import DuplicateJobError
 from rq.job import Job, JobStatus
 from rq.registry import (
     CanceledJobRegistry,
@@ -25,6 +24,7 @@ from rq.registry import (
     ScheduledJobRegistry,
     StartedJobRegistry,
 )
+from rq.scheduler import RQScheduler
 
 from tests.support import processes
 from tests.support.servers import RunningServer
@@ -64,10 +64,10 @@ def counts(queue: Any) -> dict[str, int]:
     return {kind.__name__: len(registry_of(queue, kind).get_job_ids()) for kind in REGISTRIES}
 
 
-def work(port: int, folder: Path) -> None:
+def work(port: int, folder: Path, *options: str) -> None:
     """A worker takes all jobs that there are, each in a process of its own, and ends."""
     program = "from rq.cli import main; main()"
-    words = ["worker", "--burst", "--url", f"redis://127.0.0.1:{port}", "work"]
+    words = ["worker", "--burst", "--url", f"redis://127.0.0.1:{port}", *options, "work"]
     log = folder / "worker.log"
     worker = processes.start([sys.executable, "-c", program, *words], folder=folder, output=log)
     try:
@@ -148,3 +148,56 @@ def test_finished_jobs_are_forgotten_in_time(queue: Any, protocol: int) -> None:
     assert gone.id in registry.get_expired_job_ids()
     registry.cleanup()
     assert registry.get_job_ids() == [kept.id]
+
+
+# -- what rq does with Lua -----------------------------------------------------------------------
+
+
+def test_a_queue_is_emptied(queue: Any, protocol: int) -> None:
+    jobs = [queue.enqueue(operator.add, number, 1) for number in range(5)]
+    assert queue.empty() == 5
+    assert queue.count == 0
+    assert not any(Job.exists(job.id, connection=queue.connection) for job in jobs)
+
+
+def test_a_unique_job_is_there_once(queue: Any, protocol: int) -> None:
+    queue.enqueue(operator.add, 1, 2, job_id="one", unique=True)
+    with pytest.raises(DuplicateJobError):
+        queue.enqueue(operator.add, 1, 2, job_id="one", unique=True)
+    later = datetime(2100, 1, 1, tzinfo=UTC)
+    queue.enqueue_at(later, operator.add, 1, 2, job_id="two", unique=True)
+    with pytest.raises(DuplicateJobError):
+        queue.enqueue_at(later, operator.add, 1, 2, job_id="two", unique=True)
+    assert queue.job_ids == ["one"]
+
+
+def test_one_scheduler_has_the_lock_of_a_queue(queue: Any, protocol: int) -> None:
+    first = RQScheduler([queue], connection=queue.connection)
+    second = RQScheduler([queue], connection=queue.connection)
+    assert first.acquire_locks() == {"work"}
+    assert second.acquire_locks() == set()
+    first.heartbeat()
+    job = queue.enqueue_in(timedelta(seconds=-1), operator.add, 3, 4)
+    first.enqueue_scheduled_jobs()
+    assert queue.job_ids == [job.id]
+    first.release_locks()
+    assert second.acquire_locks() == {"work"}
+
+
+def test_a_worker_with_a_scheduler_runs_what_is_due(
+    server: RunningServer, queue: Any, tmp_path: Path, protocol: int
+) -> None:
+    job = queue.enqueue_in(timedelta(seconds=-1), operator.add, 3, 4)
+    work(server.port, tmp_path, "--with-scheduler")
+    assert job.return_value() == 7
+
+
+def test_cron_enqueues_a_job_at_its_time(queue: Any, protocol: int) -> None:
+    cron = CronScheduler(connection=queue.connection)
+    cron.register(operator.add, "work", args=(1, 2), interval=3600)
+    cron.register_birth()
+    assert [job.func_name for job in CronScheduler.all(queue.connection)[0].get_jobs()]
+    assert len(cron.enqueue_jobs()) == queue.count == 1
+    cron.heartbeat()
+    cron.register_death()
+    assert CronScheduler.all(queue.connection) == []
