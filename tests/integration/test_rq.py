@@ -172,8 +172,8 @@ def test_a_unique_job_is_there_once(queue: Any, protocol: int) -> None:
 
 
 def test_one_scheduler_has_the_lock_of_a_queue(queue: Any, protocol: int) -> None:
-    first = RQScheduler([queue], connection=queue.connection)
-    second = RQScheduler([queue], connection=queue.connection)
+    first: Any = RQScheduler([queue], connection=queue.connection)
+    second: Any = RQScheduler([queue], connection=queue.connection)
     assert first.acquire_locks() == {"work"}
     assert second.acquire_locks() == set()
     first.heartbeat()

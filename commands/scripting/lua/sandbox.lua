@@ -16,7 +16,8 @@ local c_getmetatable, c_setmetatable, c_setfenv = getmetatable, setmetatable, se
 local getinfo = debug.getinfo
 local c_load, floor, c_random, c_randomseed = load, math.floor, math.random, math.randomseed
 local c_loadstring, c_dump, c_rep, c_insert = loadstring, string.dump, string.rep, table.insert
-local c_sort, c_foreach, c_collect, c_tostring = table.sort, table.foreach, collectgarbage, tostring
+local c_remove, c_sort, c_foreach = table.remove, table.sort, table.foreach
+local c_collect, c_tostring = collectgarbage, tostring
 local gsub, gmatch, match, byte = string.gsub, string.gmatch, string.match, string.byte
 local concat = table.concat
 
@@ -173,6 +174,10 @@ end
 
 function native.collect() c_collect('collect') end
 
+-- An allocation pays for a step of the collector, however large it is. With the usual short steps
+-- a few large texts would fill the memory before what is garbage is found.
+c_collect('setstepmul', 100000)
+
 -- -- calls ----------------------------------------------------------------------------------------
 
 -- An error object of Redis's shape comes out of pcall as its text.
@@ -237,10 +242,23 @@ local function copy(library, names)
   return result
 end
 
-for name, f in c_pairs(copy(string, 'byte char dump format gfind len lower reverse sub upper')) do
+for name, f in c_pairs(copy(string, 'byte char dump format gfind len sub')) do
   string_library[name] = f
 end
 for name, f in c_pairs(native.patterns) do string_library[name] = f end
+
+-- What takes C a while counts as one instruction all the same.
+local LONG = 10000
+
+for name, f in c_pairs(copy(string, 'lower reverse upper')) do
+  string_library[name] = function(...)
+    local text = ...
+    local kind = type(text)
+    if kind ~= 'string' and kind ~= 'number' then return (fail(name, f, ...)) end
+    if kind == 'string' and #text > LONG then native.look() end
+    return f(text)
+  end
+end
 
 local REP_LIMIT = 128 * 1024 * 1024
 
@@ -255,7 +273,16 @@ function string_library.rep(...)
   return c_rep(text, times)
 end
 
-local table_library = copy(table, 'concat foreachi getn maxn remove setn')
+local table_library = copy(table, 'concat foreachi getn maxn setn')
+
+function table_library.remove(...)
+  local table, position = ...
+  if type(table) ~= 'table' or (position ~= nil and not tonumber(position)) then
+    return (fail('remove', c_remove, ...))
+  end
+  if position and #table - position > LONG then native.look() end
+  return c_remove(...)
+end
 
 function table_library.insert(...)
   local table, position = ...
@@ -271,6 +298,7 @@ function table_library.insert(...)
   if not position then return (fail('insert', c_insert, ...)) end
   -- C moves what stands between the position and the end, which may be thousands of millions.
   if position < -1000000 then error('not enough memory', 0) end
+  if #table - position > LONG then native.look() end
   return c_insert(...)
 end
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from commands.scripting import interpreter
-from server.inprocess import InProcessClient
+from server.inprocess import InProcessClient, InProcessServer
 
 READ_ONLY = b"Attempt to modify a readonly table"
 NONE = b"nonexistent global variable"
@@ -97,6 +99,9 @@ HARMLESS = [
     ),
     # CVE-2024-46981: the collector, and finalizers
     ("setmetatable({}, {__gc = function() error('x') end}) collectgarbage() return 1", b":1\r\n"),
+    # garbage that is large
+    ("local s = string.rep('x', 2e6) for i = 1, 200 do local t = s .. i end return 1", b":1\r\n"),
+    ("local s = string.rep('x', 2e6) for i = 1, 200 do local t = s:sub(i) end return 1", b":1\r\n"),
     ("return collectgarbage('stop')", b":0\r\n"),
     ("return tostring(getmetatable(cjson.null))", b"$3\r\nnil\r\n"),
     ("return type(redis.call) .. type(cjson.encode)", b"$16\r\nfunctionfunction\r\n"),
@@ -143,3 +148,23 @@ def test_no_value_that_scripts_reach_is_a_python_object(client: InProcessClient)
 def test_scripts_leave_nothing_for_the_next(client: InProcessClient) -> None:
     client.execute("EVAL", "KEYS.x = 1 ARGV.y = 2 redis.setresp(3) redis.set_repl(0)", 1, "k")
     assert client.execute("EVAL", "return {KEYS.x or 0, ARGV.y or 0}", 0) == b"*2\r\n:0\r\n:0\r\n"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "local s = string.rep('x', 20000) for i = 1, 50 do s:upper() s:lower() s:reverse() end",
+        "local t = {} for i = 1, 20000 do t[i] = i end for i = 1, 50 do table.remove(t, 1) end",
+        "local t = {} for i = 1, 20000 do t[i] = i end for i = 1, 50 do table.insert(t, 1, i) end",
+    ],
+)
+def test_what_takes_c_long_is_looked_at_each_time(
+    server: InProcessServer,
+    client: InProcessClient,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+) -> None:
+    looks = count(1)
+    monkeypatch.setattr(server, "clock_us", lambda: next(looks))
+    client.execute("EVAL", script, 0)
+    assert next(looks) > 50
