@@ -1,1 +1,1 @@
-"""The only layer that touches the loop, sockets, disk, the clock and chance."""
+"""The I/O layer: event loop, sockets, disk, clock and randomness. No other layer touches them."""

@@ -1,9 +1,9 @@
-"""Admission: decides whether a request may run now, where a gate of its client or server is shut.
+"""Admission control: decides whether a request may run now, if a gate is shut.
 
 A request is refused (authentication, a disk that cannot be written, a RESP2 client with
-subscriptions, MONITOR, loading), put into the queue of a transaction, or held back while CLIENT
-PAUSE lasts. Which of these can be is in the gates of the client and of the instance; where all of
-them are 0 nobody comes here.
+subscriptions, MONITOR, loading), queued by a transaction, or held back while CLIENT PAUSE lasts.
+The gates of the client and of the instance, two sets of bits, say which of these are possible.
+While both are 0, the dispatcher skips this module.
 
 Leaves out: unknown commands and arity (server/dispatch.py); how a request that was held back runs
 later (server/session.py).
@@ -49,7 +49,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from server.turns import Turns
 
-_STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # who only listens
+_STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
 _WHILE_SUBSCRIBED = {
@@ -149,19 +149,19 @@ class Admission:
         if instance.pause_writes_only and not _may_write(client, command):
             return False
         if command.fullname == b"client|unpause":
-            return False  # Redis holds it back as well, so that nobody can end the pause there
+            return False  # unlike Redis, where no client can end the pause: it holds this back too
         self._turns.postpone(client, argv)
         return True
 
     def _hold_write_back(self, client: Client, command: Command, argv: Argv) -> bool:
-        """Hold a write back until it is clear who is the primary, or that there is no end."""
+        """Hold a write back while a failover or a shutdown is under way."""
         if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command):
             return False
         self._turns.postpone(client, argv)
         return True
 
     def end_pause_when_over(self) -> bool:
-        """Let everybody go on if there was a pause and its time is past."""
+        """Resume all clients if the time of a CLIENT PAUSE is over; whether it was."""
         instance = self._instance
         if not instance.paused_until_ms or instance.now_ms < instance.paused_until_ms:
             return False
@@ -170,12 +170,12 @@ class Admission:
         return True
 
     def resume_postponed(self) -> None:
-        """Let the held-back clients go on; the session runs their request again."""
+        """Resume the clients that were held back; the session runs their request again."""
         self._turns.resume_postponed()
 
 
 def _flags(client: Client, command: Command) -> list[int]:
-    """Those of the command, or of all that EXEC would run."""
+    """The flags of the command, or of each command that EXEC would run."""
     if command.fullname == b"exec" and client.queue is not None:
         return [queued.flags for queued, _ in client.queue]
     return [command.flags]
@@ -189,7 +189,7 @@ def _runs_beside_script(command: Command, argv: Argv) -> bool:
 
 
 def _needs_disk(client: Client, command: Command) -> bool:
-    """Whether a disk that cannot be written stands in the way; PING tells of it, too."""
+    """Whether a disk that cannot be written refuses the command; as in Redis also PING."""
     return _is_write(client, command) or command.fullname == b"ping"
 
 

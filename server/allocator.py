@@ -1,14 +1,14 @@
-"""The C library's allocator, which large blocks come from: when it gives memory back to the system.
+"""Tuning of the C library's allocator (glibc malloc): when free memory returns to the system.
 
-By itself it returns the end of its heap to the system as soon as 128 KiB there are free, and maps
-large blocks one by one. A server that makes a reply of 60 KB, sends it and frees it then gets new
-pages for each reply, and each page is a fault and is filled with zeros: that is a third of the time
-of a large reply. So the server keeps up to 16 MiB at the end of the heap. What is free before the
-end stays in any case, however much that is, until it is given back: MEMORY PURGE asks for that, and
-so does the background scheduler where `FreeMemory` has become notable.
+By default malloc trims the top of its heap as soon as 128 KiB there are free, and gives each large
+block a mapping of its own. A server that builds a reply of 60 KB, sends it and frees it then gets
+new pages for each reply; page faults and zeroing take a third of the time of a large reply. So the
+server keeps up to 16 MiB free at the top of the heap. Free memory below the top stays in the heap
+in any case until malloc_trim(3) returns it: MEMORY PURGE calls that, and so does the background
+scheduler when `FreeMemory` finds that enough has become free.
 
-To give back takes 0.13 ms for each megabyte, and 3 ms where there are 60,000 gaps. A thread would
-not spare the loop from that: the allocator is locked meanwhile, and the loop's next block waits.
+Trimming takes 0.13 ms for each megabyte, and 3 ms for 60,000 gaps. A thread would not spare the
+loop: trimming locks the heap, so the loop's next allocation would wait.
 
 Allocators without these functions (musl, macOS, glibc before 2.33) are left alone.
 """
@@ -23,7 +23,7 @@ from typing import Any
 _TRIM_THRESHOLD = -1
 _MMAP_THRESHOLD = -3
 
-# So much is worth the time that it takes to give it back.
+# From this much on, trimming is worth its time.
 NOTABLE_BYTES = 8 * 1024 * 1024
 
 KEPT_BYTES = 16 * 1024 * 1024
@@ -31,7 +31,7 @@ LARGEST_HEAP_BLOCK_BYTES = 4 * 1024 * 1024
 
 
 def keep_room_for_replies() -> None:
-    """Keep what replies are made in; to be called once, before there is data."""
+    """Keep free memory in the heap for replies. Call it once, before there is data."""
     mallopt = _function("mallopt")
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
@@ -39,14 +39,14 @@ def keep_room_for_replies() -> None:
 
 
 def give_back() -> None:
-    """Return what is free to the system."""
+    """Return free memory to the system: malloc_trim(3)."""
     malloc_trim = _function("malloc_trim")
     if malloc_trim is not None:
         malloc_trim(0)
 
 
 def free_bytes() -> int | None:
-    """What is free in the heap, whether it was given back or not; None: there is no telling."""
+    """Free bytes of the heap, returned to the system or not; None if malloc does not say."""
     mallinfo2 = _function("mallinfo2")
     if mallinfo2 is None:
         return None
@@ -56,10 +56,10 @@ def free_bytes() -> int | None:
 
 
 class FreeMemory:
-    """How much has become free since memory was given back, as far as one can tell.
+    """An estimate of how much memory has become free since the last trim.
 
-    What was given back still counts as free. If it is used, and free again when somebody looks,
-    only the process has grown by it. So either of the two counts.
+    Trimmed memory still counts as free in malloc's figures. If it is used and freed again between
+    two measurements, only the size of the process shows it. So growth of either figure counts.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class FreeMemory:
         self._resident_bytes = resident_bytes
         self._free_bytes = free_bytes
         self._give_back = give_back
-        # after memory was given back
+        # after the last trim
         self._known_resident_bytes = resident_bytes()
         self._known_free_bytes = free_bytes()
 
     def give_back_if_notable(self) -> None:
-        """Return what is free to the system, if it is worth the time."""
+        """Return free memory to the system, if there is enough to be worth the time."""
         free_bytes = self._free_bytes()
         if free_bytes is None or self._known_free_bytes is None:
             return
@@ -86,14 +86,14 @@ class FreeMemory:
             self.give_back()
 
     def give_back(self) -> None:
-        """Return what is free to the system."""
+        """Return free memory to the system, and measure again."""
         self._give_back()
         self._known_free_bytes = self._free_bytes()
         self._known_resident_bytes = self._resident_bytes()
 
 
 class _Figures(ctypes.Structure):
-    """What mallinfo2(3) answers."""
+    """struct mallinfo2, the result of mallinfo2(3)."""
 
     _fields_ = tuple(
         (name, ctypes.c_size_t)
@@ -105,5 +105,5 @@ class _Figures(ctypes.Structure):
 
 
 def _function(name: str) -> Any:
-    """A function of the C library; None if there is none of that name."""
+    """A function of the C library; None if it has none of that name."""
     return getattr(ctypes.CDLL(None), name, None)

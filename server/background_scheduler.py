@@ -1,18 +1,17 @@
 """Schedules an instance's background work (commands/state/background_work.py) between loop cycles.
 
 One turn takes steps until half a millisecond is used up. If no request came since the last turn,
-the next one follows as soon as the loop has polled again; else the clients have the loop to
-themselves for a while, so that tasks take a fifth of a busy server's time at most. While a child
-saves, they take a fortieth: what is written to is copied then.
+the next one follows as soon as the loop has polled again. Otherwise the clients have the loop to
+themselves for a while, so that tasks take at most a fifth of a busy server's time. While a child
+saves, they take at most a fortieth, because each page that they write is copied (copy on write).
 
-`tick` is for what needs no task. Entries that were opened for readers, and that nobody has read
-for half a minute to one and a half, are let go. And when the loop has had hardly anything to do
-for a while, memory that has become free is given back to the system: that cannot be done in steps,
-and takes some milliseconds. To ask how much is free takes up to three, so that is asked only when
-something was done that may have freed any. While a child saves, neither happens.
+`tick` does the work that needs no task. It drops cached entries that were not read for 30 to 90
+seconds. When the loop has been nearly idle for a while, it returns free memory to the system: that
+takes some milliseconds and cannot be split into steps. Measuring how much is free takes up to 3 ms,
+so it happens only after work that may have freed memory. While a child saves, neither happens.
 
-The loop and the clock are handed in. Whoever knows that there may be something new calls `look`,
-the end of each cycle for one.
+The loop and the clock are handed in. `look` must be called when there may be new work; the end of
+each loop cycle does so.
 """
 
 from __future__ import annotations
@@ -24,20 +23,21 @@ from server import clock
 from server.allocator import FreeMemory
 
 TURN_US = 500
-# How long the loop is left to the clients after a turn.
+# How long clients have the loop to themselves after a turn.
 BUSY_PAUSE_MS = 2
 SAVING_PAUSE_MS = 20
-# When the loop is quiet: no more than so many cycles in a second, for so long. (A tick is one.)
+# When the loop counts as idle: at most this many cycles in a second, for this long. (A tick is one
+# cycle.)
 QUIET_CYCLES_PER_SECOND = 100
 QUIET_MS = 300
-# How long it takes to look at all that was opened for readers.
+# How long one pass over the cache of opened entries takes.
 OPENED_ROUND_MS = 30_000
 
 Run = Callable[[], None]
 
 
 class BackgroundScheduler:
-    """Of one instance."""
+    """Runs the background work of one instance."""
 
     def __init__(
         self,
@@ -58,15 +58,15 @@ class BackgroundScheduler:
         self._seen_cycles = 0  # of the loop, at the last turn
         self._ticked_cycles = 0  # of the loop, at the last tick
         self._ticked_us = self._quiet_since_us = clock_us()
-        self._doings_asked: tuple[int, ...] = ()  # when it was last asked what is free
+        self._doings_asked: tuple[int, ...] = ()  # when free memory was last measured
 
     def look(self) -> None:
-        """Have the tasks done, if there are any."""
+        """Schedule a turn, if there are tasks."""
         if self._instance.background_work and not self._is_scheduled and not self._is_stopped:
             self._schedule()
 
     def tick(self) -> None:
-        """Some times a second: see the module."""
+        """Called several times a second; see the module."""
         now_us, cycles = self._clock_us(), self._instance.stats.cycles
         elapsed_us, self._ticked_us = now_us - self._ticked_us, now_us
         new_cycles, self._ticked_cycles = cycles - self._ticked_cycles, cycles
@@ -89,7 +89,7 @@ class BackgroundScheduler:
             self._free_memory.give_back_if_notable()
 
     def stop(self) -> None:
-        """The server has ended: no task runs any more."""
+        """Stop: the server has ended, no task runs any more."""
         self._is_stopped = True
         self._instance.background_work.clear()
 
@@ -112,7 +112,7 @@ class BackgroundScheduler:
         return state.save_in_progress or state.rewrite_in_progress
 
     def _take_turn(self) -> None:
-        """Take steps for a while, and see to it that others follow."""
+        """Run steps for one time slice, and schedule the next turn."""
         self._is_scheduled = False
         tasks, child_lives = self._instance.background_work, self._child_lives
         start_us = now_us = self._clock_us()

@@ -1,4 +1,9 @@
-"""Time, read in one place."""
+"""Clocks of the process: Unix time and elapsed time.
+
+Commands get their time from `Dispatcher.start_batch`, which is given `now_ms` once per batch.
+`elapsed_us` measures how long background work takes. The dispatcher and server/script_runs.py read
+`perf_counter_ns` themselves: for them a call through this module would be too slow.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +21,13 @@ def now_us() -> int:
 
 
 def elapsed_us() -> int:
-    """Microseconds since some moment: to tell how long something took, whatever the time is."""
+    """Monotonic time in microseconds, to measure durations; unaffected by changes of the clock."""
     return perf_counter_ns() // 1000
 
 
 def has_passed(interval_ms: int, since_ms: int, now_ms: int) -> bool:
-    """Whether so much time has passed; also where the clock was set back meanwhile.
+    """Whether `interval_ms` have passed since `since_ms`; True if the clock was set back meanwhile.
 
-    What is done too early does less harm than what waits until an hour has come again.
+    Acting too early does less harm than waiting until the clock has caught up.
     """
     return not 0 <= now_ms - since_ms < interval_ms

@@ -1,9 +1,9 @@
-"""One socket: asyncio's callbacks on one side, a session on the other.
+"""A client's socket: asyncio's callbacks on one side, a session on the other.
 
-Reads go to the session as they come. Output leaves in one write per cycle. A slow reader never
-blocks the loop: what its socket does not take stays in the transport's buffer, and the limits of
-client-output-buffer-limit apply to it. Reading goes on while a client is blocked: that is how a
-closed socket is noticed at once.
+Input goes to the session as it arrives. Output is sent in one write per loop cycle. A slow reader
+never blocks the loop: what its socket does not accept stays in the transport's buffer, and the
+limits of client-output-buffer-limit apply to it. The connection keeps reading while its client is
+blocked, so it notices at once when the peer closes.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from server.event_loop_cycle import EventLoopCycle
     from server.service import Service
 
-# A read of so many bytes probably left some in the socket, ...
+# After a read of this many bytes the socket probably holds more, ...
 _LONG_READ_BYTES = 128 * 1024
-# ... and so did a shorter one that ends in the middle of a request.
+# ... and after a shorter one that ends in the middle of a request.
 _PART_BYTES = 4 * 1024
-# The event that tells that a peer has closed, whatever it sent before; 0 where there is none.
+# The poll event for a peer that has closed, even with unread bytes; 0 on systems without it.
 _PEER_CLOSED: int = getattr(select, "POLLRDHUP", 0)
-# How often it is seen whether a client that sends no more has been answered.
+# How often a connection whose peer has closed its side checks whether all is answered.
 _LOOK_AGAIN_SECONDS = 0.01
-# How long what is buffered may take to leave after the client is closed.
+# How long buffered output may take to be sent after the client is closed.
 _LINGER_SECONDS = 60
 
 _DENIED = (
@@ -101,28 +101,28 @@ class Connection(asyncio.Protocol):
             self._pause()
 
     def resume_writing(self) -> None:
-        """The peer has taken nearly all that was sent: a long reply may go on."""
+        """The transport's buffer is nearly empty: a long reply may go on."""
         self.service.long_replies.look()
         self.service.replication.look()
         self._cycle.wake()
 
     def eof_received(self) -> bool:
-        """The peer has closed: whatever it waited for, it gets nothing any more.
+        """The peer has closed its side: a blocked client gets nothing any more.
 
-        It may still read, though, and what it sent before runs as it would in Redis: a long reply
-        that is under way, and the requests behind it.
+        The peer may still read. As in Redis, the requests that it sent before closing are answered:
+        a long reply that is under way, and the requests after it.
         """
         if self._turns.is_being_answered(self.client):
             self._close_when_answered()
             return True
         self.close()
         self._linger()
-        return False  # asyncio closes the transport, after what is buffered has left
+        return False  # asyncio closes the transport, after sending what is buffered
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone."""
+        """The socket is closed."""
         self.close()
-        self.client.transport = None  # else the two would wait for the collector of garbage
+        self.client.transport = None  # breaks a reference cycle, so that no collection is needed
 
     # -- the server's side ---------------------------------------------------------------------
 
@@ -150,14 +150,14 @@ class Connection(asyncio.Protocol):
             self._linger()
 
     def close(self) -> None:
-        """Forget the client; the transport is the caller's to close."""
+        """Remove the client from the instance; the caller closes the transport."""
         if not self.client.closed:
             self.service.cycle.sessions.pop(self.client, None)
             self._turns.forget(self.client)
             self.service.instance.forget_client(self.client)
 
     def peer_is_gone(self) -> bool:
-        """Look at the socket itself: the loop may not have told us yet."""
+        """Ask the socket itself whether the peer has closed; the loop may not have reported it."""
         if self.transport.is_closing() or self.client.fd < 0:
             return True
         if not _PEER_CLOSED:
@@ -167,7 +167,7 @@ class Connection(asyncio.Protocol):
         return bool(poll.poll(0))
 
     def _is_at_end(self) -> bool:
-        """The same for systems other than Linux; it takes ten times as long."""
+        """`peer_is_gone` for systems other than Linux; takes ten times as long."""
         sock = self.transport.get_extra_info("socket")
         # uvloop's wrapper has no recv; a duplicate of the descriptor has.
         probe = socket.socket(sock.family, socket.SOCK_STREAM, 0, fileno=sock.fileno())
@@ -191,21 +191,21 @@ class Connection(asyncio.Protocol):
             self._linger()
 
     def _linger(self) -> None:
-        """A peer that does not take its last replies must not keep them here for ever."""
+        """Limit the time that a closed client's peer may take to read its last replies."""
         if self.transport.get_write_buffer_size():
             self.service.loop.call_later(_LINGER_SECONDS, self.transport.abort)
 
     def _pause(self) -> None:
-        """Leave what else the client sends in its socket, for others to have their turn.
+        """Stop reading until other clients have had their turn.
 
-        The loop would read a socket that has more many times in a row.
+        Otherwise the loop would read a socket that has more many times in a row.
         """
         if not self.transport.is_closing():
             self.transport.pause_reading()
             self.service.loop.call_soon(self._read_on)
 
     def _read_on(self) -> None:
-        """After a turn of the loop, or as many as it takes to do what was read."""
+        """Resume reading, after as many loop cycles as the requests read so far take."""
         if self._turns.has_given_way(self.client):
             self.service.loop.call_soon(self._read_on)
         elif not self.transport.is_closing():
@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
     def _refusal(self) -> bytes:
-        """Why this client may not come in; b"" if it may."""
+        """Why the connection is refused, as a reply; b"" if it is accepted."""
         instance = self.service.instance
         if len(instance.clients) > instance.config.maxclients:
             return replies.error(b"ERR max number of clients reached")
@@ -258,13 +258,13 @@ class Connection(asyncio.Protocol):
         now_ms = self.service.instance.now_ms
         if not self.over_soft_limit_since_ms:
             self.over_soft_limit_since_ms = now_ms
-            # There may be no further reply that would make us look again.
+            # There may be no further reply that would trigger this check again.
             self.service.loop.call_later(limit.soft_seconds + 1, self._check_output_limit)
         return now_ms - self.over_soft_limit_since_ms > limit.soft_seconds * 1000
 
 
 def write_output(client: Client) -> None:
-    """The cycle's last step, for a client that has a connection."""
+    """Send a client's output: the cycle's last step."""
     if client.transport is not None:
         client.transport.write()
 

@@ -1,4 +1,4 @@
-"""What happens without a request: expiry, idle clients, deadlines, sampled rates, forgetting.
+"""Periodic work: active expiry, idle clients, deadlines, sampled rates, old idempotent IDs.
 
 Pure functions over an instance; server/service.py calls them from timers.
 """
@@ -16,7 +16,7 @@ from storage.keyspace import Database
 
 
 def expire_keys(instance: Instance, limit: int) -> int:
-    """Remove up to `limit` keys per database whose time is past; how many were."""
+    """Remove up to `limit` expired keys per database; the number removed."""
     if not instance.active_expiry or instance.replication.is_replica:
         return 0
     start_ns, stats = perf_counter_ns(), instance.stats
@@ -33,7 +33,7 @@ def expire_keys(instance: Instance, limit: int) -> int:
 
 
 def expire_fields(instance: Instance, limit: int) -> int:
-    """Remove up to `limit` fields of hashes per database whose time is past; how many were."""
+    """Remove up to `limit` expired fields of hashes per database; the number removed."""
     if not instance.active_expiry or instance.replication.is_replica:
         return 0
     return sum(_expire_fields(instance, db, limit) for db in instance.databases if db.field_expires)
@@ -56,10 +56,10 @@ def forget_idempotent_ids(instance: Instance, limit: int) -> None:
 
 
 def close_idle_clients(instance: Instance) -> None:
-    """The `timeout` directive: close clients that sent nothing for so many seconds.
+    """The `timeout` directive: close clients that sent nothing for that many seconds.
 
-    As in Redis, clients that wait, subscribe, monitor or replicate are spared. Nobody is closed
-    during CLIENT PAUSE: it is not the clients' fault.
+    As in Redis, clients that are blocked, subscribe, monitor or replicate are spared, and no client
+    is closed during CLIENT PAUSE.
     """
     timeout_ms = instance.config.timeout * 1000
     if not timeout_ms or instance.paused_until_ms:

@@ -1,16 +1,19 @@
-"""From argv to reply: look the command up, see whether it may run, run it, account for it.
+"""The command dispatcher: looks a request's command up, decides whether it may run, and runs it.
 
-The way of one request:
-  execute      lookup, arity; serves ready keys first where the command may take their data
-  execute_cut  the same for a request that is still bytes: some commands take it as it came
-  admission    the second look, where the client or the time is not plain (server/admission.py)
+The steps of one request:
+  execute      lookup and arity; serves ready keys first, unless the command declares that this can
+               wait (`defers_ready_keys`)
+  execute_cut  the same for a request that is still bytes: a `raw` handler takes it unparsed, any
+               other gets its words
+  admission    authentication, MULTI, CLIENT PAUSE and other gates (server/admission.py)
   account      the handler, its statistics, slow log, monitors
-  propagation  what it changed, on its way to the append-only file (server/propagation.py)
-  waiters      the other end of a Block decision (server/waiters.py)
+  propagation  its changes, collected for the append-only file and replicas (server/propagation.py)
+  waiters      clients whose handler returned a `Block` (server/waiters.py)
 
-No I/O: replies collect in `client.output`; the session (server/session.py) feeds requests in and
-the cycle (server/event_loop_cycle.py) decides when output leaves. What a command means is not known
-here.
+No I/O: replies collect in `client.output`. The session (server/session.py) feeds requests in, and
+the cycle (server/event_loop_cycle.py) decides when output is sent. The dispatcher knows commands by
+their declarations only, with two exceptions: EXEC has an error reply of its own when it is refused,
+and `POST` and `Host:` are recognized as the start of an HTTP request.
 """
 
 from __future__ import annotations
@@ -62,12 +65,12 @@ if TYPE_CHECKING:
 _HTTP_WORDS = {b"post", b"host:"}
 
 NEVER_US = NEVER_NS = 1 << 62
-# How long the requests of one batch may run, one after the other, before others have their turn.
+# The time slice of a batch: how long its requests may run before other clients have their turn.
 TURN_NS = 1_500_000
-# When a cycle has taken longer than that already, turns are shorter by this factor.
+# When a cycle has taken longer than that already, time slices are shorter by this factor.
 LATE_TURNS = 4
-# So many requests that are taken as they came are counted at once. Where what takes a millisecond
-# is notable, each is counted by itself.
+# Up to this many requests of a raw handler are counted together. If the slow log or the latency
+# monitor records commands of a millisecond, each is counted by itself.
 RAW_AT_ONCE = 16
 _QUICK_US = 1000
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
@@ -86,22 +89,22 @@ class Dispatcher:
         self.waiters = Waiters(instance, self.turns, self)
         self.script_runs = ScriptRuns(instance, self)
         self.cutter = Cutter()  # of the batch that runs
-        # The usual spellings find their command in one look, if it has no sub-commands.
+        # Commands without sub-commands, by their usual spellings: one lookup finds them.
         self._table = {
             spelling: command
             for name, command in COMMANDS.items()
             for spelling in (name, name.upper())
             if not command.subcommands
         }
-        self.long_replies: LongReplies | None = None  # None: they are answered at once
-        self.mark_ns = perf_counter_ns()  # when the last command ended: the next one's start
+        self.long_replies: LongReplies | None = None  # None: long replies are sent at once
+        self.mark_ns = perf_counter_ns()  # when the last command ended and the next one starts
         self.turn_ns = TURN_NS
-        self.turn_end_ns = NEVER_NS  # a batch that is not done by then gives way
+        self.turn_end_ns = NEVER_NS  # when the batch that runs has used up its time slice
         self._cycle_start_ns = 0
         self._tracks_latency = True
-        self._notable_us = NEVER_US  # a command that takes so long goes to the slow path
-        self._depth = 0  # of commands that run others
-        # Requests that were taken as they came and are not counted yet, see settle().
+        self._notable_us = NEVER_US  # from this duration on, slow log and latency monitor look
+        self._depth = 0  # of nested commands: EXEC and scripts run others
+        # Requests that a raw handler has run and that are not counted yet; see settle().
         self._raw_command: Command | None = None
         self._raw_name = b""
         self._raw: RawHandler
@@ -113,7 +116,7 @@ class Dispatcher:
     # -- the way in ----------------------------------------------------------------------------
 
     def start_batch(self, now_ms: int) -> None:
-        """The clock is read once per batch of input."""
+        """Begin a batch of input: set the time that its commands see, and its time slice."""
         instance = self.instance
         instance.now_ms = now_ms
         instance.look_up_settings()
@@ -122,11 +125,11 @@ class Dispatcher:
         if not self._cycle_start_ns:
             self._start_cycle()
         elif mark_ns - self._cycle_start_ns > self.turn_ns:
-            # Many have sent much at once: the shorter their turns, the sooner the loop polls.
+            # Many clients have sent much at once: short slices let the loop poll sooner.
             self.turn_end_ns = mark_ns + self.turn_ns // LATE_TURNS
 
     def _start_cycle(self) -> None:
-        """What the configuration says is looked up once per cycle."""
+        """Look up the thresholds of the configuration, once per cycle."""
         self._cycle_start_ns = self.mark_ns
         config = self.instance.config
         slow_us, spike_ms = config.slowlog_log_slower_than, config.latency_monitor_threshold
@@ -146,9 +149,9 @@ class Dispatcher:
             self._cycle_start_ns = 0
 
     def execute(self, client: Client, argv: Argv) -> bool:
-        """Run one request. False: the client must not be given another one for now.
+        """Run one request. False: the client's next request must wait.
 
-        Either something halts it, or its batch has run for so long that others have their turn.
+        Either something halts the client, or its batch has used up its time slice.
         """
         if self._raw_count:
             self.settle()
@@ -184,7 +187,7 @@ class Dispatcher:
         return self.mark_ns < self.turn_end_ns and not client.close_after_reply
 
     def execute_cut(self, client: Client, request: Cutter) -> bool:
-        """As `execute`, for the request that was cut last."""
+        """As `execute`, for the request that the cutter found last."""
         instance = self.instance
         command = self._raw_command
         if command is None or not request.is_word(0, self._raw_name):
@@ -229,10 +232,10 @@ class Dispatcher:
         client.note_write()
 
     def settle(self) -> None:
-        """Count the requests that were taken as they came since the last time.
+        """Count the requests that a raw handler has run since the last call.
 
-        They are of one command and one client; each took its share of the time. So the clock is
-        read once for up to RAW_AT_ONCE of them.
+        All are of one command and one client, and share the time equally: the clock is read once
+        for up to RAW_AT_ONCE of them.
         """
         count: cython.longlong = self._raw_count
         if not count:
@@ -252,12 +255,12 @@ class Dispatcher:
             of_command.histogram[elapsed_us // count] += count
         instance.stats.commands_processed += count
         if elapsed_us >= self._notable_us:
-            # Only then is the cutter still at that request.
+            # With a limit of 1 the cutter is still at the request, else only the name is known.
             argv = self.cutter.words() if self._raw_limit == 1 else [self._raw_name]
             self._note_slow(client, command, argv, elapsed_us)
 
     def _count(self, of_command: CommandStats, start_ns: cython.longlong) -> cython.longlong:
-        """A command has ended: count it. How long it took, in microseconds."""
+        """Count a command that has ended; returns its duration in microseconds."""
         end_ns: cython.longlong = perf_counter_ns()
         self.mark_ns = end_ns
         elapsed_us: cython.longlong = (end_ns - start_ns) // 1000
@@ -269,7 +272,7 @@ class Dispatcher:
         return elapsed_us
 
     def account_repeated(self, command: Command, count: int) -> None:
-        """Statistics of waiters that got what was made for another one: that took no time."""
+        """Statistics of waiters that share the reply of another one: they took no time."""
         of_command = self.instance.stats.of(command)
         of_command.calls += count
         if self._tracks_latency:
@@ -277,17 +280,17 @@ class Dispatcher:
         self.instance.stats.commands_processed += count
 
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
-        """Run the handler; its reply, as a whole, or its error as a reply."""
+        """Run the handler; returns its whole reply, or its error as a reply."""
         reply = self.account(client, command, argv, command.handler)
         return reply.join() if type(reply) is LongReply else reply
 
     # -- lookup and refusal --------------------------------------------------------------------
 
     def _find(self, client: Client, argv: Argv) -> Command | None:
-        """The command or sub-command in any spelling; answers an error and None if unknown."""
+        """The command or sub-command in any spelling; None, after an error reply, if unknown."""
         command = COMMANDS.get(argv[0].lower())
         if command is None and argv[0].lower() in _HTTP_WORDS:
-            # Somebody makes a browser send commands to us: what follows must not run.
+            # Cross-protocol scripting: a browser was made to send this. What follows must not run.
             self.instance.host.log("warning", f"HTTP request from {client.address!r}: closed")
             self.instance.host.close(client)
             return None
@@ -302,7 +305,7 @@ class Dispatcher:
         return found
 
     def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
-        """Answer an error to a request that does not run; it spoils an open transaction."""
+        """Answer an error to a request that does not run; an open transaction will abort."""
         stats = self.instance.stats
         stats.count_error(error.code)
         if command is not None:
@@ -315,15 +318,15 @@ class Dispatcher:
         self.mark()
 
     def mark(self) -> None:
-        """The next command begins now: what was done for this one was no command."""
+        """Restart the stopwatch: the time since the last command counts for none."""
         self.mark_ns = perf_counter_ns()
 
     @staticmethod
     def answer(client: Client, reply: bytes, position: int) -> None:
-        """Put a reply in front of the messages that its own command sent to the client.
+        """Insert a reply before the messages that its own command sent to the client.
 
-        CLIENT REPLY OFF drops replies; SKIP drops the one after its own. A replica is answered
-        nothing: it would take that for a part of the stream, so its connection is closed.
+        CLIENT REPLY OFF drops replies; SKIP drops the one after its own. A replica would take a
+        reply for a part of the stream, so its connection is closed instead.
         """
         if client.gates & GATE_PRIMARY and reply.startswith(b"-"):
             client.instance.stats.unexpected_error_replies += 1
@@ -359,7 +362,7 @@ class Dispatcher:
             of_command.failed_calls += 1
             reply = self._failed(command, error)
         self._depth -= 1
-        if command.parent is not None:  # CONFIG SET and CLIENT TRACKING change what is at hand
+        if command.parent is not None:  # CONFIG SET and CLIENT TRACKING change cached settings
             instance.look_up_settings()
         if instance.sinks or client.gates or instance.monitors or self.propagation.unit:
             self._tell_others(client, command, argv, handler, instance.dirty != dirty)
@@ -371,7 +374,7 @@ class Dispatcher:
         return reply
 
     def _failed(self, command: Command, error: Exception) -> bytes:
-        """What the client is told. A defect of ours must not take the other clients with it."""
+        """The error reply for an exception. A bug in a handler must not stop the server."""
         instance = self.instance
         if isinstance(error, ReplyError):
             if not error.is_counted:
@@ -385,7 +388,7 @@ class Dispatcher:
     def _tell_others(
         self, client: Client, command: Command, argv: Argv, handler: Handler, is_dirty: bool
     ) -> None:
-        """Monitors, caches, sinks: a command has run, and perhaps changed something."""
+        """Report a command that has run to monitors, client-side caches and propagation."""
         instance = self.instance
         if (
             instance.monitors
@@ -399,7 +402,7 @@ class Dispatcher:
         if not instance.sinks:
             propagation.drop()
             return
-        # EXEC has no WRITE flag: what it ran has spoken for itself.
+        # EXEC has no WRITE flag: the commands that it ran were collected one by one.
         propagation.collect(client, argv, changed=is_dirty and bool(command.flags & WRITE))
         if propagation.unit and not self._depth:
             propagation.hand_on()
@@ -418,47 +421,47 @@ class Dispatcher:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether EXEC runs: what it has changed so far is not propagated yet."""
+        """Whether EXEC or a script runs: its changes so far are not propagated yet."""
         return self._depth > 1
 
     def propagate(self, db_index: int, request: Argv) -> None:
-        """Propagate what no client asked for (a key that expired), at its place among the rest."""
+        """Propagate a change that no client requested (an expired key), in order with the rest."""
         if self.instance.sinks:
             self.propagation.add(db_index, [request])
             if not self._depth:
                 self.propagation.hand_on()
 
     def propagate_message(self, request: Argv) -> None:
-        """Send to replicas what changes no data (PUBLISH), at its place among the rest."""
+        """Send a request that changes no data (PUBLISH) to replicas, in order with the rest."""
         if self.instance.replication.is_feeding:
             self.propagation.add_message(request)
             if not self._depth:
                 self.propagation.hand_on()
 
     def settle_propagation(self) -> None:
-        """What ran so far goes to the sinks as they are: the role is about to change."""
+        """Propagate what ran so far to the present sinks: the role is about to change."""
         self.propagation.hand_on()
 
     def hold_propagation(self) -> None:
-        """A command has paused: what it propagates is not yet whole."""
+        """Collect on: a command has paused, and its unit is not complete."""
         self._depth += 1
 
     def release_propagation(self) -> None:
-        """It is done."""
+        """The paused command is done: its unit may be propagated."""
         self._depth -= 1
 
     # -- scripts -------------------------------------------------------------------------------
 
     def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
-        """Run what may pause (server/script_runs.py)."""
+        """Run work that may pause (server/script_runs.py)."""
         return self.script_runs.run(client, argv, work)
 
     def pause_script(self) -> None:
-        """Let the loop go on in the midst of a script."""
+        """Return to the loop in the middle of a script."""
         self.script_runs.pause()
 
     def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
-        """As `run`, with what it propagates held back from the file, from replicas, or both."""
+        """As `run`, but its changes do not go to the file, to replicas, or to either."""
         propagation = self.propagation
         held, propagation.held = propagation.held, keeps
         reply = self.run(client, command, argv)
@@ -470,7 +473,7 @@ class Dispatcher:
     def _begin_long_reply(
         self, client: Client, reply: LongReply, argv: Argv, position: int
     ) -> bool:
-        """Have a reply made and sent piece by piece. True: that is done already."""
+        """Send a reply in pieces. True: it is complete already, and the client may go on."""
         if self.long_replies is None or client.gates & GATE_SILENT:
             wire = reply.join() if self.long_replies is None else b""
             reply.end()
@@ -484,7 +487,7 @@ class Dispatcher:
         return False
 
     def end_long_reply(self, client: Client, reply: LongReply) -> None:
-        """All of it is made: account for the time that it took, and let the client go on."""
+        """The last piece is made: account for the time that it took, and resume the client."""
         client.output += reply.behind
         client.long_reply = None
         command = client.last_command
@@ -494,16 +497,16 @@ class Dispatcher:
             self._note_slow(client, command, reply.request, reply.used_us)
         self.turns.resume(client)
 
-    # -- blocked clients: what handlers may ask for --------------------------------------------
+    # -- blocked clients, for handlers ---------------------------------------------------------
 
     def serve_ready_keys(self) -> None:
         """Serve the waiters of every ready key."""
         self.waiters.serve_ready_keys()
 
     def wake(self, client: Client) -> None:
-        """Run a client's command again if it still waits; it may go on to wait."""
+        """Run a client's command again if it is still blocked; it may block again."""
         self.waiters.wake(client)
 
     def unblock(self, client: Client, reply: bytes) -> None:
-        """Answer a blocked client and let it go on with its next request."""
+        """Answer a blocked client, and resume it with its next request."""
         self.waiters.unblock(client, reply)

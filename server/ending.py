@@ -1,8 +1,8 @@
-"""The end of a primary whose replicas do not have everything yet (SHUTDOWN, SIGTERM).
+"""Graceful shutdown: waits for replicas that lag behind (SHUTDOWN, SIGTERM).
 
-Writes are held back until every replica has acknowledged all there is, for `shutdown-timeout`
-seconds at most; then the server ends. It may be called off meanwhile, and if the disk does not
-take what it has to, the server goes on. Whoever sent SHUTDOWN waits for what comes of it.
+Writes are held back until every replica has acknowledged the whole stream, for at most
+`shutdown-timeout` seconds; then the server ends. SHUTDOWN ABORT cancels it, and if the data cannot
+be saved, the server goes on. The clients that sent SHUTDOWN wait for the outcome.
 
 Source: Redis 7.0.
 """
@@ -19,7 +19,7 @@ from server.replication.replication import Replication
 
 
 class Ending:
-    """Of one server. `end(save, force)` ends it; False if it goes on."""
+    """The shutdown of one server. `end(save, force)` ends it; False if it goes on."""
 
     def __init__(
         self,
@@ -32,10 +32,10 @@ class Ending:
         self._end = end
         self._save: bool | None = None
         self._force = False
-        self._offset = 0  # that replicas must have
+        self._offset = 0  # that replicas must acknowledge
 
     def begin(self, *, save: bool | None, force: bool) -> bool:
-        """Wait for replicas. False if there is nothing to wait for: end at once."""
+        """Begin to wait for replicas. False if none lags behind: the caller may end at once."""
         instance = self._instance
         timeout_s, self._offset = instance.config.shutdown_timeout, instance.replication.offset
         if not timeout_s or not self._lagging():
@@ -56,7 +56,7 @@ class Ending:
         return sum(replica.offset < self._offset for replica in state.replicas.values())
 
     def tick(self) -> None:
-        """Some times a second."""
+        """Called several times a second."""
         instance = self._instance
         if not instance.shutdown_at_ms:
             return
@@ -71,7 +71,7 @@ class Ending:
             self._refuse(waiting)
 
     def abort(self) -> bool:
-        """SHUTDOWN ABORT. False if there is nothing to call off."""
+        """SHUTDOWN ABORT. False if no shutdown is under way."""
         if not self._instance.shutdown_at_ms:
             return False
         self._instance.host.log("notice", "Shutdown manually aborted.")

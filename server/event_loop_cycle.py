@@ -1,18 +1,17 @@
-"""The end of a loop cycle: what happens between the last request of a cycle and the next poll.
+"""The end of an event loop cycle: the work between its last request and the next poll.
 
 Once per cycle, in this order:
-  1. ready keys are served, and clients that this unblocks go on with what they sent meanwhile.
-     It must come before what follows: it makes output and changes for the steps below.
-  2. clients that cache by prefix (CLIENT TRACKING ... BCAST) are told what changed, once. It must
-     come before output, since it makes some.
-  3. propagated changes reach the append-only file, then the replicas (`before_output`). It must
-     come before output: no answer leaves before what it promises is as durable as the policy says.
-  4. every client's output leaves in one write.
-  5. if requests of a client were cut short because its turn was over, it goes on after the next
-     poll, behind others of which that is true.
+  1. Ready keys are served, and the clients that this unblocks go on with their unread requests.
+     First, because it produces output and changes for the steps below.
+  2. Clients that cache by prefix (CLIENT TRACKING ... BCAST) get one invalidation message. Before
+     output, because it produces some.
+  3. Propagated changes go to the append-only file, then to the replicas (`before_output`). Before
+     output: a reply is sent only when its change is as durable as `appendfsync` says.
+  4. Each client's output is sent in one write.
+  5. Clients that have used up their time slice go on after the next poll, first come, first served.
 
-The loop runs `finish` by `call_soon` from the first event of a cycle. uvloop runs it after all
-readable sockets were delivered and before it polls again: a group commit for free.
+The first event of a cycle schedules `finish` with `call_soon`. uvloop runs it after it has
+delivered all readable sockets and before it polls again, which makes it a group commit.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from server.session import Session
 
 
 class EventLoopCycle:
-    """Collects who has output and finishes the cycle. Knows no socket: `write` does it."""
+    """Collects the clients that have output, and ends the cycle. Uses no socket: `write` sends."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class EventLoopCycle:
         self.turns = dispatcher.turns
         self.sessions: dict[Client, Session] = {}
         self.before_output: list[Callable[[], None]] = []  # step 3
-        self.after: list[Callable[[], None]] = []  # the server's own steps, e.g. rearm the timer
+        self.after: list[Callable[[], None]] = []  # after output, e.g. rearming the timer
         self._schedule = schedule
         self._write = write
         self._now_ms = now_ms
@@ -49,30 +48,30 @@ class EventLoopCycle:
         self.is_stopped = False
 
     def touch(self, client: Client) -> None:
-        """`client` may have output; the cycle will be finished."""
+        """`client` may have output; schedules the end of the cycle."""
         self._with_output[client] = None
         if not self._scheduled:
             self.wake()
 
     def add_output(self, client: Client) -> None:
-        """As `touch`, also from a step of the cycle's end; it ends in any case."""
+        """As `touch`, for the steps of `finish` itself, which must not schedule it again."""
         self._with_output[client] = None
 
     def wake(self) -> None:
-        """Something happened that the end of the cycle must see."""
+        """Schedule the end of the cycle: something happened that it must handle."""
         if not self._scheduled:
             self._scheduled = True
             self._schedule(self.finish)
 
     def stop(self) -> None:
-        """The server has ended: what was answered leaves, and no request runs any more."""
+        """The server has ended: replies are still sent, but no request runs any more."""
         self.is_stopped = True
         self.before_output.clear()
         self.turns.stop()
         self.dispatcher.instance.blocked.ready_keys.clear()
 
     def finish(self) -> None:
-        """The list above."""
+        """Run the steps listed in the module's docstring."""
         self._scheduled = False
         dispatcher = self.dispatcher
         if dispatcher.instance.blocked.ready_keys:
@@ -96,7 +95,7 @@ class EventLoopCycle:
         dispatcher.end_cycle()
 
     def go_on(self) -> None:
-        """The next turn of a client that gave way, and the end of this cycle."""
+        """Give a client that had used up its time slice the next one, and end this cycle."""
         self._is_going_on = False
         client = None if self.is_stopped else self.turns.take_yielded()
         session = self.sessions.get(client) if client is not None else None

@@ -1,8 +1,8 @@
-"""Whether a server is open to everyone who reaches it, for a line in its log at the start.
+"""A warning for the log if the server accepts anyone who can connect, without a password.
 
-Protected mode turns strangers away as long as no password is set. The image switches it off, as the
-redis image does: a container's network decides who gets that far. Whoever publishes the port should
-know what that means.
+Protected mode refuses connections from other machines as long as no password is set. The container
+image switches it off, as the redis image does, because a container's network limits who can
+connect. Users who publish the port should know that this opens the data to all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WARNING = (
 
 
 def exposure_warning(config: Configuration, listeners: list[tuple[str, str, int]]) -> str | None:
-    """What to log; None if a password is asked for, or nobody from outside gets here."""
+    """The warning; None if a password is set, or no other machine can connect."""
     if config.requirepass or config.protected_mode:
         return None
     places = [

@@ -1,20 +1,22 @@
-"""A server without sockets, clock or chance: the whole core, for exact tests.
+"""An in-process server without sockets, real clock or real randomness, for tests and file checks.
 
     server = InProcessServer(now_ms=1_700_000_000_000, stream_node_max_entries="10")
     client = server.connect()
     client.execute("XADD", "s", "*", "f", "v")      # raw reply bytes; b"" while it blocks
     server.advance(1000)                            # moves the clock, fires deadlines
-    client.received()                               # what came since: pushes, served waits
+    client.received()                               # output since then: pushes, served waits
 
-Every `execute` is one loop cycle; `pipeline` puts several requests into one. There is no clock, so
-no batch of requests gives way to others, unless `server.dispatcher.turn_ns = -1` makes each do so.
+Every `execute` is one loop cycle; `pipeline` puts several requests into one. Batches have no time
+slice, unless `server.dispatcher.turn_ns = -1` ends each after its first request.
 
-Its files are in memory, and are loaded at the start:
+Its files are in memory (memory_files.py), and are loaded at the start:
 
     server = InProcessServer(appendonly="yes")
     server.files.fail("sync", errno.EIO)            # see memory_files.py
     server.children.is_held = True                  # see inprocess_children.py
-    server = server.restart(server.files.crash())   # what a power failure leaves
+    server = server.restart(server.files.crash())   # with the files that a power failure leaves
+
+`rillway check` uses it, too: it loads files into an in-process server to count what they hold.
 """
 
 from __future__ import annotations
@@ -45,16 +47,16 @@ Word = str | bytes | int
 
 
 def to_argv(words: tuple[Word, ...]) -> Argv:
-    """Words as a request carries them."""
+    """Words as the bytes of a request."""
     return [w if isinstance(w, bytes) else str(w).encode() for w in words]
 
 
 class ServerDied(Exception):
-    """The server has ended itself; the message is its last line in the log."""
+    """The server has ended itself; the message is its last log line."""
 
 
 class InProcessServer:
-    """An instance with a manual clock and seeded chance."""
+    """An instance with a manual clock and seeded randomness."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000, seed: int = 0, **directives: str) -> None:
         self._begin(MemoryFiles(), now_ms, seed, directives, Network())
@@ -63,7 +65,7 @@ class InProcessServer:
     def in_network(
         cls, network: Network, files: MemoryFiles | None = None, **directives: str
     ) -> Self:
-        """A server that others in the network find under its port."""
+        """A server in a `Network` of in-process servers, which others reach by its port."""
         server = cls.__new__(cls)
         seed = len(network.peers)
         server._begin(files or MemoryFiles(), network.now_ms, seed, directives, network)
@@ -77,7 +79,7 @@ class InProcessServer:
         seed: int = 0,
         **directives: str,
     ) -> Self:
-        """A server that finds files. Raises LoadFailed."""
+        """A server that starts with the given files. Raises LoadFailed."""
         server = cls.__new__(cls)
         server._begin(files, now_ms, seed, directives, Network())
         return server
@@ -97,7 +99,7 @@ class InProcessServer:
         self.clock_step_us = self.clock_us_passed = 0
         self.log_lines: list[tuple[str, str]] = []
         self.shutdown_requested = False
-        self.gone: set[Client] = set()  # clients whose peer has closed, unknown to the loop
+        self.gone: set[Client] = set()  # clients whose peer has closed, unnoticed by the loop
         self.connections: dict[Client, InProcessClient] = {}
         config = Configuration()
         config.set("save", [""])  # a test that wants save points says so
@@ -118,7 +120,7 @@ class InProcessServer:
         self.files = files
         self.children = InProcessChildren(files)
         self.syncer = ManualSyncer()
-        self.syncs_are_held = False  # else what is to be done beside the loop is done at a tick
+        self.syncs_are_held = False  # if not, jobs of the syncer run at each tick
         self.persistence = Persistence(self.instance, files, self.children, self.syncer, self._die)
         self.cycle.before_output.append(self.persistence.flush)
         for _ in self.persistence.load():
@@ -152,7 +154,7 @@ class InProcessServer:
     def restart(self, files: MemoryFiles | None = None) -> Self:
         """A new server with the same configuration, after this one was killed.
 
-        `files`: what it finds, e.g. `server.files.crash()`; what was written if not given.
+        `files`: its files, e.g. `server.files.crash()`; by default all that was written.
         """
         files = files or self.files.kill()
         return self.on_files(files, self.now_ms, self._seed, **self._directives)
@@ -164,7 +166,7 @@ class InProcessServer:
         return client
 
     def advance(self, ms: int) -> None:
-        """Move the clock and do what a server does meanwhile: deadlines, active expiry."""
+        """Move the clock, and do one timer tick: deadlines, active expiry, files, replication."""
         self.now_ms += ms
         self.tick()
 
@@ -186,7 +188,7 @@ class InProcessServer:
         self.finish_cycle()
 
     def finish_cycle(self) -> None:
-        """What a loop does until it has nothing left to do."""
+        """End the cycle, and run further ones until no client has requests left."""
         self.cycle.finish()
         while self.dispatcher.turns.has_yielded:
             self.cycle.go_on()
@@ -202,7 +204,7 @@ class InProcessServer:
     # -- Host ----------------------------------------------------------------------------------
 
     def clock_us(self) -> int:
-        """The manual clock; it goes on by `clock_step_us` for each look at it."""
+        """The manual clock; each call advances it by `clock_step_us`."""
         self.clock_us_passed += self.clock_step_us
         return self.now_ms * 1000 + self.clock_us_passed
 
@@ -228,14 +230,14 @@ class InProcessServer:
         self.instance.forget_client(client)
 
     def peer_is_gone(self, client: Client) -> bool:
-        """What the test says."""
+        """Whether the test has put the client into `gone`."""
         return client in self.gone
 
     def set_delay(self, client: Client, *, is_allowed: bool) -> None:
-        """There is no network."""
+        """Nothing: there is no network."""
 
     def unsent_bytes(self, client: Client) -> int:
-        """Everything leaves at once."""
+        """0: all output is sent at once."""
         return 0
 
     def resume_postponed(self) -> None:
@@ -255,7 +257,7 @@ class InProcessServer:
         return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """Recorded for the test, if the files agree."""
+        """Record the shutdown for the test, if saving succeeds."""
         self.shutdown_requested = self.persistence.shut_down(save=save, force=force)
         return self.shutdown_requested
 
@@ -279,14 +281,14 @@ class InProcessServer:
             self.replication.apply_config(name)
 
     def rewrite_config(self) -> None:
-        """There is no file."""
+        """Refuse: there is no file."""
         raise ValueError("The server is running without a config file")
 
     def resume(self) -> None:
-        """The cycle that runs will see to it."""
+        """Nothing: the cycle that runs handles it."""
 
     def log(self, level: str, message: str) -> None:
-        """Recorded for the test."""
+        """Record the line for the test."""
         self.log_lines.append((level, message))
 
 
@@ -307,21 +309,21 @@ class InProcessClient:
         server.cycle.sessions[self.state] = self.session
 
     def execute(self, *words: Word) -> bytes:
-        """One request in a cycle of its own; what the client received in it."""
+        """Send one request in a cycle of its own; returns what the client received in it."""
         return self.feed(replies.command(to_argv(words)))
 
     def pipeline(self, *requests: tuple[Word, ...]) -> bytes:
-        """Several requests in one cycle."""
+        """Send several requests in one cycle."""
         return self.feed(b"".join(replies.command(to_argv(words)) for words in requests))
 
     def feed(self, data: bytes) -> bytes:
-        """Raw bytes in one cycle."""
+        """Send raw bytes in one cycle."""
         self.send(data)
         self.server.finish_cycle()
         return self.received()
 
     def send(self, data: bytes) -> None:
-        """Raw bytes; the cycle goes on."""
+        """Send raw bytes without ending the cycle."""
         server = self.server
         server.dispatcher.start_batch(server.now_ms)
         if not self.closed:
@@ -329,10 +331,10 @@ class InProcessClient:
             server.cycle.touch(self.state)
 
     def received(self) -> bytes:
-        """What the client received since the last look."""
+        """What the client received since the last call."""
         data, self.buffer = self.buffer, b""
         return data
 
     def disconnect(self) -> None:
-        """The peer closes."""
+        """Close the peer's side."""
         self.server.close(self.state)

@@ -1,12 +1,12 @@
 """Sends long replies (commands/core/long_reply.py) in pieces, between the cycles of the loop.
 
 One turn makes pieces for one client, until 0.3 ms are used up or there is enough to send: short
-enough that somebody who waits for each reply before the next request still gets thousands a second.
-Then the loop polls, other clients have their requests run, and it is the next client's turn. A
-client that does not take what it was sent is passed over until it does: a reply grows no faster
-than it leaves, and the output buffer limits see each piece of it.
+enough that a client without pipelining still gets thousands of replies a second. Then the loop
+polls, the requests of other clients run, and the next client has its turn. A client that does not
+read is skipped until it does (back-pressure): a reply is built no faster than it is sent, and the
+output buffer limits apply to each piece.
 
-The loop and the clock are handed in. A server that has none of these answers at once.
+The loop and the clock are handed in. Without them (the in-process server) replies are sent at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from server.event_loop_cycle import EventLoopCycle
 
 TURN_US = 300
 TURN_BYTES = 128 * 1024
-# A client that has so much to take gets no more for the time being.
+# A client with this much unsent output gets no further piece for now.
 MAX_UNSENT_BYTES = 1024 * 1024
 
 Run = Callable[[], None]
@@ -39,23 +39,23 @@ class LongReplies:
         now_ms: Callable[[], int],
         clock_us: Callable[[], int] = clock.elapsed_us,
     ) -> None:
-        """`schedule` has something run after the loop has polled."""
+        """`schedule` runs a callback after the loop has polled."""
         self._dispatcher = dispatcher
         self._instance = dispatcher.instance
         self._cycle = cycle
         self._schedule = schedule
         self._now_ms = now_ms
         self._clock_us = clock_us
-        self._waiting: dict[Client, None] = {}  # whose turn is next
+        self._waiting: dict[Client, None] = {}  # in the order of their turns
         self._is_scheduled = False
 
     def begin(self, client: Client) -> None:
-        """`client.long_reply` is to be sent."""
+        """Send `client.long_reply`."""
         self._waiting[client] = None
         self.look()
 
     def look(self) -> None:
-        """Something may have changed: a client may have taken what it was sent."""
+        """Schedule a turn if a client can take more; to be called when one may have read."""
         if self._waiting and not self._is_scheduled:
             self._is_scheduled = True
             self._schedule(self._take_turn)
@@ -78,12 +78,12 @@ class LongReplies:
         if is_done and not client.closed:
             self._dispatcher.end_long_reply(client, reply)
         elif not is_done:
-            self._waiting[client] = None  # behind the others
+            self._waiting[client] = None  # at the end of the queue
         self._cycle.touch(client)
         self.look()
 
     def _next_client(self) -> Client | None:
-        """The first that takes more; it is taken out. Those that have left are forgotten."""
+        """Take the first client that can take more from the queue; drop those that have closed."""
         host = self._instance.host
         for client in list(self._waiting):
             if client.long_reply is None:
@@ -110,7 +110,7 @@ class LongReplies:
         return False
 
     def _fail(self, client: Client, reply: LongReply) -> None:
-        """A defect of ours. What was sent cannot be taken back."""
+        """A bug. What was sent cannot be taken back, so the connection is closed."""
         host = self._instance.host
         host.log("warning", f"A long reply failed: {traceback.format_exc()}")
         if reply.is_begun:

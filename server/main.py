@@ -1,4 +1,4 @@
-"""`rillway serve [FILE] [--directive value ...]`: configuration, log, loop, service."""
+"""`rillway serve [FILE] [--directive value ...]`: sets up the configuration, log and event loop."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def _serve(config: Configuration, config_file: str | None) -> int:
 
 
 def _allow_open_files(config: Configuration) -> None:
-    """Let the process have a file for each client; fewer clients where the system says no."""
+    """Raise the limit of open files to one for each client; lower `maxclients` if refused."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = config.maxclients + RESERVED_FILES
     if soft == resource.RLIM_INFINITY or soft >= wanted:
@@ -75,7 +75,7 @@ def _allow_open_files(config: Configuration) -> None:
 
 
 def _set_up_log(config: Configuration) -> None:
-    """Lines as Redis writes them, to standard output or `logfile`."""
+    """Log lines in Redis's format, to standard output or `logfile`."""
     handler: logging.Handler
     if config.logfile:
         handler = logging.FileHandler(config.logfile)

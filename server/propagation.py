@@ -1,8 +1,8 @@
-"""What commands propagate, collected until the outermost one of them is done.
+"""Propagation: collects the requests that repeat a command's changes, as one unit.
 
-EXEC runs other commands, and any command may find a key that has expired: what they change belongs
-together. So all of it goes to the sinks (the append-only file, replicas) as one unit, in MULTI and
-EXEC where it is more than one request, with the databases that the requests are for.
+EXEC and scripts run other commands, and any command may remove a key that has expired. All of these
+changes go to the sinks (the append-only file, replicas) as one unit when the outermost command is
+done: wrapped in MULTI and EXEC if it is more than one request, each with its database.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _UNKNOWN_DATABASE = -2
 
 
 class Propagation:
-    """The unit of one dispatcher that is being collected."""
+    """Collects the units of one dispatcher."""
 
     __slots__ = ("_db", "_first_db", "_has_messages", "_instance", "held", "unit")
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self.unit: list[Argv] = []
-        # The databases that the last and the first request of the unit are for.
+        # The databases of the last and the first request of the unit.
         self._db = self._first_db = ANY_DATABASE
         self._has_messages = False
         self.held = TO_ALL
 
     def collect(self, client: Client, argv: Argv, *, changed: bool) -> None:
-        """What a client's command propagates: what it said itself, or itself if it changed data."""
+        """Add what a command propagates: what it chose, else its argv if it changed data."""
         explicit, client.propagated = client.propagated, None
         if explicit is not None:
             self.add(client.db.index, explicit)
@@ -39,7 +39,7 @@ class Propagation:
             self.add(client.db.index, [argv])
 
     def add(self, db_index: int, requests: list[Argv]) -> None:
-        """Requests that come behind those collected so far."""
+        """Add requests after those collected so far."""
         if not requests:
             return
         if self.held != TO_ALL:
@@ -53,7 +53,7 @@ class Propagation:
         self.unit += requests
 
     def _add_held(self, db_index: int, requests: list[Argv]) -> None:
-        """Requests for the file only, for replicas only, or for none: redis.set_repl."""
+        """Add requests for the file only, for replicas only, or for neither: redis.set_repl."""
         if self.held == TO_NONE:
             return
         if self._db == ANY_DATABASE:
@@ -61,16 +61,16 @@ class Propagation:
         kind = FileRequest if self.held == TO_FILE else Message
         select = [b"SELECT", b"%d" % db_index]
         self.unit += [kind(request) for request in (select, *requests)]
-        self._db = _UNKNOWN_DATABASE  # to those who do not get them
+        self._db = _UNKNOWN_DATABASE  # to the sinks that do not get them
         self._has_messages = True
 
     def add_message(self, request: Argv) -> None:
-        """A request for replicas only."""
+        """Add a request for replicas only (PUBLISH)."""
         self.unit.append(Message(request))
         self._has_messages = True
 
     def hand_on(self) -> None:
-        """The outermost command is done: give the unit to the sinks, if there is any."""
+        """The outermost command is done: give the unit to the sinks, if it is not empty."""
         if not self.unit:
             return
         unit, db_index, has_messages = self.unit, self._first_db, self._has_messages
@@ -84,19 +84,19 @@ class Propagation:
         self._keep(db_index, [request for request in unit if type(request) is not Message])
 
     def _keep(self, db_index: int, unit: list[Argv]) -> None:
-        """Give what is no message to those who take none."""
+        """Give the requests that are not messages to the sinks that take no messages."""
         instance = self._instance
         sinks = [sink for sink in instance.sinks if not sink.takes_messages]
         if unit and sinks:
             hand_to(sinks, db_index, _framed(unit))
 
     def drop(self) -> None:
-        """Nothing is collected any more."""
+        """Drop the unit."""
         self.unit = []
         self._db = self._first_db = ANY_DATABASE
         self._has_messages = False
 
 
 def _framed(unit: list[Argv]) -> list[Argv]:
-    """As a transaction, if it is more than one request."""
+    """The unit, wrapped in MULTI and EXEC if it is more than one request."""
     return [[b"MULTI"], *unit, [b"EXEC"]] if len(unit) > 1 else unit

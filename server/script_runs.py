@@ -1,12 +1,12 @@
-"""Commands that may run for long without coming back: scripts, and EXEC with scripts in it.
+"""Runs scripts that may take long, and EXEC with scripts in it, as coroutines (greenlets).
 
-Such a command runs on a stack of its own, that of a greenlet. When its script has run for too long
-it calls `pause`, from deep inside of Lua, which goes back to the loop; the loop answers others with
--BUSY (server/admission.py), and lets the script go on for a slice of time in each of its cycles.
+Such a command runs on the stack of a greenlet. When its script has run for too long, the script
+calls `pause` from inside of Lua, which switches back to the loop. The loop then answers other
+clients with -BUSY (server/admission.py), and runs the script for one time slice in each cycle.
 
-To the dispatcher a command that has paused is one that blocks, on no key. What it has propagated so
-far stays collected until it is done: to others it has changed nothing, and they can ask nothing.
-What a cycle or a timer does to data (expiry, ready keys, saving) waits as well.
+To the dispatcher, a paused command is one that blocks on no key. Its propagated changes stay
+collected until it is done: other clients see none of them, because their requests are refused.
+Expiry, ready keys, saving and all other work of a cycle or timer that touches data wait as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from commands.core.client import Client
 from commands.core.instance import GATE_BUSY, Instance
 from commands.core.registry import Argv, Command, Handler, Reply
 
-# How long a script goes on before the loop polls again.
+# The time slice: how long a script runs before the loop polls again.
 SLICE_NS = 4_000_000
 
 
@@ -43,7 +43,7 @@ class Paused:
 
 @dataclass(slots=True, eq=False)
 class Outcome:
-    """What a command came to if it is no plain reply; `error` is what it raised."""
+    """The outcome of a command that is not a plain reply; `error` is what it raised."""
 
     reply: Reply = None
     error: Exception | None = None
@@ -77,18 +77,18 @@ class ScriptRuns:
         self._instance = instance
         self._runner = runner
         self._worker: Any = None  # the greenlet of scripts
-        self._main: Any = None  # that of the loop
-        self._is_inside = False  # the worker's stack is the one that runs
+        self._main: Any = None  # the greenlet of the loop
+        self._is_inside = False  # whether the worker runs
         self._slice_end_ns = 0
         self.slice_ns = SLICE_NS
         self.paused: Paused | None = None
-        # Has `go_on` called soon, after the loop has polled.
+        # Schedules `go_on` after the next poll.
         self.schedule: Callable[[Callable[[], None]], object] = lambda go_on: None
 
     def run(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
-        """The reply of `work`, or a Block if it has paused. Raises what it raises."""
+        """Run `work`: its reply, or a Block if it has paused. Raises what `work` raises."""
         if self._is_inside:
-            return work()  # EXEC runs it
+            return work()  # called by EXEC, which is in the greenlet already
         worker = self._worker or self._new_worker()
         started_ns = self._runner.mark_ns
         self._is_inside, self._slice_end_ns = True, 0
@@ -126,13 +126,13 @@ class ScriptRuns:
             work = main.switch(outcome)
 
     def pause(self) -> None:
-        """Called from a script: let the loop go on, if the slice of time is over."""
-        # Where a file is replayed there is no worker, and nobody can ask.
+        """Called from a script: return to the loop, if the time slice is over."""
+        # While a file is replayed there is no worker, and no client.
         if self._is_inside and perf_counter_ns() >= self._slice_end_ns:
             self._main.switch(None)
 
     def go_on(self) -> None:
-        """The next slice of the command that has paused; its end, if it is done then."""
+        """Run the paused command for its next time slice; finish it if it is done."""
         paused = self.paused
         if paused is None or self._worker is None:
             return

@@ -1,7 +1,7 @@
-"""The running server: listeners, timers, signals, and the services that commands ask for.
+"""The server process: listeners, timers, signals, and the services that commands use.
 
-`Service` implements `commands.core.host.Host` over the event loop, the operating system's clock and
-chance. It owns the instance, the dispatcher, the cycle and the connections.
+`Service` implements `commands.core.host.Host` over the event loop and the operating system's clock
+and randomness. It owns the instance, the dispatcher, the cycle and the connections.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ LEVELS = {
     "warning": logging.WARNING,
     "nothing": logging.CRITICAL + 10,
 }
-# When the collector of garbage looks at objects, and for how long: at the 10,000 newest in half a
+# The thresholds of Python's garbage collector. It looks at the 10,000 newest objects in half a
 # millisecond, at the 60,000 newest in 3 ms, and never at all of them, which would take a second for
-# ten million. What lives long is given back without it: streams and groups (Stream.release,
-# Group.disband), connections (Connection.connection_lost).
+# ten million. Long-lived objects break their reference cycles themselves: streams and groups
+# (Stream.release, Group.disband), connections (Connection.connection_lost).
 GC_THRESHOLDS = (10_000, 5, 1_000_000_000)
-# Keys per database that one pass of active expiry removes: a pass stays well under 10 ms.
+# Keys per database that one pass of active expiry removes: well under 10 ms.
 EXPIRE_LIMIT = 1000
-# Producers that one pass looks at to forget old idempotent IDs: about a millisecond.
+# Producers whose old idempotent IDs one pass drops: about a millisecond.
 FORGET_LIMIT = 1000
 
 
@@ -124,9 +124,9 @@ class Service:
     # -- life ----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Listen. Raises OSError where an address cannot be had.
+        """Listen. Raises OSError if an address cannot be bound.
 
-        Whoever connects is told -LOADING until `load` has returned True.
+        Clients are answered -LOADING until `load` has returned True.
         """
         config = self.instance.config
         self.instance.set_loading(True)
@@ -138,7 +138,7 @@ class Service:
         await self._listen(sockets)
         if config.unixsocket:
             await self._listen_unix(config.unixsocket, config.unixsocketperm)
-        if config.pidfile:  # last, as another server's must not be overwritten in vain
+        if config.pidfile:  # last, so that a failed start does not overwrite another server's
             self._write_pid_file(config.pidfile)
         self._watch_signals()
         self.loop.call_later(1 / config.hz, self._tick)
@@ -147,7 +147,7 @@ class Service:
         self._startup_resident_bytes = resident_bytes()
 
     def _write_pid_file(self, path: str) -> None:
-        """As in Redis, a server without one serves all the same."""
+        """Write the PID file. As in Redis, the server starts even if that fails."""
         try:
             with open(path, "w") as pidfile:
                 pidfile.write(f"{os.getpid()}\n")
@@ -157,7 +157,7 @@ class Service:
     async def load(self) -> bool:
         """Load the data; meanwhile most commands are answered with -LOADING.
 
-        False, with lines in the log, if that is impossible: then the server must not serve.
+        False, with lines in the log, if that fails: then the server must not serve.
         """
         steps = self.persistence.load()
         try:
@@ -179,23 +179,23 @@ class Service:
             steps.close()
         self.instance.set_loading(False)
         self.replication.open()
-        # What exists now lives long: collections need not look at it again.
+        # All objects so far are long-lived: garbage collections need not look at them again.
         gc.freeze()
         return True
 
     @property
     def is_ending(self) -> bool:
-        """Whether nothing is served any more."""
+        """Whether the server has stopped serving."""
         return self._stopped.is_set()
 
     async def run(self) -> None:
-        """Serve until somebody asks for the end; then close everything."""
+        """Serve until SHUTDOWN or a signal; then close everything."""
         await self._stopped.wait()
         await self.leave()
         self.log("warning", "Rillway is now ready to exit, bye bye...")
 
     async def leave(self) -> None:
-        """Close everything, and take away what tells where it was."""
+        """Close everything; remove the PID file and the Unix socket."""
         for place in list(self._servers):
             self._close_listener(place)
         if self._unix_server is not None:
@@ -215,7 +215,7 @@ class Service:
             connection.transport.close()
 
     def introduce(self) -> None:
-        """Say who this is, before the data is loaded: that may take a while, or fail."""
+        """Log version and configuration, before the data is loaded: that may take long, or fail."""
         databases = self.instance.config.databases
         self.log(
             "notice",
@@ -231,7 +231,7 @@ class Service:
             )
 
     def announce(self) -> None:
-        """Say at one glance what is served where, and whether that is to everyone."""
+        """Log all listeners in one line, and a warning if they accept anyone."""
         warning = exposure_warning(self.instance.config, self.listeners)
         if warning is not None:
             self.log("warning", warning)
@@ -256,7 +256,7 @@ class Service:
         is_interrupt = number == signal.SIGINT
         options = config.shutdown_on_sigint if is_interrupt else config.shutdown_on_sigterm
         save = True if "save" in options else False if "nosave" in options else None
-        # What has been read in this cycle is answered, and part of what is saved.
+        # The requests of this cycle run first: they are answered, and their changes are saved.
         self.dispatcher.start_batch(clock.now_ms())
         self.cycle.finish()
         is_waiting, force = self.instance.shutdown_at_ms, "force" in options
@@ -272,7 +272,7 @@ class Service:
         return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """Bring everything to disk and leave `run`."""
+        """Save and sync everything, and end `run`."""
         signal.signal(signal.SIGINT, self._on_insistence)
         try:
             if not self.persistence.shut_down(save=save, force=force):
@@ -287,13 +287,13 @@ class Service:
         return True
 
     def _on_insistence(self, number: int, frame: object) -> None:
-        """A second SIGINT, while the first is still being followed."""
+        """A second SIGINT, while the shutdown for the first is still under way."""
         self.log("warning", "You insist... exiting now.")
         self.persistence.snapshots.discard_own()
         self._exit()
 
     def _fatal(self, message: str) -> NoReturn:
-        """End at once: what was promised cannot be kept."""
+        """End at once: data that was acknowledged cannot be made durable."""
         self.log("warning", message)
         self._exit()
 
@@ -306,7 +306,7 @@ class Service:
     # -- listeners -----------------------------------------------------------------------------
 
     async def _listen(self, sockets: list[tuple[str, socket.socket]]) -> None:
-        """Accept connections on sockets that are bound."""
+        """Accept connections on bound sockets."""
         for address, sock in sockets:
             port = sock.getsockname()[1]
             self._servers[address, port] = await self.loop.create_server(
@@ -315,7 +315,7 @@ class Service:
             self.listeners.append(("tcp", address, port))
 
     def _rebind(self) -> None:
-        """CONFIG SET port or bind: open what is new, then close what is not wanted any more."""
+        """CONFIG SET port or bind: open new listeners, then close those no longer wanted."""
         config = self.instance.config
         wanted = {(word.removeprefix("-"), config.port) for word in config.bind}
         missing = [
@@ -377,7 +377,7 @@ class Service:
         self.loop.call_later(1 / instance.config.hz, self._tick)
 
     def _arm_timer(self) -> None:
-        """Wake at the earliest deadline, or time to look again, of a blocked client."""
+        """Set the timer to the earliest deadline or retry time of a blocked client."""
         alarm_ms = self.instance.blocked.next_alarm_ms()
         if alarm_ms == self._timer_ms:
             return
@@ -386,8 +386,8 @@ class Service:
             self._timer = None
         self._timer_ms = alarm_ms
         if alarm_ms is not None:
-            # A millisecond counts when it is over: nobody is answered before the time that they
-            # asked for has passed in full, as in Redis.
+            # At the end of that millisecond: as in Redis, no client is answered before its timeout
+            # has passed in full.
             delay_s = max(0, alarm_ms + 1 - clock.now_ms()) / 1000
             self._timer = self.loop.call_later(delay_s, self._on_alarm)
 
@@ -417,7 +417,7 @@ class Service:
         return os.urandom((digits + 1) // 2).hex()[:digits]
 
     def _wake(self) -> None:
-        """From another thread: something was done beside the loop."""
+        """Wake the loop from another thread: a background job is done."""
         self.loop.call_soon_threadsafe(self.cycle.wake)
 
     def wake(self, client: Client) -> None:
@@ -425,11 +425,11 @@ class Service:
         self.cycle.touch(client)
 
     def _begin_event(self) -> None:
-        """Something comes that no client has sent."""
+        """Begin a batch for an event that is not a client's request."""
         self.dispatcher.start_batch(clock.now_ms())
 
     def _send(self, client: Client, data: bytes) -> None:
-        """To a replica; the end of the cycle may be under way."""
+        """Send to a replica; also while the cycle is ending."""
         client.output.append(data)
         self.cycle.add_output(client)
 
@@ -443,7 +443,7 @@ class Service:
             connection.transport.abort()
 
     def peer_is_gone(self, client: Client) -> bool:
-        """Whether the socket has reached its end."""
+        """Whether the peer has closed its side."""
         return client.transport is not None and cast("Connection", client.transport).peer_is_gone()
 
     def set_delay(self, client: Client, *, is_allowed: bool) -> None:
@@ -454,7 +454,7 @@ class Service:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not is_allowed)
 
     def unsent_bytes(self, client: Client) -> int:
-        """What waits in the transport."""
+        """Output that waits in the transport."""
         if client.transport is None:
             return 0
         return cast("Connection", client.transport).transport.get_write_buffer_size()
@@ -500,7 +500,7 @@ class Service:
         self._free_memory.give_back()
 
     def apply_config(self, names: list[str]) -> None:
-        """Bring changed directives into force."""
+        """Apply changed directives."""
         config = self.instance.config
         if "port" in names or "bind" in names:
             self._rebind()
@@ -531,7 +531,7 @@ class Service:
         rewrite_configuration(self.config_file, config)
 
     def resume(self) -> None:
-        """The cycle ends with what waited for the script, and with the timer."""
+        """A script is done: end the cycle, with the work that waited for it, and arm the timer."""
         self.cycle.wake()
 
     def log(self, level: str, message: str) -> None:
@@ -540,7 +540,7 @@ class Service:
 
 
 def _remove(path: str) -> None:
-    """Remove a file of ours; somebody may have done so before."""
+    """Remove a file of this server, if it still exists."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
@@ -554,7 +554,7 @@ def resident_bytes() -> int:
 def bind_addresses(addresses: list[str], port: int) -> list[tuple[str, socket.socket]]:
     """Bind every address; port 0 picks a free one, the same for all. Raises OSError.
 
-    As in Redis, an address behind a minus sign may be missing on this machine.
+    As in Redis, an address with a minus sign before it may be missing on this machine.
     """
     bound: list[tuple[str, socket.socket]] = []
     for word in addresses:

@@ -1,8 +1,8 @@
-"""One connection without its socket: bytes in, requests to the dispatcher, in order.
+"""A client's session, without its socket: takes bytes, and runs their requests in order.
 
-A session holds what the client sent but cannot run yet: requests behind one that blocks or is
-held back by CLIENT PAUSE. The connection (server/connection.py) and the in-process server of the
-tests (server/inprocess.py) are thin shells around it.
+A session keeps the requests that cannot run yet, because an earlier one blocks, is held back by
+CLIENT PAUSE, or has used up the client's time slice. The connection (server/connection.py) and the
+in-process server (server/inprocess.py) are thin shells around it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from protocol.cutter import Cutter
 from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
 
-# How much is read at a time of what a client sent at once, or while it was halted.
+# How many bytes are parsed at a time of what a client sent at once, or while it was halted.
 _PIECE_BYTES = 128 * 1024
-# The same of lines as a person types them: they are read one by one, and there are more of them.
+# The same for inline commands: each line is parsed by itself, and there are more of them.
 _LINES_BYTES = 4 * 1024
 
 
@@ -37,15 +37,15 @@ class Session:
         self.dispatcher = dispatcher
         self.turns = dispatcher.turns
         self.reader = RequestReader(request_limits(client.instance.config), client.authenticated)
-        # Behind a request that halts the client: the rest of its batch, then what came since.
-        # That is not read before its time: requests take many times the bytes they came as.
+        # After a request that halts the client: the rest of its batch, then the bytes received
+        # since. These are not parsed yet: parsed requests take many times the memory.
         self.backlog: deque[Argv] = deque()
         self.unread = bytearray()
 
     def receive(self, data: bytes) -> None:
-        """Bytes from the client; the batch was started with the dispatcher before."""
+        """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
         if self.client.replica is not None:
-            # A newline, which is no request, is a sign of life, too.
+            # Any byte is a sign of life, also a newline, which is no request.
             self.client.replica.heard_ms = self.client.instance.now_ms
         if self.unread or self.backlog or self.is_halted:
             self.unread += data
@@ -57,8 +57,8 @@ class Session:
         self._check_reader()
 
     def resume(self) -> None:
-        """The client was unblocked, its turn or the end of the pause has come: go on with what it
-        sent meanwhile."""
+        """Go on with the client's requests: it was unblocked, has its next time slice, or a pause
+        is over."""
         if not (self.backlog or self.unread or self.reader.error or self.turns.has_postponed):
             return
         held_back = self.turns.take_postponed(self.client)
@@ -72,11 +72,11 @@ class Session:
 
     @property
     def is_halted(self) -> bool:
-        """Whether requests must wait."""
+        """Whether the client's next requests must wait."""
         return self.turns.is_halted(self.client)
 
     def _read_unread(self) -> None:
-        """Read what is unread until a request halts the client, or its turn is over."""
+        """Read unread bytes until a request halts the client, or its time slice is used up."""
         dispatcher = self.dispatcher
         while self.unread and not self.backlog and not self.is_halted:
             end = _piece_end(self.unread, self._piece_bytes(self.unread))
@@ -86,13 +86,13 @@ class Session:
                 self._read(data)
             else:
                 self._read_before_login(data)
-            dispatcher.mark()  # what was read may be a part of one long request
+            dispatcher.mark()  # the bytes may be a part of one long request, and no command
             if dispatcher.mark_ns > dispatcher.turn_end_ns and self.unread:
                 self.turns.give_way(self.client)
                 return
 
     def _read(self, data: bytes) -> None:
-        """Run requests."""
+        """Parse bytes, and run their requests."""
         reader = self.reader
         if cython.compiled and reader.is_between and len(data) <= reader.limits.harmless_bytes:
             position = self._run_cut(data)
@@ -105,7 +105,7 @@ class Session:
         self._run(reader.feed(data))
 
     def _read_before_login(self, data: bytes) -> None:
-        """Run requests one by one: AUTH, with which the limits change, may stand before others.
+        """Parse and run requests one by one: an AUTH among them changes the parser's limits.
 
         As in Redis, a client that has not logged in and lets its replies pile up is dropped.
         """
@@ -125,13 +125,13 @@ class Session:
                 return
 
     def _piece_bytes(self, data: bytes | bytearray) -> int:
-        """How much of these bytes is read at a time."""
+        """How many of these bytes are parsed at a time."""
         return _LINES_BYTES if self.reader.expects_line(data) else _PIECE_BYTES
 
     def _run_cut(self, data: bytes) -> int:
-        """Run the whole requests that the cutter finds; how many bytes are done with.
+        """Run the whole requests that the cutter finds; returns the number of bytes used.
 
-        What is left is for the reader, or for later: the client may be halted, or its turn over.
+        The rest is for the reader, or for later, if the client is halted or its time slice is over.
         """
         dispatcher: Dispatcher = self.dispatcher
         client: Client = self.client
@@ -152,7 +152,7 @@ class Session:
                     self.turns.give_way(client)
                 break
             if room_bytes is not None:
-                # The replies of one batch are written together: what they come to shows only here.
+                # The replies of one batch are sent together: only here is their total size known.
                 room_bytes -= sum(map(len, output[counted:]))
                 counted = len(output)
                 if room_bytes <= 0:
@@ -163,10 +163,10 @@ class Session:
         return position
 
     def _run(self, requests: list[Argv]) -> None:
-        """Run requests until one halts the client, or its turn is over."""
+        """Run requests until one halts the client, or its time slice is over."""
         dispatcher, client = self.dispatcher, self.client
         execute = dispatcher.execute
-        # The replies of one batch are written together: what they come to shows only here.
+        # The replies of one batch are sent together: only here is their total size known.
         room_bytes = output_room_bytes(client) if len(requests) > 1 else None
         counted = 0
         for position, argv in enumerate(requests):
@@ -181,19 +181,19 @@ class Session:
                     return
 
     def _hold_back(self, requests: list[Argv]) -> None:
-        """Keep the rest of a batch: the client is halted, or others have their turn first."""
+        """Keep the rest of a batch: the client is halted, or has used up its time slice."""
         if requests:
             self.backlog.extend(requests)
             if not self.is_halted:
                 self.turns.give_way(self.client)
 
     def _check_reader(self) -> None:
-        """Refuse what the reader refuses, once the requests before it are answered."""
+        """Answer the reader's protocol error, once the requests before it are answered."""
         client, reader = self.client, self.reader
         if client.closed:
             return
         client.query_buffer_bytes = reader.buffered_bytes + len(self.unread)
-        # What a transaction queues has not run yet: it counts as if it were still to be read.
+        # A transaction's queued requests have not run yet: they count like unread input.
         held_bytes = client.query_buffer_bytes + client.queued_bytes
         if reader.overflowed or held_bytes > reader.limits.max_buffer_bytes:
             client.instance.stats.client_query_buffer_limit_disconnections += 1
@@ -211,7 +211,7 @@ class Session:
 
 
 def _piece_end(unread: bytearray, most: int) -> int:
-    """Where a piece of what is unread ends: between two requests, by the look of it."""
+    """Where a piece of unread input ends: at what looks like a boundary between requests."""
     if len(unread) <= most:
         return len(unread)
     mark = unread.rfind(b"\r\n*", 0, most)
@@ -219,7 +219,7 @@ def _piece_end(unread: bytearray, most: int) -> int:
 
 
 def request_limits(config: Configuration) -> Limits:
-    """What the configuration lets a connection send."""
+    """The limits of the configuration on what a connection may send."""
     return Limits(
         max_bulk_bytes=config.proto_max_bulk_len,
         max_buffer_bytes=config.client_query_buffer_limit,

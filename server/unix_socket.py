@@ -1,8 +1,8 @@
-"""The name of a Unix socket in the file system: taken at a start, given back at the end.
+"""The socket file of a Unix socket: stale ones are removed at a start, our own at the end.
 
-A server that was killed leaves its socket behind, which is in the way of the next one. Nothing else
-is ever removed: no other kind of file, no socket that somebody listens on, and at the end no socket
-that another server has put in the place of ours.
+A server that was killed leaves a stale socket file, which keeps the next one from binding. No other
+file is ever removed: no other kind of file, no socket with a listener, and at the end no socket
+file that another server has put in place of ours.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import stat
 
 
 def make_way(path: str) -> None:
-    """Remove a socket that nobody listens on. Raises OSError where `path` is anything else."""
+    """Remove a socket without a listener. Raises OSError if `path` is anything else."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise OSError(errno.EEXIST, "there is a file of that name, which is no socket", path)
+        raise OSError(errno.EEXIST, "there is a file of that name, which is not a socket", path)
     if _is_listened_on(path):
         raise OSError(errno.EADDRINUSE, "another server listens there", path)
     os.unlink(path)
@@ -35,19 +35,19 @@ def _is_listened_on(path: str) -> bool:
         except ConnectionRefusedError:
             return False
         except BlockingIOError:
-            pass  # somebody does, and has a full queue
+            pass  # there is a listener, with a full queue
     return True
 
 
 class SocketFile:
-    """The socket that this server has made at `path`."""
+    """The socket file that this server has created at `path`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._made = os.lstat(path)
 
     def remove(self) -> None:
-        """Remove it, if it is still the one that was made."""
+        """Remove it, if it is still the one that this server created."""
         with contextlib.suppress(OSError):
             if os.path.samestat(os.lstat(self.path), self._made):
                 os.unlink(self.path)

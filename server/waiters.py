@@ -1,8 +1,8 @@
-"""The other end of a Block decision: clients that wait are served, woken, or told that it is over.
+"""Blocked clients: serves them when a key is ready, and times them out.
 
 Serving a waiter means running its command again. That happens when a key that it waits for is ready
-(`serve_ready_keys`), when time alone may have brought something (`wake_due`), and when the server
-wants to know again (`wake`). It is answered, or it waits on; `unblock` answers it something else.
+(`serve_ready_keys`), when the passing of time may have changed the result (`wake_due`), and on
+request (`wake`). The client is answered, or it blocks on; `unblock` answers it with a given reply.
 
 Leaves out: who waits for what, and until when (commands/core/blocking.py); when ready keys are
 served (server/dispatch.py and server/event_loop_cycle.py).
@@ -45,13 +45,13 @@ class Waiters:
         self._blocked = instance.blocked
 
     def block(self, client: Client, block: Block, argv: Argv) -> None:
-        """Have a client wait."""
+        """Block a client."""
         now_ms = self._instance.now_ms
         deadline_ms = now_ms + block.timeout_ms if block.timeout_ms else 0
         self._blocked.block(client, block, deadline_ms, argv)
 
     def unblock(self, client: Client, reply: bytes) -> None:
-        """Answer a blocked client and let it go on with its next request."""
+        """Answer a blocked client, and resume it with its next request."""
         self._blocked.unblock(client)
         self._runner.answer(client, reply, len(client.output))
         self._instance.host.wake(client)
@@ -63,15 +63,15 @@ class Waiters:
         """Serve the waiters of every ready key, first come first served."""
         blocked = self._blocked
         if self._instance.gates & GATE_BUSY:
-            return  # the script that runs may yet take away what it gave
+            return  # the running script may still remove what it has added
         while blocked.ready_keys:
             for watched in blocked.take_ready_keys():
                 self._serve_key(watched)
 
     def _serve_key(self, watched: WatchedKey) -> None:
-        """Run the commands of those again who wait for a key that is ready.
+        """Run the commands of the clients again that wait for a ready key.
 
-        What one of them gets, all get who wait with the same common Block.
+        Clients that wait with the same common Block share one reply.
         """
         blocked = self._blocked
         answers: dict[Block, bytes] = {}
@@ -95,11 +95,11 @@ class Waiters:
             self._instance.stats.keyspace_hits += repeated
 
     def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> Reply:
-        """Run a waiter's command again because `key` is ready; what it was answered, if it was."""
+        """Run a waiter's command again because `key` is ready; its reply, None if it waits on."""
         value = self._instance.databases[db_index].values.get(key)
         block = waiting.block
         if type(value) is not block.value_type and not block.on_missing_key:
-            return None  # it waits on, whatever else the key holds now
+            return None  # the key holds another type now: the client waits on
         reply = self._retry(client, waiting)
         if type(reply) is Block:
             self._blocked.requeue(client, reply)
@@ -108,19 +108,19 @@ class Waiters:
     # -- time ----------------------------------------------------------------------------------
 
     def wake_due(self, now_ms: int) -> None:
-        """Run the commands again for which time alone may have brought something."""
+        """Run the commands again whose result may change with time alone."""
         for client in self._blocked.take_woken(now_ms):
             self.wake(client)
 
     def wake(self, client: Client) -> None:
-        """Run a client's command again if it still waits; it may go on to wait."""
+        """Run a client's command again if it is still blocked; it may block again."""
         if client.waiting is not None:
             reply = self._retry(client, client.waiting)
             if type(reply) is Block:
                 self._blocked.wait_on(client, reply)
 
     def expire(self, now_ms: int) -> None:
-        """Answer the clients whose deadline has come."""
+        """Answer the clients whose timeout is over."""
         for client in self._blocked.take_expired(now_ms):
             assert client.waiting is not None
             self.unblock(client, client.waiting.block.timeout_reply)
@@ -128,9 +128,9 @@ class Waiters:
     # -- running again -------------------------------------------------------------------------
 
     def _retry(self, client: Client, waiting: Waiting) -> Reply:
-        """Run a waiter's command again: what it is answered, or the decision to wait on.
+        """Run a waiter's command again: its reply, or its Block if it waits on.
 
-        None if it is refused, or gone.
+        None if the command is refused, or the client's peer has closed.
         """
         assert client.last_command is not None
         block = waiting.block
@@ -139,11 +139,11 @@ class Waiters:
             return block
         takes = client.last_command.flags & WRITE
         if takes and self._instance.host.peer_is_gone(client):
-            # Neither an entry of a group nor an element goes to a client that has left.
+            # No entry of a group and no element is delivered to a client that has left.
             self._instance.host.close(client)
             return None
         if refusal is not None and takes:
-            # What cannot be made durable is not delivered either; Redis asks again as well.
+            # As in Redis, nothing is delivered whose delivery cannot be made durable.
             self._instance.stats.count_error(refusal.code)
             self.unblock(client, refusal.wire)
             return None

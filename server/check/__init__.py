@@ -1,1 +1,1 @@
-"""`rillway check`: what is in files of data, where they are broken, and cutting a torn end off."""
+"""`rillway check`: inspects data files, reports damage, and truncates a torn end."""

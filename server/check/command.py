@@ -1,7 +1,7 @@
 """`rillway check FILE... [--fix] [--yes] [--json]`.
 
-Exit status: 0 everything is sound, 1 something is broken, 2 wrong usage or a file that cannot be
-read, 3 something was broken and is fixed, 130 interrupted with Ctrl-C.
+Exit status: 0 all files are sound, 1 a file is damaged, 2 wrong usage or a file that cannot be
+read, 3 damage was found and fixed, 130 interrupted with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EPILOG = """\
 last request that is not complete, as a crash leaves it, and for nothing else. Stop the server
 first. Exit status: 0 sound, 1 broken, 2 wrong usage, 3 fixed."""
 
-# On a terminal, files from this size on show how far the reading has come.
+# On a terminal, files of at least this size show progress.
 _PROGRESS_BYTES = 16 << 20
 
 
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     try:
         return check(options, OsFiles(), clock.now_ms(), progress, _ask)
     except KeyboardInterrupt:
-        print(file=sys.stderr)  # behind the progress, or the question
+        print(file=sys.stderr)  # ends the line of the progress, or of the question
         return INTERRUPTED
 
 
@@ -64,7 +64,7 @@ def check(
     progress: Callable[[str, int, int], object],
     ask: Callable[[str], str],
 ) -> int:
-    """Check every file; the exit status. `ask` puts a question and gives back the answer."""
+    """Check every file; returns the exit status. `ask(question)` returns the user's answer."""
     reports: list[Report] = []
     status = SOUND
     for path in options.files:
@@ -96,13 +96,13 @@ def check(
 
 
 def _user_of(path: str, files: Files) -> str | None:
-    """Which server writes into a file's folder, or into the one that its folder is in."""
+    """The server that holds the lock on a file's folder or its parent; None if there is none."""
     folder = os.path.dirname(path) or "."
     return files.holder(folder) or files.holder(f"{folder}/..")
 
 
 def _fix(report: Report, files: Files, yes: bool, ask: Callable[[str], str]) -> None:
-    """Cut what can be cut and may be."""
+    """Truncate damaged files where that is possible and confirmed."""
     for file in report.files:
         problem = file.problem
         if problem is None or not problem.can_be_cut or not _may_cut(file, problem, yes, ask):
@@ -118,7 +118,7 @@ def _may_cut(file: FileReport, problem: Problem, yes: bool, ask: Callable[[str],
     question = (
         f"{file.path} is damaged at offset {problem.offset:,}: {problem.reason}.\n"
         f"To cut it there loses the {problem.lost_bytes:,} bytes from offset"
-        f" {problem.sound_bytes:,} on, with {problem.lost_requests:,} requests behind the damage"
+        f" {problem.sound_bytes:,} on, with {problem.lost_requests:,} requests after the damage"
         " that can still be read.\n"
     )
     return ask(f"{question}Type 'yes' to cut it: ").strip() == "yes"
@@ -131,7 +131,7 @@ def _ask(question: str) -> str:
 
 
 def _no_progress(path: str, position: int, size: int) -> None:
-    """Nobody looks."""
+    """Show no progress."""
 
 
 class _Progress:

@@ -1,4 +1,4 @@
-"""What an instance holds, in numbers."""
+"""Counts of an instance's content: keys by type, entries, groups, the largest streams."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from heapq import nlargest
 from storage.keyspace import Database
 from storage.stream import Stream
 
-# So many of the streams with the most entries are named.
+# How many of the largest streams are listed.
 BIGGEST_STREAMS = 5
 
-# What a type is called in the plural, which is where DatabaseContents counts it.
+# The plural of each type's name, which is its field of DatabaseContents.
 COUNTED_AS = {
     b"stream": "streams",
     b"string": "strings",
@@ -24,7 +24,7 @@ COUNTED_AS = {
 
 @dataclass
 class DatabaseContents:
-    """Of one database that is not empty."""
+    """Counts of one database that is not empty."""
 
     index: int
     keys: int = 0
@@ -55,7 +55,7 @@ class BigStream:
 
 @dataclass
 class Contents:
-    """Of all databases."""
+    """Counts of all databases."""
 
     databases: list[DatabaseContents] = field(default_factory=list)
     biggest_streams: list[BigStream] = field(default_factory=list)
@@ -95,6 +95,6 @@ def _count(db: Database, now_ms: int) -> DatabaseContents:
 
 
 def printable(text: bytes) -> str:
-    """A key for people and for JSON: what is no UTF-8 is escaped, and so are control bytes."""
+    """A key as text: control bytes, and bytes that are not UTF-8, are escaped."""
     decoded = text.decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in decoded)

@@ -1,11 +1,11 @@
-"""Looking into files of data: what they are, what is in them, where they are broken.
+"""Inspection of data files: their kind, their content, and where they are damaged.
 
-A file is told apart by its content: a manifest, a snapshot, requests, or a snapshot with requests
-behind it. Its data is put into a server of its own, which is not on disk and that nobody can
-reach: what a server would have after loading is what is counted. It takes as much memory as that.
+A file's kind follows from its content: a manifest, a snapshot, requests, or a snapshot followed by
+requests. The data is loaded into an in-process server, and what that holds is counted: so the
+result is what a server would have after loading, and takes as much memory.
 
-Snapshots are read with every check, packed nodes as well, so that damage is found at its place.
-Keys of types that are not supported are counted by name, and are no fault of the file.
+Snapshots are read with every check, and compact nodes are decoded, so that the reported place of
+damage is exact. Keys of unsupported types are counted by name, and are no damage.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from storage.snapshot.opcodes import MAGIC
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 
-# Is told the path, how many bytes were read, and how many there are.
+# Called with the path, the bytes read so far, and the size.
 Progress = Callable[[str, int, int], object]
 
 MANIFEST, SNAPSHOT, REQUESTS, BOTH, EMPTY, UNKNOWN = (
@@ -46,13 +46,13 @@ MANIFEST, SNAPSHOT, REQUESTS, BOTH, EMPTY, UNKNOWN = (
 _DATABASES = 1024
 # Redis's name for what follows a base.
 INCREMENT_SUFFIX = ".incr.aof"
-# Behind damage, so many places that look like the begin of a request are tried.
+# After damage, how many places that look like the start of a request are tried.
 _MAX_RESUMPTIONS = 1000
 
 
 @dataclass
 class Problem:
-    """Where and why a file is broken."""
+    """Where and why a file is damaged."""
 
     offset: int
     reason: str
@@ -61,12 +61,12 @@ class Problem:
     can_be_cut: bool = False
     lost_bytes: int = 0  # by cutting
     lost_requests: int = 0  # of these, those that can still be read
-    is_foreign: bool = False  # a whole request, which only other servers can take
+    is_foreign: bool = False  # a complete request that only other servers can run
 
 
 @dataclass
 class FileReport:
-    """What one file is. Numbers that a kind does not have are 0, texts empty."""
+    """The report on one file. Numbers that its kind does not have are 0, texts empty."""
 
     path: str
     kind: str
@@ -82,12 +82,12 @@ class FileReport:
     refused: dict[str, int] = field(default_factory=dict)  # writes, by command: a start stops
     first_refusal: str = ""  # which write, where and why
     no_effect: dict[str, int] = field(default_factory=dict)  # other requests, by command
-    fixed: str = ""  # what was done about the problem
+    fixed: str = ""  # how the problem was fixed
 
 
 @dataclass
 class Report:
-    """What was found out about one argument: a file, or a manifest and its files."""
+    """The report on one argument: a file, or a manifest and its files."""
 
     path: str
     files: list[FileReport]
@@ -95,7 +95,7 @@ class Report:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is broken, or what was is fixed, and a start would take all writes."""
+        """Whether all damage is fixed, if there was any, and a start would accept all writes."""
         return all((file.problem is None or file.fixed) and not file.refused for file in self.files)
 
 
@@ -108,11 +108,11 @@ class Inspector:
         self._progress = progress
         self._instance = _instance(now_ms)
         self._reports: list[FileReport] = []
-        # Whether the data before the file is what it is for a start: else refusals say nothing.
+        # Whether the files before this one are loaded, as at a start: else refusals mean nothing.
         self._knows_earlier_data = True
 
     def inspect(self, path: str) -> Report:
-        """Look into a file, or into all files of a manifest. Raises OSError."""
+        """Inspect a file, or all files of a manifest. Raises OSError."""
         buffer = self._files.buffer(path)
         report = FileReport(path, _kind(buffer), len(buffer))
         self._reports.append(report)
@@ -146,7 +146,7 @@ class Inspector:
         )
 
     def _inspect_parts(self, paths: list[str]) -> list[FileReport]:
-        """Look into one file after the other, up to the first that is broken."""
+        """Inspect one file after the other, up to the first that is damaged."""
         reports = []
         sizes = [self._files.size(path) for path in paths]
         for index, path in enumerate(paths):
@@ -159,7 +159,7 @@ class Inspector:
         return reports
 
     def _load_earlier_parts(self, path: str) -> None:
-        """Before an increment: the files that a manifest beside it names before it, as at a start.
+        """Load the files that precede an increment in its manifest, as at a start.
 
         Without them most of its writes would be refused.
         """
@@ -172,7 +172,7 @@ class Inspector:
         self._knows_earlier_data = earlier is None and not path.endswith(INCREMENT_SUFFIX)
 
     def _earlier_parts(self, path: str) -> list[str] | None:
-        """None if no manifest in the file's directory names it."""
+        """The files that precede it; None if no manifest in its directory names it."""
         directory, name = os.path.split(path)
         for other in self._files.names(directory or "."):
             if other.endswith(".manifest"):
@@ -201,7 +201,7 @@ class Inspector:
             )
 
     def _inspect_snapshot(self, report: FileReport, buffer: Buffer) -> int:
-        """Where the snapshot ends."""
+        """Inspect a snapshot; returns the offset of its end."""
         reader = None
         try:
             reader = SnapshotReader(
@@ -243,7 +243,7 @@ class Inspector:
         except DamagedFile as error:
             report.problem = _damaged(buffer, file.position, error)
         except UnreplayableRequest as error:
-            # Whoever wrote it may know it, so that nothing is cut for it.
+            # The server that wrote it may know the command, so this is no reason to cut the file.
             report.problem = Problem(
                 error.offset, error.reason, sound_bytes=error.unit_offset, is_foreign=True
             )
@@ -270,7 +270,7 @@ def _instance(now_ms: int) -> Instance:
 
 
 def _kind(buffer: Buffer) -> str:
-    """What a file is, by how it begins."""
+    """The kind of a file, by its first bytes."""
     if not buffer:
         return EMPTY
     begin = buffer[:4096]
@@ -290,10 +290,10 @@ def _torn(offset: int, reason: str) -> Problem:
 
 
 def _damaged(buffer: Buffer, request_offset: int, error: DamagedFile) -> Problem:
-    """Damage in the request at `request_offset`.
+    """The problem for damage in the request at `request_offset`.
 
-    Zeros up to the end are what some file systems leave of a write that a power failure has
-    interrupted: they are as good as torn.
+    Zeros up to the end count as torn: some file systems leave them when a power failure interrupts
+    a write.
     """
     if buffer[-1:] == b"\0" and _is_torn(buffer[request_offset:].rstrip(b"\0")):
         return _torn(request_offset, "the last request is not complete, but for zero bytes")
@@ -302,7 +302,7 @@ def _damaged(buffer: Buffer, request_offset: int, error: DamagedFile) -> Problem
 
 
 def _is_torn(data: bytes) -> bool:
-    """Whether data is the begin of a request."""
+    """Whether data is the start of an incomplete request."""
     try:
         for _ in RequestFile(data).batches():
             return False
@@ -314,15 +314,15 @@ def _is_torn(data: bytes) -> bool:
 
 
 def _weigh(problem: Problem, buffer: Buffer, may_be_torn: bool) -> None:
-    """Find out what would be lost by cutting the file where it is sound."""
+    """Count what would be lost by truncating the file to its sound part."""
     problem.can_be_cut = may_be_torn
     problem.lost_bytes = len(buffer) - problem.sound_bytes
     if not problem.is_torn:
-        problem.lost_requests = _count_requests_behind(buffer, problem.offset)
+        problem.lost_requests = _count_requests_after(buffer, problem.offset)
 
 
-def _count_requests_behind(buffer: Buffer, offset: int) -> int:
-    """How many requests can be read from the first place behind damage where one begins."""
+def _count_requests_after(buffer: Buffer, offset: int) -> int:
+    """How many requests can be read from the first place after damage where one begins."""
     mark = buffer.find(b"\r\n*", offset)
     for _ in range(_MAX_RESUMPTIONS):
         if mark < 0:

@@ -11,13 +11,13 @@ from server.check.inspection import BOTH, MANIFEST, SNAPSHOT, FileReport, Proble
 
 
 def as_json(reports: list[Report]) -> str:
-    """A list with an object for each report; the fields are those of the dataclasses."""
+    """A JSON list with an object for each report; the fields are those of the dataclasses."""
     objects = [{**dataclasses.asdict(report), "is_sound": report.is_sound} for report in reports]
     return json.dumps(objects, indent=2)
 
 
 def as_text(report: Report) -> str:
-    """A paragraph for each file, and what is in them together."""
+    """A paragraph for each file, and one for their content."""
     lines: list[str] = []
     for file in report.files:
         lines += _describe_file(file)

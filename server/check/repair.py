@@ -1,4 +1,4 @@
-"""Cutting the end off a file, and keeping what was cut."""
+"""Truncates a damaged file, and keeps a copy of what was cut off."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from server.persistence.files import Files, write_all
 
 
 def cut(files: Files, path: str, size: int) -> str:
-    """Leave the first `size` bytes of a file; the rest goes to `<path>.cut-<size>`.
+    """Truncate a file to `size` bytes; the rest goes to `<path>.cut-<size>`.
 
-    The copy is on disk before anything is cut. Returns its path; raises OSError.
+    The copy is synced to disk before the file is truncated. Returns its path; raises OSError.
     """
     rest = files.buffer(path)[size:]
     copy_path = _free_name(files, f"{path}.cut-{size}")
@@ -31,7 +31,7 @@ def cut(files: Files, path: str, size: int) -> str:
 
 
 def _free_name(files: Files, wanted: str) -> str:
-    """A name that no file has: an earlier copy is never overwritten."""
+    """An unused name: an earlier copy is never overwritten."""
     name, number = wanted, 1
     while files.exists(name):
         number += 1

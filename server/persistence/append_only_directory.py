@@ -1,12 +1,12 @@
-"""The directory of the append-only file: its manifest on disk, its files coming and going.
+"""The directory of the append-only file: its manifest, and its files created and removed.
 
-`manifest` is the one in charge: what it names is loaded at a start. Every change of it goes to disk
-first, in one step (`replace_file`), and what it will name is there before, synced under its name:
-a crash at any moment leaves the old manifest or the new one, and all the files of either.
+`manifest` is the one in force: the files that it names are loaded at a start. Every change of it is
+written to disk first, atomically (`replace_file`), after the files that it names are synced under
+their names. So a crash at any moment leaves the old manifest or the new one, and all its files.
 
-Where a change fails half-way, nobody knows which of the two a crash would leave. Then the old one
-is written again, at once and, should that fail as well, from `repair`, until it is certain; the new
-files stay meanwhile, because the manifest on disk may name them.
+If a change fails half-way, it is unknown which of the two a crash would leave. Then the old one is
+written again, at once and, if that fails as well, from `repair`, until it succeeds. The new files
+stay meanwhile, because the manifest on disk may name them.
 
 Not here: what is written into the files (append_only_file.py), and reading them at a start
 (loading.py).
@@ -36,23 +36,23 @@ class AppendOnlyDirectory:
         self._syncer = syncer
         self._parent = directory
         self._manifest_name = f"{filename}.manifest"
-        self._is_uncertain = False  # whether the manifest on disk is the one in charge
+        self._is_uncertain = False  # the manifest on disk may be another one than `manifest`
         self._removed_if_certain: list[str] = []
         self._removals: dict[str, Job] = {}
 
     def path_of(self, part: Part) -> str:
-        """Where a file of the manifest is."""
+        """The path of a file of the manifest."""
         return f"{self.path}/{part.name}"
 
     @property
     def manifest_path(self) -> str:
-        """Where the manifest is."""
+        """The path of the manifest."""
         return f"{self.path}/{self._manifest_name}"
 
     # -- at a start ----------------------------------------------------------------------------
 
     def read(self) -> None:
-        """Take the manifest on disk for the one in charge; an empty one if there is none.
+        """Read the manifest from disk; an empty one if there is none.
 
         Also moves the single file of Redis 6 and older into the directory. Raises OSError and
         ManifestError.
@@ -72,7 +72,7 @@ class AppendOnlyDirectory:
         if self.manifest not in (Manifest(), Manifest(base)) or not self._files.exists(old_path):
             return
         if self._files.exists(self.path_of(base)):
-            return  # it was moved, another one came later: not ours to judge
+            return  # it was moved before; this file came later and is not part of the data
         self.make()
         self.persist(Manifest(base))
         self._files.rename(old_path, self.path_of(base))
@@ -80,12 +80,12 @@ class AppendOnlyDirectory:
         self._files.sync_directory(self._parent)
 
     def make(self) -> None:
-        """Make the directory, for good. Raises OSError."""
+        """Make the directory durably. Raises OSError."""
         self._files.make_directory(self.path)
         self._files.sync_directory(self._parent)
 
     def remove_leftovers(self) -> None:
-        """Remove what interrupted work has left: history, and temporary files."""
+        """Remove the files that interrupted work has left: history, and temporary files."""
         for name in self._files.names(self.path):
             if name.startswith("temp-") and self.filename in name:
                 self._remove_quietly(f"{self.path}/{name}")
@@ -94,7 +94,7 @@ class AppendOnlyDirectory:
     # -- changes -------------------------------------------------------------------------------
 
     def persist(self, manifest: Manifest, new: tuple[str, ...] = ()) -> None:
-        """Put a manifest in charge. Raises OSError; then the old one still is.
+        """Put a manifest in force. Raises OSError; then the old one still is.
 
         `new`: paths of files that only the new manifest names; removed if it fails.
         """
@@ -108,12 +108,12 @@ class AppendOnlyDirectory:
             raise
         self.manifest = manifest
         self._is_uncertain = False
-        # What a failed attempt before has left, unless it is in use by now.
+        # Files that an earlier failed attempt has left, unless they are in use by now.
         in_use = {self.path_of(part) for part in manifest.loaded}
         self._drop_leftovers(in_use)
 
     def repair(self) -> None:
-        """Make certain that the manifest in charge is the one on disk. Raises OSError."""
+        """Make sure that the manifest in force is the one on disk. Raises OSError."""
         if not self._is_uncertain:
             return
         if self.manifest != Manifest():
@@ -132,10 +132,10 @@ class AppendOnlyDirectory:
                 self._remove_quietly(path)
 
     def new_increment(self) -> File:
-        """An empty increment at the end, in charge. Raises OSError; nothing has changed then."""
+        """Add an empty increment to the manifest. Raises OSError; then nothing has changed."""
         part = self.manifest.next_increment(self.filename)
         if not self._files.exists(self.path):
-            self.make()  # somebody has moved it away; as in Redis a rewrite brings all data back
+            self.make()  # it was removed; as in Redis, a rewrite writes all data again
         file = self._files.create(self.path_of(part))
         try:
             self._sync_names(part)
@@ -146,11 +146,11 @@ class AppendOnlyDirectory:
         return file
 
     def collecting_path(self) -> str:
-        """Where requests go while there is no base yet that they follow."""
+        """The path of the file that collects requests until there is a first base."""
         return f"{self.path}/temp-{self.filename}.incr"
 
     def new_base(self, path: str, *, is_snapshot: bool) -> Part:
-        """Take in a complete and synced file as a base that no manifest names yet.
+        """Rename a complete and synced file to the next base; no manifest names it yet.
 
         Raises OSError.
         """
@@ -160,14 +160,14 @@ class AppendOnlyDirectory:
         return part
 
     def collected_increment(self) -> Part:
-        """Take in what was collected as an increment that no manifest names yet. Raises OSError."""
+        """Rename the collected requests to an increment that no manifest names. Raises OSError."""
         part = self.manifest.next_increment(self.filename)
         self._files.rename(self.collecting_path(), self.path_of(part))
         self._sync_names(part)
         return part
 
     def _sync_names(self, part: Part) -> None:
-        """Make a file's name safe, before a manifest names it: it could be on disk first."""
+        """Make a file's name durable before a manifest names it, which could reach disk first."""
         try:
             self._files.sync_directory(self.path)
         except OSError:
@@ -185,7 +185,7 @@ class AppendOnlyDirectory:
     # -- history -------------------------------------------------------------------------------
 
     def remove_history(self) -> None:
-        """Begin to remove the files that are history, beside the loop: large ones take long."""
+        """Begin to remove history files, in the background: large ones take long."""
         for part in self.manifest.history:
             if part.name not in self._removals:
                 job = Job(self._removal(self.path_of(part)))
@@ -200,7 +200,7 @@ class AppendOnlyDirectory:
         return remove
 
     def forget_removed(self) -> None:
-        """Take files out of the manifest that have been removed; others are tried at a later time.
+        """Drop removed files from the manifest; failed removals are tried again later.
 
         Raises OSError.
         """
@@ -214,5 +214,5 @@ class AppendOnlyDirectory:
     # -- figures -------------------------------------------------------------------------------
 
     def total_bytes(self) -> int:
-        """The sizes of everything that is loaded at a start. Raises OSError."""
+        """The total size of the files that a start loads. Raises OSError."""
         return sum(self._files.size(self.path_of(part)) for part in self.manifest.loaded)

@@ -1,13 +1,13 @@
-"""The append-only file as a whole: opened, rewritten, switched on and off, closed.
+"""The append-only file (AOF): opening, rewriting, switching on and off, closing.
 
-Every change goes to disk as the requests that repeat it: append_only_writer.py says how and when,
-append_only_directory.py which files there are.
+Every change goes to disk as the requests that repeat it. append_only_writer.py decides how and
+when, append_only_directory.py manages the files.
 
-Rewrites: `begin_rewrite` directs what comes from now on into a new increment, right before a child
-begins to write a base of what is there now; `finish_rewrite` puts that base in charge,
-`abandon_rewrite` leaves the old files and all increments in charge. The same calls switch the file
-on in a running server: requests are collected beside the manifest until there is a base; until then
-nothing is promised.
+Rewrites: `begin_rewrite` directs new requests into a new increment, right before a child begins to
+write a base of the present data. `finish_rewrite` puts that base in force; `abandon_rewrite` keeps
+the old files and all increments. The same calls switch the file on in a running server: requests
+are collected in a file outside of the manifest until there is a base, and are not durable until
+then.
 
 Source: redis-server 7.0.15 for behaviour, messages and formats, where not said otherwise.
 """
@@ -28,15 +28,15 @@ from server.persistence.syncing import Syncer
 
 
 class Phase(Enum):
-    """What the file is good for."""
+    """Whether the file is off, being switched on, or complete."""
 
     OFF = "nothing is taken"
-    COLLECTING = "requests are collected for the first base: it is being switched on"
-    ON = "all that is in the data is, or will be, in the file"
+    COLLECTING = "it is being switched on: requests are collected until there is a first base"
+    ON = "the file holds, or its buffer will add, all data"
 
 
 class AppendOnlyFile:
-    """Of one instance. All of it runs in the loop's thread, only jobs of the syncer do not.
+    """The append-only file of one instance. Runs in the loop's thread, except jobs of the syncer.
 
     `fatal(message)` ends the process with exit status 1 and does not return. `on_health` is called
     when `PersistenceState.write_error` has changed.
@@ -59,14 +59,14 @@ class AppendOnlyFile:
         self._syncer = syncer
         self._writer = AppendOnlyWriter(instance, syncer, fatal, on_health)
         self._sink = Sink(take_encoded=self._writer.append_encoded)
-        # the rewrite that is under way
+        # the rewrite under way
         self._is_rewriting = False
-        self._kept_increments = 0  # of the manifest's: what it makes superfluous
+        self._kept_increments = 0  # of the manifest: the increments that it replaces
         self._rotation_units = 0  # instance.propagated_units when it began
 
     @staticmethod
     def _new_directory(files: Files, syncer: Syncer, config: Configuration) -> AppendOnlyDirectory:
-        """Where `dir` is now; a later CONFIG SET dir does not move an open file."""
+        """The directory under the present `dir`; a later CONFIG SET dir moves no open file."""
         return AppendOnlyDirectory(
             files, syncer, config.dir, config.appenddirname, config.appendfilename
         )
@@ -74,7 +74,7 @@ class AppendOnlyFile:
     # -- opening and closing -------------------------------------------------------------------
 
     def open(self, write_base: Callable[[str], object] | None = None) -> None:
-        """Go on with the files in the directory, or make them; then take requests.
+        """Continue the files in the directory, or create them; then accept requests.
 
         To be called after the data was loaded from them. Raises OSError and ManifestError.
         `write_base(path)` writes and syncs a base of the data as it is now; it is called if there
@@ -83,7 +83,7 @@ class AppendOnlyFile:
         directory = self.directory = self._new_directory(self._files, self._syncer, self._config)
         directory.make()
         directory.read()
-        # Whoever put this manifest in charge may have been killed before its name was on disk.
+        # The server that wrote this manifest may have been killed before its name was on disk.
         self._files.sync_directory(directory.path)
         directory.remove_leftovers()
         if not directory.manifest.loaded and write_base is not None:
@@ -102,7 +102,7 @@ class AppendOnlyFile:
         if not increments:
             return directory.new_increment()
         for part in increments:
-            # A killed process may have left them unsynced, and what is in them counts from now on.
+            # A killed process may have left them unsynced; from now on they must be durable.
             self._sync_now(directory.path_of(part))
         return self._files.append(directory.path_of(increments[-1]))
 
@@ -132,7 +132,7 @@ class AppendOnlyFile:
         self._state.append_only = True
 
     def close(self) -> None:
-        """Write and sync everything, then take no more. Raises OSError if that failed.
+        """Write and sync everything, and accept no more requests. Raises OSError on failure.
 
         It is closed in any case. A rewrite that is under way must have been abandoned.
         """
@@ -150,7 +150,7 @@ class AppendOnlyFile:
 
     @property
     def buffer_bytes(self) -> int:
-        """What waits to be written."""
+        """Bytes that are not yet written."""
         return self._writer.buffer_bytes
 
     @property
@@ -168,7 +168,7 @@ class AppendOnlyFile:
         self._writer.flush(now_ms, force=force)
 
     def maintain(self, now_ms: int) -> None:
-        """From the tick: what failed or could not be done at once is tried again."""
+        """Called from the tick: tries again what failed before."""
         self._writer.flush(now_ms)
         if self.phase is not Phase.ON:
             return
@@ -182,15 +182,15 @@ class AppendOnlyFile:
 
     @property
     def temporary_base_path(self) -> str:
-        """Where a child may write its base: in the directory, and removed at a start.
+        """A path in the directory for a child's base; such files are removed at a start.
 
-        A child may outlive a server that is killed, so that each run has a name of its own.
+        A child may outlive a killed server, so each run has a name of its own.
         """
         run = self._instance.run_id[:12]
         return f"{self.directory.path}/temp-{self.directory.filename}.{run}.base"
 
     def begin_rewrite(self) -> None:
-        """What is appended from now on goes behind the base that a child will write.
+        """Direct requests into a new increment, which will follow the base that a child writes.
 
         To be called between units (not inside of EXEC), right before the child starts. Raises
         OSError, and ManifestError when the file is being switched on; nothing has changed then.
@@ -208,7 +208,7 @@ class AppendOnlyFile:
         directory.repair()
         writer.settle()
         increments = directory.manifest.increments
-        # A rewrite that failed has left an increment, and nothing has come since?
+        # Did a failed rewrite leave an increment, to which nothing was added since?
         is_empty = not writer.file_bytes and len(increments) > 1
         self._kept_increments = len(increments) - is_empty
         if not is_empty:
@@ -224,9 +224,9 @@ class AppendOnlyFile:
         self._start(Phase.COLLECTING)
 
     def finish_rewrite(self, base_path: str, *, is_snapshot: bool) -> None:
-        """Put a base in charge, which is complete and synced; what it replaces is removed.
+        """Put a complete and synced base in force, and remove the files that it replaces.
 
-        Raises OSError: the old files are in charge as before, and `abandon_rewrite` is due.
+        Raises OSError: the old files stay in force, and `abandon_rewrite` must be called.
         """
         assert self._is_rewriting
         directory = self.directory
@@ -262,9 +262,9 @@ class AppendOnlyFile:
         self._start(Phase.ON)
 
     def abandon_rewrite(self, base_path: str | None = None) -> None:
-        """The child has failed: the old files stay in charge, with all increments.
+        """The child has failed: keep the old files and all increments.
 
-        When the file was being switched on, it is off again. `base_path` is removed.
+        If the file was being switched on, it is off again. `base_path` is removed.
         """
         if base_path is not None:
             self.directory.discard(base_path)

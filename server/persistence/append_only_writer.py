@@ -1,24 +1,24 @@
-"""The end of the append-only file: requests on their way to disk, and what goes wrong there.
+"""Writes the append-only file: buffering, group commit, syncing, and disk errors.
 
-`append` collects what the commands of a loop cycle propagate, `flush` writes it into the one file
-that is open and syncs it as `appendfsync` says:
+`append` buffers what the commands of a loop cycle propagate. `flush` writes the buffer to the open
+file, and syncs it according to `appendfsync`:
 
-always     one write and one sync for all requests of the cycle, then the replies: a reply in hand
-           means on disk. Where that is impossible, the process ends: it cannot keep its word.
-everysec   written before the replies leave, synced once a second beside the loop. While a sync is
-           running, writing waits for it up to two seconds, since the system might block the loop.
-no         written before the replies leave, synced when the system likes to.
+always     one write and one sync for all requests of the cycle, before the replies are sent: a
+           received reply means that the change is on disk. If that fails, the process ends.
+everysec   written before the replies are sent, synced once a second in a background thread. While a
+           sync runs, writing waits for it up to two seconds, because the write could block the loop.
+no         written before the replies are sent; the operating system decides when to sync.
 
-What is in the file always ends with a whole unit (a request, or MULTI ... EXEC): a write that fails
-half-way is cut off again, and what it held stays in the buffer until a later one succeeds.
-Meanwhile `PersistenceState.write_error` says why, and writes are refused (MISCONF).
+The file always ends with a complete unit (a request, or MULTI ... EXEC): a partial write is
+truncated again, and its bytes stay in the buffer until a later write succeeds. Meanwhile
+`PersistenceState.write_error` says why, and writes are refused (MISCONF).
 
-A sync beside the loop that failed is an error of the same kind, and is tried again every second.
-But Linux forgets what it could not bring to disk: that a later sync succeeds proves nothing for
-what was written before. So units count as synced (`synced_units`) only after a rewrite has put a
-new base in their place (`trust`), and `wants_rewrite` asks for one. Redis trusts the later sync.
+A failed background sync is an error of the same kind, and is tried again every second. But after a
+failed fsync Linux marks the pages clean, so a later successful sync does not prove that the earlier
+data is on disk. Therefore units count as synced (`synced_units`) only after a rewrite has replaced
+them by a new base (`trust`); `wants_rewrite` requests one. Redis trusts the later sync.
 
-Leaves out: which file that is, and what becomes of it (append_only_file.py).
+Leaves out: which file is written, and its place in the manifest (append_only_file.py).
 
 Source: redis-server 7.0.15 for behaviour, messages and formats, where not said otherwise.
 """
@@ -43,7 +43,7 @@ NO_DATABASE = -1
 
 
 class AppendOnlyWriter:
-    """Of one instance. All of it runs in the loop's thread, only jobs of the syncer do not.
+    """The writer of one instance. Runs in the loop's thread, except jobs of the syncer.
 
     `fatal` and `on_health`: see `AppendOnlyFile`.
     """
@@ -55,10 +55,10 @@ class AppendOnlyWriter:
         fatal: Callable[[str], NoReturn],
         on_health: Callable[[], object],
     ) -> None:
-        self.synced_units = 0  # of instance.propagated_units: so many are known to be on disk
-        # Whether replies wait for what `appendfsync` says; not before there is a first base.
+        self.synced_units = 0  # of instance.propagated_units: those known to be on disk
+        # Whether `appendfsync` applies; not before there is a first base.
         self.keeps_its_word = False
-        self.file_bytes = 0  # how much of the file is written; the buffer begins there
+        self.file_bytes = 0  # written bytes of the file; the buffer comes after them
         self.earlier_bytes = 0  # the sizes of the files before it
         self._instance = instance
         self._config = instance.config
@@ -70,16 +70,16 @@ class AppendOnlyWriter:
         self._buffer: list[bytes] = []
         self._selected_db = NO_DATABASE  # by what was appended last
         self._annotated_s = 0  # the time of the last annotation
-        # the file at the end
+        # the open file
         self._file: File | None = None
         self._has_unsynced = False
         self._postponed_since_ms: int | None = None
-        # syncing beside the loop
+        # background syncs
         self._syncs: list[_Sync] = []  # not done yet, oldest first
         self._last_sync_ms = 0
         self._rotations = 0
-        self._damaged_until_rotation = -1  # a sync failed before that many rotations
-        self._doubtful_units = 0  # would be synced, were it not for that
+        self._damaged_until_rotation = -1  # the number of rotations when a sync failed last
+        self._doubtful_units = 0  # would count as synced if no sync had failed
         # errors
         self._write_error = self._sync_error = ""
         self._error_logged_ms: int | None = None
@@ -87,14 +87,14 @@ class AppendOnlyWriter:
     # -- files come and go ---------------------------------------------------------------------
 
     def begin(self, file: File, file_bytes: int, earlier_bytes: int) -> None:
-        """Write into this file, behind the `file_bytes` that are in it and are synced."""
+        """Append to this file, after its `file_bytes`, which are synced."""
         assert self._file is None
         self._last_sync_ms = self._instance.now_ms
         self.earlier_bytes = earlier_bytes
         self._go_on_in(file, file_bytes)
 
     def settle(self) -> None:
-        """Write what is buffered, before another file is begun. Raises OSError."""
+        """Write the buffer, before another file is begun. Raises OSError."""
         now_ms = self._instance.now_ms
         if self._config.appendfsync == "always":
             self._flush_always(now_ms)
@@ -104,9 +104,9 @@ class AppendOnlyWriter:
             raise error
 
     def rotate(self, file: File) -> None:
-        """Go on in a file that is empty; `settle` was called before.
+        """Switch to an empty file; `settle` was called before.
 
-        The old one is synced beside the loop, and closed.
+        The old one is synced in the background, and closed.
         """
         old = self._file
         assert old is not None and not self._buffer
@@ -135,7 +135,7 @@ class AppendOnlyWriter:
         self._set_errors("", "")
 
     def close(self) -> None:
-        """`bring_to_disk`, and take no more. Raises OSError; it is closed in any case."""
+        """`bring_to_disk`, and accept no more. Raises OSError; it is closed in any case."""
         self._wait_for_syncs(self._instance.now_ms)
         try:
             self.bring_to_disk()
@@ -144,7 +144,7 @@ class AppendOnlyWriter:
             self.drop()
 
     def drop(self) -> None:
-        """Take no more, and forget what is not written."""
+        """Accept no more requests, and drop the buffer."""
         file, self._file = self._file, None
         assert file is not None
         file.close()
@@ -163,7 +163,7 @@ class AppendOnlyWriter:
         hand_to([Sink(take_encoded=self.append_encoded)], db_index, requests)
 
     def append_encoded(self, db_index: int, wire: bytes, last_db: int) -> None:
-        """Buffer units that are encoded; `last_db` is the database of the last request."""
+        """Buffer encoded units; `last_db` is the database of the last request."""
         self._introduce(db_index)
         self._buffer.append(wire)
         self._selected_db = last_db
@@ -176,7 +176,7 @@ class AppendOnlyWriter:
             self._selected_db = db_index
 
     def _annotate(self) -> None:
-        """Before the first unit of a second."""
+        """Add a time annotation before the first unit of each second."""
         now_s = self._instance.now_ms // 1000
         if now_s > self._annotated_s:
             self._annotated_s = now_s
@@ -184,15 +184,15 @@ class AppendOnlyWriter:
 
     @property
     def buffer_bytes(self) -> int:
-        """What waits to be written."""
+        """Bytes that are not yet written."""
         return sum(map(len, self._buffer))
 
     # -- flushing ------------------------------------------------------------------------------
 
     def flush(self, now_ms: int, *, force: bool = False) -> None:
-        """Write and sync as `appendfsync` says; see the module. Does not raise OSError.
+        """Write and sync according to `appendfsync`; see the module. Does not raise OSError.
 
-        `force`: write at once, even if that may block behind a running sync (DEBUG LOADAOF).
+        `force`: write at once, even if a running sync may block the write (DEBUG LOADAOF).
         """
         if self._syncs:
             self._reap(now_ms)
@@ -209,7 +209,7 @@ class AppendOnlyWriter:
             if self._config.appendfsync == "everysec":
                 self._sync_when_due(now_ms)
             elif self._sync_error:
-                self._set_errors(self._write_error, "")  # nobody asks for syncs any more
+                self._set_errors(self._write_error, "")  # the policy needs no syncs any more
 
     def _flush_always(self, now_ms: int) -> None:
         assert self._file is not None
@@ -238,9 +238,9 @@ class AppendOnlyWriter:
         self._count_synced(self._instance.propagated_units)
 
     def _must_postpone(self, now_ms: int) -> bool:
-        """Whether a running sync is waited for: a write could block behind it.
+        """Whether to wait for a running sync, because a write could block until it is done.
 
-        It also keeps a file from reaching the disk before the one that comes before it.
+        Waiting also keeps a file from reaching the disk before the previous one.
         """
         if not self._syncs:
             self._postponed_since_ms = None
@@ -259,7 +259,7 @@ class AppendOnlyWriter:
         return False
 
     def _try_to_write(self, now_ms: int) -> OSError | None:
-        """Write; an error is reported, and returned for whom it concerns."""
+        """Write the buffer; an error is logged and returned."""
         assert self._file is not None
         try:
             self._write(self._file)
@@ -275,7 +275,7 @@ class AppendOnlyWriter:
         return None
 
     def _write(self, file: File) -> None:
-        """Write the whole buffer. Raises OSError; then the file ends where it did before."""
+        """Write the whole buffer. Raises OSError; then the file ends where it ended before."""
         data = b"".join(self._buffer)
         if not data:
             return
@@ -295,7 +295,7 @@ class AppendOnlyWriter:
         self._update_figures()
 
     def _cut_back(self, file: File, written: int) -> None:
-        """Take a part of a write away again."""
+        """Truncate a partial write."""
         try:
             file.truncate(self.file_bytes)
         except OSError as error:
@@ -304,7 +304,7 @@ class AppendOnlyWriter:
                 "Could not remove short write from the append-only file. Rillway may refuse to "
                 f"load the AOF the next time it starts. ftruncate: {reason(error)}",
             )
-            # It stays, and the rest of the buffer will complete it.
+            # The partial write stays; the rest of the buffer will complete it.
             self._buffer = [self._buffer[0][written:]]
             self.file_bytes += written
             self._has_unsynced = True
@@ -324,7 +324,7 @@ class AppendOnlyWriter:
             self._submit_sync(self._file.sync, now_ms)
 
     def _submit_sync(self, work: Callable[[], None], now_ms: int) -> None:
-        # With something left in the buffer the count is that of an earlier moment.
+        # If the buffer is not empty, only the units counted before it are in the file.
         units = 0 if self._buffer else self._instance.propagated_units
         sync = _Sync(work, units, self._rotations)
         self._syncs.append(sync)
@@ -338,7 +338,7 @@ class AppendOnlyWriter:
         self._reap(now_ms)
 
     def _reap(self, now_ms: int) -> None:
-        """See what became of syncs beside the loop."""
+        """Handle the results of background syncs."""
         while self._syncs and self._syncs[0].done:
             sync = self._syncs.pop(0)
             if sync.error is None:
@@ -367,9 +367,9 @@ class AppendOnlyWriter:
         return self._damaged_until_rotation >= 0
 
     def trust(self, units: int) -> None:
-        """A base holds so many units, and what became of older files does not matter any more.
+        """A base holds the first `units`, so the state of older files no longer matters.
 
-        Units count as synced again, if no sync has failed for what came behind the base.
+        Units count as synced again, if no sync has failed for the requests after the base.
         """
         if self._damaged_until_rotation < self._rotations:
             self._damaged_until_rotation = -1
@@ -385,7 +385,7 @@ class AppendOnlyWriter:
             self._on_health()
 
     def log_error(self, message: str, now_ms: int) -> None:
-        """A disk that fails does so again and again."""
+        """Log an error, at most every ERROR_LOG_INTERVAL_MS: a bad disk fails repeatedly."""
         logged_ms = self._error_logged_ms
         if logged_ms is None or has_passed(ERROR_LOG_INTERVAL_MS, logged_ms, now_ms):
             self._error_logged_ms = now_ms
@@ -397,12 +397,12 @@ class AppendOnlyWriter:
 
 
 def reason(error: Exception) -> str:
-    """The system's words for what went wrong."""
+    """The operating system's text for an error."""
     return getattr(error, "strerror", None) or str(error)
 
 
 class _Sync(Job):
-    """A sync, and what it brings to disk."""
+    """A background sync, and the units that it makes durable."""
 
     def __init__(self, work: Callable[[], None], units: int, rotation: int) -> None:
         super().__init__(work)

@@ -1,17 +1,17 @@
-"""The child process that saves or rewrites while the server goes on, one at a time.
+"""The forked child process that saves a snapshot or rewrites the append-only file.
 
-A fork has the data as they were at that moment, for as long as it takes: the operating system
-copies a page of memory when one of the two writes to it. `ForkedChildren` makes one; tests run the
-task at once, in the same process, and say when its end is heard of (inprocess_children.py).
+There is one at a time. A fork keeps the data as they were at that moment (copy on write): the
+operating system copies a page of memory when either process writes to it. `ForkedChildren` forks;
+tests run the task at once, in the same process, and decide when it ends (inprocess_children.py).
 
-What the child is: no loop, no garbage collection, no descriptors but the standard ones and the pipe
-on which it reports, and the default signal handlers. So SIGUSR1 ends it at any moment, which is how
-the server calls it off (as in Redis, that is no failure), and SIGINT, which a terminal sends to
-both, is left to the server. It leaves by `os._exit`: nothing of the server's is torn down in it.
+The child has no event loop, no garbage collection, no descriptors but the standard ones and its
+pipe, and the default signal handlers. So SIGUSR1 ends it at any moment: that is how the server
+cancels it, which as in Redis is no failure. It ignores SIGINT, which a terminal sends to both. It
+leaves by `os._exit`, so that nothing of the server is torn down in it.
 
-Its result is its exit status. The pipe carries progress, and why it failed.
+Its result is its exit status. The pipe carries progress, and the reason of a failure.
 
-Source: Redis 7.2, of which the reports, the signal and the exit are kept.
+Source: Redis 7.2, for the reports, the signal and the exit.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from commands.state.persistence import PersistenceState
 from server.persistence.files import Files
 
 CALLED_OFF = signal.SIGUSR1
-# The child computes for seconds. Where processors are scarce, the server's clients come first.
+# The child computes for seconds. If processors are scarce, the server's clients come first.
 NICENESS = 10
-# At most one report in a second, and asking for the memory takes no more than 1% of the time.
+# At most one report a second; measuring memory for it takes at most 1% of the time.
 _REPORT_SECONDS = 1.0
 _REPORT_SHARE = 100
 
 
 class Child(Protocol):
-    """What a task knows of the process that it runs in."""
+    """The child process, as its task sees it."""
 
     pid: int
     files: Files
@@ -47,7 +47,7 @@ class Child(Protocol):
         """Tell the server how many keys are done."""
 
     def has_server(self) -> bool:
-        """Whether the server that started it still lives; a file of an orphan is not wanted."""
+        """Whether the server that started it still runs; an orphan must not put a file in place."""
 
 
 Task = Callable[[Child], None]
@@ -55,10 +55,10 @@ Task = Callable[[Child], None]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What the child has told."""
+    """What the child has reported."""
 
     keys: int = 0
-    copied_bytes: int = 0  # memory that is not shared with the server any more
+    copied_bytes: int = 0  # memory no longer shared with the server (copy on write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +72,36 @@ class Ending:
 
     @property
     def succeeded(self) -> bool:
-        """Whether all of the task is done."""
+        """Whether the task is complete."""
         return not self.signal and not self.error
 
     @property
     def was_called_off(self) -> bool:
-        """Whether the server wanted it to end: that is no failure."""
+        """Whether the server has killed it on purpose, which is no failure."""
         return self.signal == CALLED_OFF
 
 
 class Children(Protocol):
     """At most one child."""
 
-    progress: Progress  # of the child that lives
-    fork_us: int  # how long the last fork held the server up
+    progress: Progress  # of the running child
+    fork_us: int  # how long the last fork blocked the server
 
     def start(self, task: Task, keep: int = -1) -> int:
-        """Run `task` in a child; its process ID. There must be none. Raises OSError.
+        """Run `task` in a child; returns its process ID. None may run already. Raises OSError.
 
-        `keep`: a descriptor that the child needs as well.
+        `keep`: a descriptor that the child keeps open.
         """
 
     def poll(self) -> Ending | None:
-        """Read its reports; its ending, once, if it has ended."""
+        """Read its reports; returns its ending, once, if it has ended."""
 
     def kill(self) -> Ending:
-        """Call the child off and wait for its end."""
+        """Kill the child and wait for its end."""
 
 
 def start_child(instance: Instance, children: Children, task: Task, keep: int = -1) -> int:
-    """Start one and account for it: INFO, and the latency event `fork`. Raises OSError."""
+    """Start a child; records INFO figures and the latency event `fork`. Raises OSError."""
     pid = children.start(task, keep)
     instance.stats.forks += 1
     instance.stats.latest_fork_us = children.fork_us
@@ -116,7 +116,7 @@ def start_child(instance: Instance, children: Children, task: Task, keep: int = 
 
 
 def note_progress(state: PersistenceState, progress: Progress, now_ms: int) -> None:
-    """What INFO tells of the child that lives."""
+    """Copy the running child's progress into the state that INFO shows."""
     if progress.copied_bytes != state.child_copied_bytes:
         state.child_copied_at_ms = now_ms
     state.child_keys_processed = progress.keys
@@ -125,7 +125,7 @@ def note_progress(state: PersistenceState, progress: Progress, now_ms: int) -> N
 
 
 class ForkedChildren:
-    """Children by fork."""
+    """`Children` by fork(2)."""
 
     def __init__(self, files: Files, prepare: Callable[[], None] = lambda: None) -> None:
         """`prepare` is called in each child before its task."""
@@ -224,11 +224,11 @@ class ForkedChild:
             self._next_report_s = now_s + max(_REPORT_SECONDS, _REPORT_SHARE * cost_s)
 
     def report_now(self) -> None:
-        """A line for the server."""
+        """Send a line to the server."""
         os.write(self._pipe, b"keys %d %d\n" % (self._keys, _copied_bytes()))
 
     def report_failure(self, error: BaseException) -> None:
-        """Why the task is not done; of a defect the whole story."""
+        """Send why the task failed; for a bug, with the traceback."""
         known = isinstance(error, OSError)
         text = str(error) if known else "".join(traceback.format_exception(error))
         os.write(self._pipe, b"failed %b\n" % text.encode("unicode_escape"))
@@ -239,11 +239,11 @@ class ForkedChild:
 
 
 def _live(task: Task, kept: set[int], pipe: int, files: Files, server_pid: int) -> NoReturn:
-    """The whole life of a child."""
+    """Run in the child: the task, then the exit."""
     status = 1
     try:
-        # A collection writes to every object that it looks at, and would so have every page copied.
-        # (In the server it only looks at new ones, see server/service.py.)
+        # A collection writes to every object that it visits, so every page would be copied. (In the
+        # server it only visits new objects, see server/service.py.)
         gc.disable()
         os.nice(NICENESS)
         _forget_the_server(kept)
@@ -259,9 +259,9 @@ def _live(task: Task, kept: set[int], pipe: int, files: Files, server_pid: int) 
 
 
 def _forget_the_server(kept: set[int]) -> None:
-    """Let go of its signals and its descriptors.
+    """Reset the signal handlers, and close the server's descriptors.
 
-    A connection that the server closes is closed for the client only when nobody has it open.
+    A connection that the server closes stays open for the peer as long as the child has it open.
     """
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGHUP, CALLED_OFF):
@@ -270,16 +270,16 @@ def _forget_the_server(kept: set[int]) -> None:
     for name in os.listdir("/dev/fd"):
         descriptor = int(name)
         if descriptor > 2 and descriptor not in kept:
-            # It is listed, but may be the listing's own.
+            # closerange ignores errors: the descriptor may have been that of the listing itself.
             os.closerange(descriptor, descriptor + 1)
 
 
 def _copied_bytes() -> int:
-    """What of the memory is this process's alone: pages that either has written to since."""
+    """Memory that is private to this process: the pages copied since the fork."""
     try:
         with open("/proc/self/smaps_rollup", "rb") as lines:
             return sum(
                 int(line.split()[1]) * 1024 for line in lines if line[:13] == b"Private_Dirty"
             )
     except OSError:
-        return 0  # only Linux tells
+        return 0  # only Linux has this file

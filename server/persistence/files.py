@@ -1,15 +1,15 @@
-"""The file system as persistence sees it: everything that touches disk goes through `Files`.
+"""The file system interface of persistence: all disk access goes through `Files`.
 
 `OsFiles` is the real one; `MemoryFiles` (memory_files.py) can fail and lose what was not synced.
 Paths are plain strings, relative ones to the process's working directory (directive `dir`). All
 operations raise OSError, with the errno of the system.
 
-What a caller may rely on, and no more:
-* `File.write` may be short. What was written is on disk after `File.sync` returned, not before.
-* A name (created, renamed, removed) is on disk after `sync_directory` of its directory, not before;
+Guarantees that a caller may rely on:
+* `File.write` may write a part of the data. It is on disk once `File.sync` has returned.
+* A name (created, renamed, removed) is on disk once `sync_directory` of its directory has returned;
   syncing the file itself is not enough.
-* `rename` replaces the target in one step: after a crash there is the old file or the new one. Its
-  content is only what was synced before.
+* `rename` replaces the target atomically: after a crash it is the old file or the new one. Of the
+  new one only what was synced before is certain.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Protocol
 
 from server.persistence.folder_lock import FolderLocks, holder
 
-# What a file is read through; slices of either are bytes.
+# The content of a file; slices of either type are bytes.
 Buffer = bytes | mmap.mmap
 
 _MODE = 0o644
@@ -32,19 +32,19 @@ class File(Protocol):
     """A file open for writing at its end."""
 
     def write(self, data: bytes) -> int:
-        """Append; how many bytes were taken, at least one of a `data` that is not empty."""
+        """Append; returns the number of bytes written, at least one if `data` is not empty."""
 
     def sync(self) -> None:
-        """Bring content and size to disk (fdatasync). May be called from another thread."""
+        """Sync content and size to disk (fdatasync). May be called from another thread."""
 
     def truncate(self, size: int) -> None:
-        """Cut the file to its first `size` bytes; the next write appends there."""
+        """Truncate the file to `size` bytes; the next write appends there."""
 
     def size(self) -> int:
         """The size in bytes."""
 
     def close(self) -> None:
-        """Give the file back. It is not synced. Never raises: what had to be on disk was synced."""
+        """Close the file without syncing it. Never raises: what must be durable was synced."""
 
 
 class Files(Protocol):
@@ -54,7 +54,7 @@ class Files(Protocol):
         """Open for appending; an absent file is created."""
 
     def create(self, path: str) -> File:
-        """Open an empty file, in the place of one that is there."""
+        """Open an empty file; an existing one is replaced."""
 
     def buffer(self, path: str) -> Buffer:
         """The whole content for reading; b"" for an empty file."""
@@ -66,19 +66,19 @@ class Files(Protocol):
         """Whether there is a file or a directory."""
 
     def names(self, directory: str) -> list[str]:
-        """What is in a directory, sorted, without its path."""
+        """The names in a directory, sorted, without its path."""
 
     def rename(self, path: str, to: str) -> None:
-        """Give a file another name, in the place of one that has it."""
+        """Rename a file; an existing target is replaced."""
 
     def remove(self, path: str) -> None:
-        """Take a file's name away."""
+        """Remove a file."""
 
     def make_directory(self, path: str) -> None:
-        """Make one directory; it may be there already. Its parent must be."""
+        """Make one directory; it may exist already. Its parent must exist."""
 
     def sync_directory(self, path: str) -> None:
-        """Bring the directory's names to disk."""
+        """Sync the directory's names to disk."""
 
     def claim(self, directory: str, name: str) -> None:
         """Keep other servers out of a directory, until `release`; `name` describes this one.
@@ -87,10 +87,10 @@ class Files(Protocol):
         """
 
     def release(self) -> None:
-        """Let others have the directories that were claimed."""
+        """Give up the claims on all directories."""
 
     def holder(self, directory: str) -> str | None:
-        """Which other server has claimed a directory; None if none has."""
+        """The other server that has claimed a directory; None if none has."""
 
 
 class OsFile:
@@ -136,7 +136,7 @@ class OsFiles:
         return OsFile(path, os.O_CREAT | os.O_TRUNC)
 
     def buffer(self, path: str) -> Buffer:
-        """See `Files.buffer`. The file is mapped: it costs memory only where it is looked at."""
+        """See `Files.buffer`. The file is memory-mapped: only pages that are read take memory."""
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 return b""
@@ -198,10 +198,10 @@ def write_all(file: File, data: bytes) -> None:
 
 
 def replace_file(files: Files, directory: str, name: str, data: bytes) -> None:
-    """Put `data` in the place of `directory`/`name`: after a crash there is the old or the new.
+    """Replace `directory`/`name` atomically: after a crash it is the old file or the new one.
 
-    Raises OSError; then the old file is what counts, unless only the last step failed: the new one
-    is in place, and nobody knows which one a crash would leave.
+    Raises OSError; then the old file is in place, unless only the last step failed: then the new
+    one is, and it is unknown which one a crash would leave.
     """
     temporary = f"{directory}/temp-{name}"
     try:

@@ -1,11 +1,11 @@
-"""The lock on a folder of data: one server at a time writes into it.
+"""The lock on a data folder: only one server at a time writes into it.
 
 Two servers in one folder destroy each other's append-only file and replace each other's snapshot.
-The lock is flock() on `rillway.lock` in the folder, which ends with the process, however that ends.
-The file says who holds it; it is removed at a clean end and means nothing where it stays.
+The lock is flock() on `rillway.lock` in the folder; the system releases it when the process ends.
+The file names the holder. A clean shutdown removes it; a file without a lock means nothing.
 
-What it leaves out: a redis-server takes no notice of it, and a file system without locks cannot
-hold it (`claim` raises what the system says then).
+Limits: redis-server does not know the lock, and a file system without locks cannot hold it (`claim`
+raises the system's error).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 
 LOCK_NAME = "rillway.lock"
 
-# A server that was just killed may have a forked child that has not closed its files yet.
+# How long to wait for a forked child of a server that was just killed to close its files.
 PATIENCE_SECONDS = 0.2
 _RETRY_SECONDS = 0.02
 _MAX_OWNER_BYTES = 500
@@ -39,22 +39,22 @@ class FolderLocks:
         self._descriptors: dict[str, int] = {}  # by the path of the lock's file
 
     def claim(self, directory: str, name: str) -> None:
-        """Lock a folder, if this process has not done so; `name` describes it to others.
+        """Lock a folder, unless this process has locked it; `name` describes it to others.
 
-        Raises FolderInUse, and OSError where there can be no lock.
+        Raises FolderInUse, and OSError if the file system has no locks.
         """
         path = _lock_path(directory)
         if path in self._descriptors:
             return
         descriptor = _lock(path)
         owner = f"process {os.getpid()} on {socket.gethostname()}, {name}"
-        with contextlib.suppress(OSError):  # the lock counts, whatever the file says
+        with contextlib.suppress(OSError):  # the lock matters, the file's content does not
             os.ftruncate(descriptor, 0)
             os.write(descriptor, owner.encode(errors="replace")[:_MAX_OWNER_BYTES])
         self._descriptors[path] = descriptor
 
     def release(self) -> None:
-        """Give all locks back, and remove their files."""
+        """Release all locks, and remove their files."""
         while self._descriptors:
             path, descriptor = self._descriptors.popitem()
             with contextlib.suppress(OSError):
@@ -63,7 +63,7 @@ class FolderLocks:
 
 
 def holder(directory: str) -> str | None:
-    """Which other process holds a folder's lock; None if nobody does, or there can be none."""
+    """The other process that holds a folder's lock; None if none does or locks do not exist."""
     try:
         descriptor = os.open(_lock_path(directory), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -105,7 +105,7 @@ def _lock(path: str) -> int:
 
 
 def _is_at(path: str, descriptor: int) -> bool:
-    """Whether the file still has its name: whoever held the lock before may have removed it."""
+    """Whether the file still has its name: the previous holder may have removed it."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:
@@ -113,6 +113,6 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def _owner(descriptor: int) -> str:
-    """What the lock's file says."""
+    """The content of the lock file."""
     text = os.pread(descriptor, _MAX_OWNER_BYTES, 0).decode(errors="replace")
     return "".join(c for c in text if c.isprintable()) or "another process"

@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             "'daemonize': Rillway does not have control over its process yet,"
             " only 'no' is accepted",
         ),
-        ('requirepass "a', "the quotes do not balance, or a word follows one without a blank"),
+        ('requirepass "a', "unbalanced quotes, or no blank between a closing quote and a word"),
         ("appendonly maybe", "'appendonly': argument must be 'yes' or 'no'"),
         ("include", "'include': wrong number of arguments; expected one file or pattern"),
     ],

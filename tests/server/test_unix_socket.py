@@ -51,7 +51,7 @@ def test_nothing_but_a_socket_gives_way(tmp_path: Path, kind: str) -> None:
         path.mkdir()
     else:
         path.symlink_to("elsewhere")
-    with pytest.raises(OSError, match="which is no socket"):
+    with pytest.raises(OSError, match="which is not a socket"):
         make_way(str(path))
     assert os.path.lexists(path)
 
