@@ -194,7 +194,7 @@ class Inspector:
         if report.kind in (REQUESTS, BOTH):
             self._inspect_requests(report, buffer, position, may_be_torn)
         elif report.kind == EMPTY and report.path.endswith(".rdb"):
-            report.problem = Problem(0, "it is empty, which no snapshot is")
+            report.problem = Problem(0, "it is empty, but a snapshot never is")
         elif report.kind == UNKNOWN:
             report.problem = Problem(
                 0, f"neither a manifest, a snapshot nor requests: {buffer[:8]!r}"

@@ -84,7 +84,7 @@ def _describe_problem(file: FileReport, problem: Problem) -> list[str]:
     elif problem.sound_bytes:
         lines.append(_row("repair", "none here: other files of the manifest follow this one"))
     else:
-        lines.append(_row("repair", "none: take the file from a copy"))
+        lines.append(_row("repair", "none: restore the file from a backup"))
     return lines
 
 

@@ -5,8 +5,8 @@ file, and syncs it according to `appendfsync`:
 
 always     one write and one sync for all requests of the cycle, before the replies are sent: a
            received reply means that the change is on disk. If that fails, the process ends.
-everysec   written before the replies are sent, synced once a second in a background thread. While a
-           sync runs, writing waits for it up to two seconds, because the write could block the loop.
+everysec   written before the replies are sent, synced once a second in a background thread. While
+           it syncs, writes are put off for up to two seconds, because they could block the loop.
 no         written before the replies are sent; the operating system decides when to sync.
 
 The file always ends with a complete unit (a request, or MULTI ... EXEC): a partial write is
@@ -59,7 +59,7 @@ class AppendOnlyWriter:
         # Whether `appendfsync` applies; not before there is a first base.
         self.keeps_its_word = False
         self.file_bytes = 0  # written bytes of the file; the buffer comes after them
-        self.earlier_bytes = 0  # the sizes of the files before it
+        self.earlier_bytes = 0  # total size of the files before it
         self._instance = instance
         self._config = instance.config
         self._state = instance.persistence

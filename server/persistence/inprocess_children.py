@@ -1,12 +1,12 @@
-"""Children without processes, for exact tests.
+"""Child tasks without processes, for deterministic tests.
 
     children = InProcessChildren(files)
     children.fails_to_start = OSError(errno.EAGAIN, "no more processes")
-    children.dies_at_byte = 1000       # the next child is killed when it has written so much
-    children.is_held = True            # it works on until the test says children.is_held = False
+    children.dies_at_byte = 1000       # the next child is killed after writing 1000 bytes
+    children.is_held = True            # it does not end until children.is_held = False
 
-A task runs to its end in `start`, on the data as they are then; its ending is heard of at the next
-poll, or when the test lets it be.
+A task runs completely in `start`, on the data as they are then. `poll` reports its ending, unless
+the test holds it back.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ class InProcessChild:
 
 
 class Killed(BaseException):
-    """No code runs in a process that is killed: nothing may catch this on its way."""
+    """Ends a task as SIGKILL would: no handler on the way may catch it."""
 
 
 class _MortalFiles:
-    """Files whose user is killed when so many bytes are written."""
+    """Files that kill their user after a number of written bytes."""
 
     def __init__(self, files: Files, bytes_left: int) -> None:
         self._files = files

@@ -1,28 +1,27 @@
-"""Loading: from the files of a server that has ended to the data it had.
+"""Loads the data at a start: from the append-only file or the snapshot.
 
-What is loaded is what Redis would load. With `appendonly yes` these are the files that the manifest
-names, the base and then the increments; or the single file of Redis 6 and older, if it is there and
-no manifest names others. Where there is neither, or with `appendonly no`, it is the snapshot
-(`dbfilename`); the append-only file then begins with its data (Redis begins with none, and its next
-snapshot replaces the one that is there). Each file is told apart by its content: a snapshot,
-requests, or a snapshot with requests behind it.
+The choice of files is Redis's. With `appendonly yes` they are those that the manifest names, the
+base and then the increments; or the single file of Redis 6 and older, if it exists and no manifest
+names others. If there is neither, or with `appendonly no`, it is the snapshot (`dbfilename`); the
+append-only file then begins with its data (Redis begins with none, and its next snapshot replaces
+the existing one). The content of a file shows its kind: a snapshot, requests, or a snapshot
+followed by requests.
 
-A file that breaks off within its last request was being written when the server ended: what is torn
-is cut off, on disk as well, and the log says how many bytes (aof-load-truncated). That holds for
-the last file, and for one with only empty files behind it. Everything else that is wrong stops the
-loading with `LoadFailed`: nothing is repaired here, see `rillway check`.
+A file that ends within its last request was being written when the server ended: the torn end is
+truncated, on disk as well, and the log says how many bytes were lost (aof-load-truncated). This
+applies to the last file, and to one that only empty files follow. Any other damage stops the
+loading with `LoadFailed`; repairing is left to `rillway check`.
 
-The work comes in slices (`steps`), so that clients can be told -LOADING in between, and signals
-are heard. The collector of garbage is switched off meanwhile: it would look again and again at what
-is only getting more.
+The work comes in slices (`steps`), so that in between clients are answered -LOADING and signals are
+handled. The garbage collector is off meanwhile: it would visit the growing data again and again.
 
-A write that is refused while it is replayed is missing from the data, and the next rewrite would
-make that final. So it stops the loading, too, unless aof-skip-refused-writes says otherwise.
+A write that is refused during the replay is missing from the data, and the next rewrite would make
+that permanent. So it stops the loading, too, unless aof-skip-refused-writes is yes.
 
-Source: redis-server 7.0.15, tried out. Different on purpose: a torn file with others behind it is
-left as it is (Redis cuts it, and then fails); an empty base that should be a snapshot, and
+Source: redis-server 7.0.15, by experiment. Deliberately different: a torn file that others follow
+is left unchanged (Redis truncates it, and then fails); an empty base that should be a snapshot, and
 increments without a manifest, stop the start (Redis takes them for no data, and overwrites the
-latter), and so do refused writes (Redis drops them without a word).
+latter), and so do refused writes (Redis drops them silently).
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ from storage.stream import Stream
 
 SNAPSHOT_MAGIC = b"REDIS"
 
-# So long, about, the loop waits for a slice.
+# The time slice of loading, approximately.
 SLICE_US = 50_000
 PROGRESS_US = 5_000_000
 _MEBIBYTE = 1 << 20
 
 
-# The work in slices; `close` calls off what is left of it.
+# Work in slices; `close` cancels the rest.
 Slices: TypeAlias = Generator[None, None, None]
 
 
 class LoadFailed(Exception):
-    """The data cannot be loaded: the text says what is wrong where, and what can be done."""
+    """The data cannot be loaded; the text says where, why, and what can be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +66,11 @@ class Source:
 
     path: str
     size: int
-    may_be_torn: bool  # it may break off: nothing that was written later follows it
+    may_be_torn: bool  # it may end within a request: nothing written later follows it
 
 
 class Loader:
-    """Loads what the configuration says into an instance that is empty."""
+    """Loads the files of the configuration into an empty instance."""
 
     def __init__(self, instance: Instance, files: Files) -> None:
         self._instance = instance
@@ -79,7 +78,7 @@ class Loader:
         self._log = instance.host.log
         self._clock_us = instance.host.clock_us
         self._state = instance.persistence
-        self._loaded_bytes = 0  # of the files before the present one
+        self._loaded_bytes = 0  # of the files before the current one
         self._slice_us = self._progress_us = self._started_us = 0  # when each began
         self.replaces_keys = False  # DEBUG RELOAD MERGE
 
@@ -89,7 +88,7 @@ class Loader:
             pass
 
     def steps(self) -> Slices:
-        """Load everything, in slices. Raises LoadFailed."""
+        """Load everything, in time slices. Raises LoadFailed."""
         config = self._instance.config
         if config.appendonly and self._has_append_only_file():
             yield from self.append_only_steps()
@@ -124,7 +123,7 @@ class Loader:
     # -- which files ---------------------------------------------------------------------------
 
     def _has_append_only_file(self) -> bool:
-        """Raises LoadFailed for one that is not complete."""
+        """Whether there is one. Raises LoadFailed if it is not complete."""
         with _failing_with_system_errors():
             return bool(self._append_only_sources())
 
@@ -135,14 +134,14 @@ class Loader:
             if not self._files.exists(path):
                 raise LoadFailed(
                     f"The manifest names {path}, and there is no such file. Without it the data is"
-                    " not complete; put it back, or take the data from a copy."
+                    " not complete; put it back, or restore the data from a backup."
                 )
         sizes = [self._files.size(path) for path in paths]
         for path, size in zip(paths, sizes, strict=True):
             if not size and path.endswith(".base.rdb"):
                 raise LoadFailed(
-                    f"{path} is empty, which no snapshot is: its content is lost. Take it from a"
-                    " copy; without it the data is not complete."
+                    f"{path} is empty, but a snapshot never is: its content is lost. Restore it"
+                    " from a backup; without it the data is not complete."
                 )
         return [
             Source(path, size, may_be_torn=not any(sizes[index + 1 :]))
@@ -163,17 +162,18 @@ class Loader:
         else:
             self._refuse_nameless_increments(directory, manifest_path)
         paths = [f"{directory}/{part.name}" for part in manifest.loaded]
-        # The single file of Redis 6, which AppendOnlyDirectory makes the base; that may have been
-        # interrupted between the manifest and the move.
+        # The single file of Redis 6, which AppendOnlyDirectory makes the base; a crash may have
+        # interrupted that after the manifest was written, before the file was moved.
         is_single = manifest in (Manifest(), Manifest(Part(single, 1, manifests.BASE)))
         if is_single and self._files.exists(single) and not any(map(self._files.exists, paths)):
             return [single]
         return paths
 
     def _refuse_nameless_increments(self, directory: str, manifest_path: str) -> None:
-        """Without its manifest an append-only file would be taken for none, and overwritten.
+        """Raise LoadFailed for increments with data that no manifest names.
 
-        A first start that was interrupted leaves increments, too, but empty ones.
+        Otherwise they would be taken for no data, and overwritten. An interrupted first start
+        leaves increments, too, but empty ones.
         """
         if not self._files.exists(directory):
             return
@@ -218,7 +218,7 @@ class Loader:
             self._log("notice", f"DB loaded from {source.path}: {seconds:.3f} seconds")
 
     def _pause(self, position: int) -> Iterator[None]:
-        """Let others do something, if the slice is over. `position`: up to where a file is read."""
+        """Yield if the time slice is over. `position`: up to where the file is read."""
         now_us = self._clock_us()
         state = self._state
         state.loading_loaded_bytes = self._loaded_bytes + position
@@ -242,7 +242,7 @@ class Loader:
         return f"{(self._clock_us() - self._started_us) / 1e6:.3f}"
 
     def _loaded_so_far(self) -> str:
-        """What an operator wants to know before deciding what to do about a damage."""
+        """For error messages: what was loaded before the damage."""
         keys = entries = 0
         for db in self._instance.databases:
             keys += len(db)
@@ -277,12 +277,12 @@ class Loader:
         except UnsupportedValue as error:
             raise LoadFailed(
                 f"{source.path}: {error}. Start with --rdb-skip-unsupported yes to leave out what"
-                " is not supported; it is then lost with the next snapshot or rewrite."
+                " is not supported; the next snapshot or rewrite then deletes it for good."
             ) from None
         except (CorruptSnapshot, UnfitContent) as error:
             raise LoadFailed(
                 f"{source.path} cannot be loaded: {error}. {self._loaded_so_far()} `rillway check"
-                f" {source.path}` tells more; what is damaged must come from a copy."
+                f" {source.path}` shows details; restore what is damaged from a backup."
             ) from None
         self._instance.background_work.tidy(squeeze_nodes(filling.nodes))
         state.loaded_keys += filling.loaded
@@ -296,7 +296,7 @@ class Loader:
     def _announce(
         self, source: Source, reader: SnapshotReader, filling: Filling, now_ms: int
     ) -> None:
-        """Say what was loaded, and who wrote it when, as far as the file tells."""
+        """Log what was loaded, and which server wrote it when, if the file says so."""
         aux = reader.aux
         if b"redis-ver" in aux:
             version = aux[b"redis-ver"].decode("latin-1")
@@ -314,7 +314,7 @@ class Loader:
     # -- requests ------------------------------------------------------------------------------
 
     def _load_requests(self, source: Source, buffer: Buffer, position: int) -> Iterator[None]:
-        """Load what is in a file from `position` on."""
+        """Load the requests of a file from `position` on."""
         file = RequestFile(buffer, position)
         replay = Replay(self._instance, source.path)
         try:
@@ -331,21 +331,21 @@ class Loader:
         except UnreplayableRequest as error:
             raise LoadFailed(
                 f"{error}, reading the append only file {source.path}. {self._loaded_so_far()} The"
-                " file may be sound: whoever wrote it may know what is unknown here. Load it with"
-                " that server and take the data from there; to cut the file would lose data."
+                " file may be sound: the server that wrote it may know what is unknown here. Load"
+                " it with that server and take the data from there; truncating it would lose data."
             ) from None
         except DamagedFile as error:
             raise LoadFailed(
                 f"Bad file format reading the append only file {source.path}: {error}."
                 f" {self._loaded_so_far()} Make a backup of the file, then `rillway check"
-                f" {source.path}` tells more, and with --fix it cuts what is broken."
+                f" {source.path}` shows details, and with --fix it truncates the file."
             ) from None
         self._judge_refusals(source, replay)
         if torn_at is not None:
             self._cut(source, torn_at)
 
     def _judge_refusals(self, source: Source, replay: Replay) -> None:
-        """Stop for writes that were refused, or go on without them."""
+        """Stop because of refused writes, or go on without them."""
         if replay.first_refusal is None:
             return
         counts = ", ".join(f"{count} x '{name}'" for name, count in replay.refusals.items())
@@ -354,13 +354,13 @@ class Loader:
             self._log("warning", f"{what}. They are left out (aof-skip-refused-writes is yes).")
             return
         raise LoadFailed(
-            f"{what}. What they wrote is missing, and the next rewrite would make that final, so"
-            " the start ends here; the files stay as they are. With --aof-skip-refused-writes yes"
-            " it goes on without them."
+            f"{what}. What they wrote is missing, and the next rewrite would delete it for good, so"
+            " the start ends here; the files are unchanged. With --aof-skip-refused-writes yes it"
+            " goes on without them."
         )
 
     def _cut(self, source: Source, offset: int) -> None:
-        """Cut off what is torn, on disk."""
+        """Truncate a torn end, on disk."""
         lost = source.size - offset
         where = f"{source.path} breaks off: its last request, at offset {offset}, is not complete"
         repair = f"Make a backup of the file, then `rillway check --fix {source.path}` cuts it off."
@@ -383,7 +383,7 @@ class Loader:
 
 @contextlib.contextmanager
 def _failing_with_system_errors() -> Iterator[None]:
-    """What the operating system refuses stops the loading."""
+    """Turn an OSError into LoadFailed."""
     try:
         yield
     except OSError as error:
@@ -397,6 +397,6 @@ def _without_garbage_collection() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()  # what was loaded stays: collections need not look at it
+        gc.freeze()  # the loaded data lives long: collections need not visit it
         if was_enabled:
             gc.enable()

@@ -1,15 +1,15 @@
-"""Files in memory that fail when they are told to, and that can crash: for exact tests.
+"""An in-memory file system with fault injection and simulated crashes, for tests.
 
     files = MemoryFiles()
     files.fail("write", errno.ENOSPC)              # every write from now on, until files.heal()
     files.fail("any", errno.EIO, at=17)            # the 17th operation from now, and only that one
     files.shorten(5, at=2)                         # the second write takes five bytes only
-    files.free_bytes = 4096                        # a disk that gets full
-    after = files.crash()                          # the power fails: what would be there then
-    after = files.crash(chooser)                   # one of the many things that could be there
+    files.free_bytes = 4096                        # a disk that becomes full
+    after = files.crash()                          # a power failure: the files as it leaves them
+    after = files.crash(chooser)                   # one of the many possible outcomes
     after = files.kill()                           # only the process dies (SIGKILL)
 
-What a crash leaves is what the operating system promises, and no more:
+A crash keeps what the operating system guarantees, and no more:
 
 * A file's content: everything up to its last `sync`, then any part of the operations since, in
   order, the last one perhaps torn at any byte. Files are independent of each other. (A file system
@@ -18,13 +18,12 @@ What a crash leaves is what the operating system promises, and no more:
   survive without the others, except that operations on one name keep their order and that a rename
   is one step. So a `remove` may be on disk when the `rename` before it is not.
 * A file whose name survives but whose content was never synced is empty or torn. A directory that
-  was not synced into its parent may be gone with all that it holds.
-* A `sync` that failed has synced nothing. What a later one is worth is said by
-  `forgetful_sync`: True is Linux, where the failed one has marked the data clean, so that a later
-  one succeeds without bringing it to disk; here it then stays unsynced for good, unless the whole
-  file is written anew.
+  was not synced into its parent may be lost with all that it holds.
+* A `sync` that failed has synced nothing. `forgetful_sync` decides about a later one: True models
+  Linux, where the failed one has marked the pages clean, so that a later one succeeds without
+  writing them; the data then stays unsynced unless the whole file is written again.
 
-No sleeps, no threads, no chance of its own: `crash` takes a `chooser`, `chooser(n)` being an
+No sleeps, threads or randomness of its own: `crash` takes a `chooser`; `chooser(n)` returns an
 integer from 0 to n: `lambda n: random.randint(0, n)`, or hypothesis's `data.draw`.
 """
 
@@ -50,24 +49,24 @@ OPERATIONS = (
 
 
 def lose_everything(limit: int) -> int:
-    """A chooser: nothing survives that was not synced."""
+    """A chooser: only synced data survives."""
     return 0
 
 
 def keep_everything(limit: int) -> int:
-    """A chooser: all survives, as if it had been synced in time."""
+    """A chooser: everything survives, as if it had been synced."""
     return limit
 
 
 @dataclass(eq=False)
 class _Content:
-    """What a name leads to: a file's bytes, and how they came about since the last sync."""
+    """A file's content (an inode): its bytes, and the operations since the last sync."""
 
     live: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
-    # Since the last sync: bytes that were appended, or the size to which the file was cut.
+    # Since the last sync: appended bytes, or the size to which the file was truncated.
     journal: list[bytes | int] = field(default_factory=list)
-    forgotten: int = 0  # so many operations at the journal's start no sync will ever bring to disk
+    forgotten: int = 0  # operations at the journal's start that no sync will ever write
 
     def sync(self) -> None:
         if not self.forgotten:
@@ -88,11 +87,11 @@ class _Content:
 
 @dataclass(eq=False)
 class _Directory:
-    """What a name leads to: a directory."""
+    """A directory (an inode)."""
 
 
 _Entry = _Content | _Directory
-# One step on names: what each of them leads to afterwards, None if to nothing.
+# One operation on names: the new target of each name, None if it is removed.
 _Step = dict[str, _Entry | None]
 
 
@@ -141,18 +140,18 @@ class MemoryFiles:
         self._short_writes.append(_ShortWrite(length, at))
 
     def heal(self) -> None:
-        """No more faults, and room on the disk."""
+        """Remove all faults, and the limit of free space."""
         self._faults.clear()
         self._short_writes.clear()
         self.free_bytes = None
 
     @property
     def faults_left(self) -> int:
-        """Faults that were ordered and did not come yet."""
+        """Faults that were requested and have not occurred yet."""
         return len(self._faults) + len(self._short_writes)
 
     def _call(self, operation: str, path: str) -> None:
-        """Count a call, and let it fail if it was told to."""
+        """Count a call, and let it fail if a fault is due."""
         self.calls[operation] += 1
         self.calls["any"] += 1
         self.log.append((operation, posixpath.normpath(path)))
@@ -167,7 +166,7 @@ class MemoryFiles:
                 raise OSError(fault.error, os.strerror(fault.error), path)
 
     def _room(self, path: str, wanted: int) -> int:
-        """How many bytes a write takes."""
+        """How many bytes a write accepts."""
         for short in list(self._short_writes):
             short.at -= 1
             if not short.at:
@@ -183,12 +182,12 @@ class MemoryFiles:
     # -- crashes -------------------------------------------------------------------------------
 
     def crash(self, choose: Chooser = lose_everything) -> MemoryFiles:
-        """What is there after the power failed now; without faults, everything synced.
+        """The files after a power failure now: without faults, and with everything synced.
 
-        This object stays as it is: one moment can be tried with several choices.
+        This object does not change, so one moment can be tried with several choices.
         """
         names = dict(self._synced_names)
-        lost: set[str] = set()  # names of which an operation is lost: later ones are, too
+        lost: set[str] = set()  # names with a lost operation: all later ones are lost, too
         for step in self._steps:
             if lost.isdisjoint(step) and choose(1):
                 _link(names, step)
@@ -201,9 +200,9 @@ class MemoryFiles:
         return _restored(names, contents)
 
     def kill(self) -> MemoryFiles:
-        """What is there after the process was killed: every byte that `write` took.
+        """The files after the process was killed: every byte that `write` accepted.
 
-        What was not synced is not safer for that: a `crash` afterwards may still lose it.
+        Unsynced data stays unsynced: a `crash` afterwards may lose it.
         """
         files = MemoryFiles()
         files.forgetful_sync = self.forgetful_sync
@@ -213,7 +212,7 @@ class MemoryFiles:
         return files
 
     def snapshot(self) -> dict[str, bytes]:
-        """Every file and what is in it now: for assertions."""
+        """Every file and its present content, for assertions."""
         return {
             path: bytes(entry.live)
             for path, entry in sorted(self._names.items())
@@ -221,7 +220,7 @@ class MemoryFiles:
         }
 
     def put(self, path: str, data: bytes) -> None:
-        """A file that is there from before, safely: sets a scene, is no operation."""
+        """Add a synced file, to set a scene; does not count as an operation."""
         path = posixpath.normpath(path)
         directory = posixpath.dirname(path) or "."
         while directory not in self._names:
@@ -310,7 +309,7 @@ class MemoryFiles:
         directory = posixpath.normpath(path or ".")
         if not isinstance(self._names.get(directory), _Directory):
             raise OSError(errors.ENOENT, os.strerror(errors.ENOENT), path)
-        # What touches this directory, and what those operations need to have happened before.
+        # The operations on this directory, and those that must happen before them.
         needed = {name for step in self._steps for name in step if _parent(name) == directory}
         synced: list[_Step] = []
         left: list[_Step] = []
@@ -391,7 +390,7 @@ class MemoryFile:
     def truncate(self, size: int) -> None:
         """See `File.truncate`."""
         self._call("truncate")
-        assert size <= len(self._content.live), "files are cut here, never extended"
+        assert size <= len(self._content.live), "truncate must not extend a file"
         del self._content.live[size:]
         self._content.journal.append(size)
 
@@ -430,7 +429,7 @@ def _link(names: dict[str, _Entry], step: _Step) -> None:
 
 
 def _restored(names: dict[str, _Entry], contents: dict[_Content, bytes]) -> MemoryFiles:
-    """A disk on which exactly this is found; what has lost its directory is not."""
+    """A file system with exactly this content; entries whose directory is lost are left out."""
     files = MemoryFiles()
     directories = {path for path, entry in names.items() if isinstance(entry, _Directory)}
     for path in sorted(names, key=len):

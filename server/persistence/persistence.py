@@ -1,19 +1,19 @@
-"""Durability as a whole: the append-only file, snapshots, and the child that works for either.
+"""Persistence: coordinates the append-only file, snapshots, and their child process.
 
-The server holds one (`Service`, `InProcessServer`), commands reach it as `host.persistence`:
+The server owns one (`Service`, `InProcessServer`); commands reach it as `host.persistence`:
 
     persistence = Persistence(instance, files, children, syncer, fatal)
     for _ in persistence.load(): ...      # at a start; in slices
     persistence.open()                    # from here on changes go to disk
     cycle.before_output: persistence.flush
     the timer, `hz` times a second: persistence.tick
-    persistence.shut_down(...)            # the end; it may be refused
+    persistence.shut_down(...)            # at the end; may be refused
 
-It decides what comes first when several are due, and whether writes are refused: MISCONF as long as
-the last snapshot has failed (with stop-writes-on-bgsave-error and save points) or the append-only
-file cannot be written. What each part does is in its own module.
+It decides which work comes first when several kinds are due, and whether writes are refused:
+MISCONF as long as the last snapshot has failed (with stop-writes-on-bgsave-error and save points)
+or the append-only file cannot be written. Each part has a module of its own.
 
-Source: Redis 7.2 for the order of things.
+Source: Redis 7.2 for the order of work.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RELOAD_FAILED = b"ERR Error trying to load the RDB dump, check server logs."
 
 
 class Persistence:
-    """Of one instance."""
+    """The persistence of one instance."""
 
     def __init__(
         self,
@@ -63,14 +63,14 @@ class Persistence:
         self._fatal = fatal
         self._is_open = False
         self._loads_append_only_file = False
-        self._waiting: dict[Client, tuple[Block, int]] = {}  # WAITAOF: for so many units
+        self._waiting: dict[Client, tuple[Block, int]] = {}  # WAITAOF: the units to be synced
 
     # -- beginning and end ---------------------------------------------------------------------
 
     def load(self) -> Generator[None]:
-        """Load what the configuration says, in slices. Raises LoadFailed.
+        """Load the files of the configuration, in slices. Raises LoadFailed.
 
-        Closed before its end, it leaves everything on disk as it is.
+        Closing it early leaves everything on disk unchanged.
         """
         if self._config.appendonly or self._config.save:
             try:
@@ -81,10 +81,9 @@ class Persistence:
         yield from Loader(self._instance, self._files).steps()
 
     def claim_folder(self, directory: str) -> None:
-        """Keep other servers out of the folder that is written into. Raises FolderInUse.
+        """Lock the folder against other servers. Raises FolderInUse.
 
-        Called before anything is written there, so that a server that writes nothing shares its
-        folder with others.
+        Called before the first write, so that servers that write nothing can share a folder.
         """
         try:
             self._files.claim(directory, f"port {self._config.port}")
@@ -92,12 +91,12 @@ class Persistence:
             raise
         except OSError as error:
             self._log(
-                f"The folder {directory} cannot be locked ({error.strerror}): see to it that no"
+                f"The folder {directory} cannot be locked ({error.strerror}): make sure that no"
                 " other server uses it."
             )
 
     def _may_write(self) -> bool:
-        """Whether the folder is ours; a line in the log if not."""
+        """Whether this server holds the lock of its folder; logs a line if not."""
         try:
             self.claim_folder(self._config.dir)
         except FolderInUse as error:
@@ -106,7 +105,7 @@ class Persistence:
         return True
 
     def open(self) -> None:
-        """After loading: let changes go to disk. Raises OSError, ManifestError."""
+        """After loading: begin to write changes to disk. Raises OSError, ManifestError."""
         self.snapshots.remove_leftovers()
         if self._loads_append_only_file:
             self.append_only_file.open(
@@ -117,8 +116,10 @@ class Persistence:
             self._follow_late_switch()
 
     def _follow_late_switch(self) -> None:
-        """CONFIG SET appendonly, while the data was loaded: nobody is left who could be told of a
-        failure, so switching on is tried until it works."""
+        """Apply a CONFIG SET appendonly that came during loading.
+
+        No client waits for the result any more, so switching on is retried until it succeeds.
+        """
         if self._config.appendonly:
             self.rewrites.start()
         else:
@@ -127,7 +128,7 @@ class Persistence:
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
         """See `commands.core.host.Persistence`."""
         if not self._is_open:
-            return True  # what is loaded in part must not replace the whole
+            return True  # partly loaded data must not replace the files
         if save is None:
             save = bool(self._config.save)
         if not self._end_children(force=force) or not self._bring_to_disk(save=save, force=force):
@@ -171,7 +172,7 @@ class Persistence:
     # -- while the server runs -----------------------------------------------------------------
 
     def flush(self) -> None:
-        """A step of the cycle, before replies leave: what changed goes to the file."""
+        """Write changes to the append-only file: a step of the cycle, before replies are sent."""
         self.append_only_file.flush(self._instance.now_ms)
         if self._waiting:
             self._answer_waiting()
@@ -255,7 +256,7 @@ class Persistence:
     def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
         """See `commands.core.host.Persistence`."""
         if save:
-            self.snapshots.call_off()  # it would put older data in the place of the new file
+            self.snapshots.call_off()  # it would replace the new file with older data
             if not self.save():
                 raise ReplyError(b"ERR")
         try:
@@ -270,11 +271,11 @@ class Persistence:
         try:
             reload_append_only_file(self._instance, self._files)
         except LoadFailed as error:
-            # As in Redis: the next rewrite would make the part that was loaded the whole.
+            # As in Redis: the next rewrite would keep only the part that was loaded.
             self._fatal(str(error))
 
     def apply_config(self, name: str) -> None:
-        """Bring a changed directive into force. Raises ValueError with a text for the client."""
+        """Apply a changed directive. Raises ValueError with a text for the client."""
         if name in ("appendonly", "save") and (self._config.appendonly or self._config.save):
             try:
                 self.claim_folder(self._config.dir)
@@ -286,7 +287,7 @@ class Persistence:
             self._review_refusal()
 
     def switch_append_only_file(self) -> None:
-        """Follow `appendonly`. Raises ValueError."""
+        """Switch the append-only file on or off, as `appendonly` says. Raises ValueError."""
         if not self._config.appendonly:
             self.rewrites.switch_off()
             return
@@ -307,7 +308,7 @@ class Persistence:
         self._waiting[client] = block, units
 
     def _answer_waiting(self) -> None:
-        """Run the commands of waiting clients again for which something has changed."""
+        """Run the commands of waiting clients again whose units are synced by now."""
         synced = self.synced_units
         for client, (block, units) in list(self._waiting.items()):
             if client.waiting is None or client.waiting.block is not block:

@@ -1,6 +1,6 @@
-"""DEBUG RELOAD and DEBUG LOADAOF: what is on disk, in the place of what there is.
+"""DEBUG RELOAD and DEBUG LOADAOF: replace the data in memory by the data on disk.
 
-Tools for tests: clients wait meanwhile, and nothing that was loaded counts as a change.
+For tests: clients wait meanwhile, and loaded data does not count as a change.
 
 Source: redis-server 7.0.15.
 """
@@ -15,10 +15,10 @@ from server.persistence.loading import Loader
 def reload_snapshot(
     instance: Instance, files: Files, *, flush: bool = True, merge: bool = False
 ) -> None:
-    """DEBUG RELOAD, after saving: load the snapshot in the place of what there is.
+    """DEBUG RELOAD, after saving: load the snapshot.
 
-    Without `flush` what there is stays; with `merge` a key that comes twice is replaced. Raises
-    LoadFailed; then there is what was loaded until then.
+    Without `flush` the present data stays; with `merge` the snapshot's keys replace present ones.
+    Raises LoadFailed; what was loaded before the failure stays.
     """
     if flush:
         _clear(instance)
@@ -47,7 +47,7 @@ def _clear(instance: Instance) -> None:
 
 
 def _settle(instance: Instance) -> None:
-    """Who waits for a key looks again; what was loaded is no change."""
+    """Signal all keys to blocked clients, and count no changes since the last snapshot."""
     for db in instance.databases:
         instance.blocked.signal_all_as_ready(db.index)
     instance.dirty = 0

@@ -1,20 +1,20 @@
-"""Requests of an append-only file, run on an instance.
+"""Replays the requests of an append-only file on an instance.
 
 They go straight to the handlers: no statistics, slow log, monitors, propagation or events. The
-client is one without a connection that `replays`: keys do not expire meanwhile, and what a command
-has already decided once (an explicit ID with IDMP) is taken over. A transaction runs when its EXEC
-is there; before that it has changed nothing. Commands that
-take a request as it came (`raw`) take it as it stands in the file.
+client has no connection, and `replays`: keys do not expire meanwhile, and a decision that the
+command made when it first ran (an explicit ID with IDMP) is kept. A transaction runs once its EXEC
+is read; before that it has changed nothing. A command with a `raw` handler gets the request's bytes
+from the file.
 
-A write that a handler refuses was not refused when it ran first, so the data is not what it was
-then. The replay goes on, to see how many there are: `refusals` counts them, `first_refusal` says
-where the first is, and whoever replays decides what that means. A request that no handler can take
-(unknown, wrong number of words) stops it: what would be lost with it is not known; and so does a
-database that there is not (UnfitContent), because what follows would be done to another one.
-Commands that change nothing are passed over: a file cannot stop the server. Of these, ECHO may
-carry a request of Rillway's own, which runs (commands/core/carried.py).
+A write that a handler refuses now was accepted when it first ran, so the data differs from then.
+The replay goes on, to count such writes: `refusals` has their number, `first_refusal` the place of
+the first, and the caller decides. A request that no handler can run (unknown, wrong number of
+words) stops the replay, because its effect is unknown. So does a database that does not exist
+(UnfitContent), because the following requests would change another one. Commands that change no
+data are skipped: a file cannot stop the server. Of these, an ECHO may carry a request of Rillway's
+own, which runs (commands/core/carried.py).
 
-Source: redis-server 7.0.15, tried out. It takes a wrong number of words, and crashes.
+Source: redis-server 7.0.15, by experiment. It accepts a wrong number of words, and crashes.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from storage.append_only.reader import Batch
 from storage.nodes.listpack_node import DamagedNode
 from storage.values import as_int64
 
-# What may be the name that begins a transaction.
+# The spellings of a transaction's first word.
 _MULTI = re.compile(rb"\$5\r\nmulti\r\n", re.IGNORECASE)
 
-# The client is nobody's: no other one has this ID.
+# The ID of the replaying client; no real client has it.
 _CLIENT_ID = -1
 
-# The commands that take a request as it stands in the file.
+# The commands with a raw handler.
 _RAW: dict[bytes, RawHandler] = {
     name.upper(): command.raw
     for name, command in COMMANDS.items()
@@ -54,7 +54,7 @@ _RAW: dict[bytes, RawHandler] = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A write that its handler refused: `offset` is where it stands in the file."""
+    """A write that its handler refused; `offset` is its place in the file."""
 
     offset: int
     command: str
@@ -90,12 +90,12 @@ class Replay:
         self._cutter = Cutter()
         self._client.replays = True
         self._client.deny_blocking = True
-        # A transaction that has begun: batches, and from and up to which index it is in each.
+        # An open transaction: batches, with the range of indexes that it covers in each.
         self._unit: list[tuple[Batch, int, int]] = []
 
     @property
     def open_unit_offset(self) -> int | None:
-        """Where in the file the transaction begins that has no end yet."""
+        """The file offset of an unfinished transaction; None if there is none."""
         if not self._unit:
             return None
         batch, start, _ = self._unit[0]
@@ -104,7 +104,7 @@ class Replay:
     def run(self, batch: Batch) -> None:
         """Run all requests of a batch.
 
-        Raises UnreplayableRequest and UnfitContent; what was before it has run.
+        Raises UnreplayableRequest and UnfitContent; the requests before that one have run.
         """
         with _in_silence(self._instance):
             if batch.text is not None and not self._unit and not _MULTI.search(batch.text):
@@ -119,7 +119,7 @@ class Replay:
                     position += 1
 
     def _run_text(self, batch: Batch, text: bytes) -> None:
-        """Run a batch from its bytes. No transaction is in it."""
+        """Run a batch without transactions from its bytes."""
         cutter, client = self._cutter, self._client
         cutter.load(text)
         start = 0
@@ -132,7 +132,7 @@ class Replay:
             start = cutter.position
 
     def _take_unit(self, batch: Batch, position: int) -> int:
-        """Take what is there of a transaction, and run it if it has its end; where to go on."""
+        """Collect the requests of a transaction, and run it at its end; returns where to go on."""
         requests = batch.requests
         end = position
         while end < len(requests) and requests[end][0].upper() != b"EXEC":
@@ -179,7 +179,7 @@ class Replay:
         except ReplyError as error:
             database = as_int64(argv[1]) if command.fullname == b"select" else None
             if database is not None:
-                # Redis goes on, and does to another database what follows.
+                # Redis goes on, and applies the following requests to another database.
                 raise no_database(self._instance, database, offset()) from None
             self._refused(offset(), command, error.text.decode("latin-1"))
         except DamagedNode as error:
@@ -198,14 +198,14 @@ class Replay:
 
 
 def _may_change_data(command: Command) -> bool:
-    """Scripts may, though they are no writes: older servers appended them as they were sent."""
+    """Whether a command may change data. Scripts may: older servers propagated the scripts."""
     if command.fullname == b"select" or command.flags & WRITE:
         return True
     return bool(command.flags & MAY_REPLICATE and not command.flags & PUBSUB)
 
 
 def _find(argv: Argv) -> Command | None:
-    """The command or sub-command in any spelling; None if there is none that runs."""
+    """The command or sub-command in any spelling; None if there is none with a handler."""
     command = COMMANDS.get(argv[0].lower())
     if command is not None and command.subcommands:
         command = command.subcommands.get(argv[1].lower()) if len(argv) > 1 else None
@@ -214,7 +214,7 @@ def _find(argv: Argv) -> Command | None:
 
 @contextlib.contextmanager
 def _in_silence(instance: Instance) -> Iterator[None]:
-    """Nobody hears of what changes, and no statistics count it."""
+    """Suppress notifications, propagation and statistics."""
     config, stats = instance.config, instance.stats
     events, config.notify_keyspace_events = config.notify_keyspace_events, 0
     sinks, instance.sinks = instance.sinks, []

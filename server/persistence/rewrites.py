@@ -1,14 +1,14 @@
-"""Rewriting the append-only file: BGREWRITEAOF, by itself when it has grown, and to switch it on.
+"""Rewrites of the append-only file: BGREWRITEAOF, automatic ones, and the first to switch it on.
 
-A child writes a new base of the data as they are; meanwhile what changes goes into a new increment
-(append_only_file.py). Until the new base is in charge, complete and synced, the old files are: a
-rewrite that fails, or whose child is killed, costs nothing but the time.
+A child writes a new base of the present data; meanwhile changes go into a new increment
+(append_only_file.py). The old files stay in force until the new base is complete and synced, so a
+rewrite that fails loses nothing.
 
-When the file is switched on (CONFIG SET appendonly yes) it is in force once the first base is
-there. Should that fail, it is tried again until it works or the file is switched off.
+When the file is switched on (CONFIG SET appendonly yes), it is in force once its first base is
+written. If that fails, it is retried until it succeeds or the file is switched off.
 
-After three failures in a row, rewrites that nobody asks for wait: a minute, and each time twice as
-long, an hour at most.
+After three failures in a row, automatic rewrites wait: a minute at first, then twice as long each
+time, at most an hour.
 
 Source: Redis 7.2 for conditions, log lines and the delays.
 """
@@ -28,7 +28,7 @@ MAX_DELAY_MIN = 60
 
 
 class Rewrites:
-    """Of one instance. The caller sees to it that there is one child at a time."""
+    """The rewrites of one instance. The caller ensures that there is only one child at a time."""
 
     def __init__(self, instance: Instance, file: AppendOnlyFile, children: Children) -> None:
         self._instance = instance
@@ -43,7 +43,7 @@ class Rewrites:
     # -- one rewrite ---------------------------------------------------------------------------
 
     def start(self) -> bool:
-        """Let a child write a new base. False, with a line in the log, if there can be none.
+        """Start a child that writes a new base. False, with a line in the log, if that fails.
 
         To be called between two units of propagated requests, so not inside of EXEC.
         """
@@ -71,7 +71,7 @@ class Rewrites:
         return True
 
     def _run(self, child: Child) -> None:
-        """What the child does."""
+        """The child's task."""
         path = self._file.temporary_base_path
         self._write_base(child.files, path, child.report)
 
@@ -87,7 +87,7 @@ class Rewrites:
         self._write_base(files, path, lambda keys: None)
 
     def ended(self, ending: Ending) -> None:
-        """The child has ended: put its base in charge, or go on with the old files."""
+        """The child has ended: put its base in force, or keep the old files."""
         file, state = self._file, self._state
         state.rewrite_in_progress = False
         state.rewrite_duration_s = (self._instance.now_ms - state.rewrite_started_ms) // 1000
@@ -119,7 +119,7 @@ class Rewrites:
         state.rewrite_failures = 0
         self._log("notice", "Background AOF rewrite finished successfully")
         if not self._config.appendonly:
-            # Asked for while the file is off: as in Redis it is there, and does not grow.
+            # Requested while the file is off: as in Redis it exists, but does not grow.
             self.close_file()
 
     def _failed(self) -> None:
@@ -128,7 +128,7 @@ class Rewrites:
         self._schedule_until_on()
 
     def call_off(self) -> None:
-        """Kill the child, if one rewrites; the old files stay in charge."""
+        """Kill the child, if one rewrites; the old files stay in force."""
         if self._state.rewrite_in_progress:
             self.ended(self._children.kill())
 
@@ -140,11 +140,11 @@ class Rewrites:
         `may_start`: whether a child can be started at this moment.
         """
         if self._state.rewrite_in_progress:
-            return True  # one that was asked for while the file was off: it will stay on
+            return True  # a rewrite requested while the file was off: the file will stay on
         if may_start:
             is_started = self.start()
             if not is_started:
-                self._state.rewrite_scheduled = False  # the client is told, and may try again
+                self._state.rewrite_scheduled = False  # the client gets an error and may try again
             return is_started
         self._state.rewrite_scheduled = True
         self._log(
@@ -162,7 +162,7 @@ class Rewrites:
         self.close_file()
 
     def close_file(self) -> None:
-        """Write and sync what there is; a failure is a line in the log."""
+        """Write and sync the buffer, and close the file; a failure is logged."""
         try:
             self._file.close()
         except OSError as error:
@@ -175,12 +175,12 @@ class Rewrites:
     # -- when one is due -----------------------------------------------------------------------
 
     def start_when_scheduled(self) -> None:
-        """BGREWRITEAOF while another child was at work or in a transaction, and retries."""
+        """Start a deferred rewrite: BGREWRITEAOF during another child or a transaction, retries."""
         if self._state.rewrite_scheduled and not self._is_limited():
             self.start()
 
     def start_when_due(self) -> None:
-        """The file has grown by auto-aof-rewrite-percentage, or cannot be trusted any more."""
+        """Start a rewrite if the file has grown enough (auto-aof-rewrite-*), or a sync failed."""
         file, state, config = self._file, self._state, self._config
         if file.phase is not Phase.ON:
             return
@@ -198,7 +198,7 @@ class Rewrites:
             self.start()
 
     def _is_limited(self) -> bool:
-        """Whether rewrites wait, because so many have failed."""
+        """Whether rewrites wait because several have failed."""
         if self._state.rewrite_failures < UNLIMITED_FAILURES:
             self._delay_min, self._limited_since_ms = 0, None
             return False

@@ -1,7 +1,7 @@
-"""Writing the data as a file: a snapshot, or the base of an append-only file.
+"""Writes the data to a file: a snapshot, or the base of an append-only file.
 
-What a child does, and SAVE in the server itself. A file is complete and on disk when the function
-returns; where anything fails it is removed again, as far as the disk lets us.
+Called in a child, and by SAVE in the server itself. The file is complete and synced when a function
+returns; if anything fails, the file is removed again, as far as the disk permits.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from storage.snapshot.opcodes import STREAM_2, STREAM_3
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot
 
-# rdb-save-incremental-fsync and aof-rewrite-incremental-fsync: how much is left to one sync.
+# rdb-save-incremental-fsync and aof-rewrite-incremental-fsync: sync after this many bytes.
 SYNC_BYTES = 4 * 1024 * 1024
 
-# repl-snapshot-version: the type of streams, which everything else follows.
+# repl-snapshot-version: the RDB type of streams, which determines the version of the format.
 _STREAM_TYPES = {"7.0": STREAM_2, "7.2": STREAM_3, "auto": None}
 
 Write = Callable[[bytes], object]
-Report = Callable[[int], object]  # is told how many keys are done, now and then
+Report = Callable[[int], object]  # called from time to time with the number of keys done
 
 
 def write_snapshot_file(
@@ -61,7 +61,7 @@ def write_replica_snapshot(
     with_keys: bool,
     with_functions: bool,
 ) -> None:
-    """Write all data for a replica: for a Redis of `repl-snapshot-version`, or as it is."""
+    """Write all data for a replica: in the format of `repl-snapshot-version`, or the newest."""
     options = snapshot_options(instance.config)
     if not for_rillway:
         kind = _STREAM_TYPES[instance.config.repl_snapshot_version]
@@ -110,7 +110,7 @@ def _libraries(instance: Instance) -> list[bytes]:
 
 
 def _aux(instance: Instance, *, aof_base: bool) -> dict[bytes, bytes]:
-    """The header: who wrote this when, and where in which history it stands."""
+    """The header: version, time, and the replication ID and offset."""
     used_bytes = instance.host.facts().resident_bytes
     history = {} if aof_base else history_aux(instance.replication)
     return standard_aux(
@@ -119,7 +119,7 @@ def _aux(instance: Instance, *, aof_base: bool) -> dict[bytes, bytes]:
 
 
 def history_aux(state: ReplicationState) -> dict[bytes, bytes]:
-    """What lets a server that loads the snapshot go on where it ends; nothing without a history."""
+    """Replication ID, offset and database, so that replication can resume; {} without a backlog."""
     if state.backlog is None:
         return {}
     return {
@@ -130,7 +130,7 @@ def history_aux(state: ReplicationState) -> dict[bytes, bytes]:
 
 
 def write_requests_file(instance: Instance, files: Files, path: str, report: Report) -> None:
-    """Write all data as requests that make it (aof-use-rdb-preamble no). Raises OSError."""
+    """Write all data as requests that rebuild it (aof-use-rdb-preamble no). Raises OSError."""
 
     def produce(write: Write) -> None:
         chunk: list[bytes] = []
@@ -166,7 +166,7 @@ def _encoded_requests(instance: Instance) -> Iterator[tuple[int, bytes]]:
 def _write_file(
     files: Files, path: str, produce: Callable[[Write], None], *, sync_bytes: int
 ) -> None:
-    """`sync_bytes`: sync whenever so much is new, so that the last sync is short; 0: only then."""
+    """Write and sync a file. `sync_bytes`: sync each time after that many; 0: only at the end."""
     try:
         file = files.create(path)
         unsynced = 0

@@ -1,11 +1,11 @@
-"""Putting the content of a snapshot into an instance's databases.
+"""Restores the content of a snapshot into an instance's databases.
 
-The values are stored as they are: nobody is told, and nothing is propagated. Keys that have expired
-are left out or kept, as the caller says: an append-only file's base keeps them, because the
-requests behind it may tell more about them (PERSIST).
+The values are stored without notifications or propagation. The caller decides whether expired keys
+are kept: the base of an append-only file keeps them, because later requests may change their time
+to live (PERSIST).
 
-Streams are taken over with their nodes as they are in the file. To keep those in less memory that
-are not compressed there takes time that nobody should wait for: it is a task (`squeeze_nodes`).
+Streams keep their nodes in the file's form. Compressing nodes that are not compressed there takes
+time, so a background task does it (`squeeze_nodes`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SQUEEZED_AT_ONCE = 20
 
 
 class UnfitContent(Exception):
-    """What is at `offset` has no place in this instance."""
+    """The content at `offset` does not fit into this instance."""
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(f"{reason} (at offset {offset})")
@@ -34,14 +34,14 @@ class UnfitContent(Exception):
 
 
 def no_database(instance: Instance, index: int, offset: int) -> UnfitContent:
-    """What stands at `offset` is for a database that there is not."""
+    """The error for content at `offset` in a database that does not exist."""
     count = len(instance.databases)
     reason = f"database {index}, but the directive databases is {count}: start with --databases"
     return UnfitContent(offset, f"{reason} {index + 1} or more")
 
 
 class Filling:
-    """One snapshot and where it goes. The counts are of keys."""
+    """Restores one snapshot. The counts are of keys."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Filling:
         replaces: bool = False,
         databases: list[Database] | None = None,
     ) -> None:
-        """`replaces`: a key that is there already gives way; else it is an error.
+        """`replaces`: an existing key is replaced; otherwise it is an error.
 
-        `databases`: where it goes instead of the instance's own.
+        `databases`: the target, if not the instance's own.
         """
         self.loaded = self.expired = 0
         self.nodes: list[AnyNode] = []  # of streams
@@ -67,7 +67,7 @@ class Filling:
         self._databases = instance.databases if databases is None else databases
 
     def steps(self) -> Iterator[int]:
-        """Put everything in; yields, often, up to where the buffer is read.
+        """Restore everything; yields often: the position up to which the buffer is read.
 
         Raises CorruptSnapshot, UnsupportedValue (see SnapshotReader) and UnfitContent.
         """
@@ -81,7 +81,7 @@ class Filling:
             self._load_libraries()
 
     def _load_libraries(self) -> None:
-        """Functions stand before the first database; those of the same names give way."""
+        """Load the functions, which precede the first database; they replace those of one name."""
         for code in self._reader.libraries:
             try:
                 self._instance.scripting.libraries.load(code, replaces=True, is_timed=False)
@@ -126,7 +126,7 @@ class Filling:
 
 
 def squeeze_nodes(nodes: list[AnyNode]) -> Iterator[None]:
-    """A task: keep what nobody has looked at since it was loaded in less memory."""
+    """A background task: compress the nodes that were not read since they were loaded."""
     while nodes:
         for node in nodes[-SQUEEZED_AT_ONCE:]:
             if isinstance(node, ListpackNode):

@@ -1,13 +1,13 @@
-"""Snapshots: SAVE, BGSAVE, the save points, and what is known of how they went.
+"""Snapshots (RDB files): SAVE, BGSAVE, save points, and the state of the last ones.
 
-A snapshot is written beside the one that is there, synced, and put in its place in one step: after
-a crash at any moment `dbfilename` is the old one or the new one, and complete.
+A snapshot is written to a temporary file, synced, and renamed atomically: after a crash at any
+moment `dbfilename` is the old snapshot or the new one, and complete.
 
-`instance.dirty` counts the changes that no snapshot has. One that is written in the background
-takes away those that were there when it began.
+`instance.dirty` counts the changes since the last snapshot. A background snapshot that succeeds
+subtracts the count at its start, so changes made meanwhile remain counted.
 
 Source: Redis 7.2 for conditions, log lines, the delay of retries and the names of temporary files;
-redis-server 7.0.15 was asked.
+checked with redis-server 7.0.15.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from server.persistence.files import Files
 from server.persistence.snapshot_file import Report, write_snapshot_file
 
 RETRY_DELAY_S = 5
-# Those of replication, too (server/replication): sent to replicas, or received from a primary.
+# Temporary files, those of replication included (sent to replicas, or received from a primary).
 _TEMPORARY = re.compile(r"temp-(?:repl-|link-)?([0-9]+)(?:-[0-9]+)?\.rdb")
 
 
 class Snapshots:
-    """Of one instance. The caller sees to it that there is one child at a time."""
+    """The snapshots of one instance. The caller ensures that there is one child at a time."""
 
     def __init__(self, instance: Instance, files: Files, children: Children) -> None:
         self._instance = instance
@@ -39,22 +39,23 @@ class Snapshots:
         self._dirty_at_start = 0  # instance.dirty when the child began
 
     def remove_leftovers(self) -> None:
-        """Remove what processes that live no more have left half-written."""
+        """Remove the temporary files of processes that no longer run."""
         with contextlib.suppress(OSError):
             for name in self._files.names("."):
                 found = _TEMPORARY.fullmatch(name)
-                # Nothing was saved yet: what has our own number (1 in a container) is older, too.
+                # This process has saved nothing yet, so a file with its own number (1 in a
+                # container) is an older process's, too.
                 if found and (int(found[1]) == os.getpid() or not _is_running(int(found[1]))):
                     self._discard(name)
 
     def discard_own(self) -> None:
-        """Remove what a SAVE that will not go on has written so far."""
+        """Remove the partial file of an interrupted SAVE."""
         self._discard(_temporary(os.getpid()))
 
     # -- in the foreground ---------------------------------------------------------------------
 
     def save(self) -> bool:
-        """Write a snapshot now. False, with a line in the log, if that failed."""
+        """Write a snapshot now. False, with a line in the log, if that fails."""
         self._state.saves += 1
         try:
             self._write(self._files, os.getpid(), lambda keys: None)
@@ -86,7 +87,7 @@ class Snapshots:
     # -- in the background ---------------------------------------------------------------------
 
     def start(self) -> bool:
-        """Let a child write one. False, with a line in the log, if there can be none."""
+        """Start a child that writes one. False, with a line in the log, if that fails."""
         instance, state = self._instance, self._state
         state.saves += 1
         state.last_save_attempt_ms = instance.now_ms
@@ -103,16 +104,16 @@ class Snapshots:
         return True
 
     def _run(self, child: Child) -> None:
-        """What the child does."""
+        """The child's task."""
         self._write_beside(child.files, child.pid, child.report)
         if not child.has_server():
-            # Another server may be there by now, with a newer snapshot.
+            # Another server may run by now, and have a newer snapshot.
             child.files.remove(_temporary(child.pid))
             return
         self._put_in_place(child.files, child.pid)
 
     def ended(self, ending: Ending) -> None:
-        """The child has ended."""
+        """Handle the end of the child."""
         state = self._state
         state.save_in_progress = False
         state.save_duration_s = (self._instance.now_ms - state.save_started_ms) // 1000
@@ -143,7 +144,7 @@ class Snapshots:
     # -- when one is due -----------------------------------------------------------------------
 
     def start_when_due(self) -> bool:
-        """A save point is reached: start. Whether a child runs now."""
+        """Start if a save point is reached; returns whether a child runs now."""
         instance, state = self._instance, self._state
         for point in self._config.save:
             is_time = self._has_passed(state.last_save_ms, point.seconds)
@@ -155,7 +156,7 @@ class Snapshots:
         return False
 
     def start_when_scheduled(self) -> None:
-        """BGSAVE SCHEDULE, while another child was at work or in a transaction."""
+        """Start a deferred snapshot: BGSAVE SCHEDULE during another child or a transaction."""
         if self._state.save_scheduled and self._may_retry() and self.start():
             self._state.save_scheduled = False
 
@@ -164,7 +165,7 @@ class Snapshots:
         return state.save_succeeded or self._has_passed(state.last_save_attempt_ms, RETRY_DELAY_S)
 
     def _has_passed(self, since_ms: int, seconds: int) -> bool:
-        """More than so many, in whole seconds as in Redis."""
+        """Whether more than `seconds` have passed, in whole seconds as in Redis."""
         return has_passed(seconds + 1, since_ms // 1000, self._instance.now_ms // 1000)
 
     # -- help ----------------------------------------------------------------------------------

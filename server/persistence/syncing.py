@@ -1,10 +1,10 @@
-"""Work on files that may take long, beside the loop: syncing them, removing them.
+"""The background thread for slow work on files: syncing and removing them.
 
-One job after another, in the order in which they were submitted: a file's sync has been tried
-before the next file's begins. Who submits looks at `Job.done` when it comes by; nothing is called
-back into the loop but `notify`, which may wake it.
+Jobs run one after the other, in the order in which they were submitted, so one file's sync ends
+before the next one's begins. The submitter polls `Job.done`; there are no callbacks except
+`notify`, which may wake the loop.
 
-`ThreadSyncer` is one thread. Tests run jobs when they say so (`ManualSyncer`).
+`ThreadSyncer` uses one thread. Tests run jobs explicitly (`ManualSyncer`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol
 
 
 class Job:
-    """One piece of work, and what became of it."""
+    """A piece of work and its result."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.error: Exception | None = None
@@ -24,7 +24,7 @@ class Job:
         self._work = work
 
     def run(self) -> None:
-        """Do it, in whichever thread."""
+        """Run the work, in the calling thread."""
         try:
             self._work()
         except Exception as error:
@@ -34,13 +34,13 @@ class Job:
 
 
 class Syncer(Protocol):
-    """Runs jobs beside the loop."""
+    """Runs jobs in the background."""
 
     def submit(self, job: Job) -> None:
-        """Run it after all that were submitted before."""
+        """Run the job after all earlier ones."""
 
     def wait(self) -> None:
-        """Return when everything submitted is done."""
+        """Wait until all submitted jobs are done."""
 
 
 class ThreadSyncer:
@@ -66,7 +66,7 @@ class ThreadSyncer:
 
 
 class ManualSyncer:
-    """No thread: a job runs when `run_next` says so, or somebody waits for it."""
+    """No thread: a job runs in `run_next` or `wait`."""
 
     def __init__(self) -> None:
         self.waiting: deque[Job] = deque()
@@ -80,6 +80,6 @@ class ManualSyncer:
         self.waiting.popleft().run()
 
     def wait(self) -> None:
-        """Run everything."""
+        """Run all jobs."""
         while self.waiting:
             self.run_next()

@@ -305,12 +305,12 @@ def test_an_empty_file_with_the_name_of_a_snapshot_is_broken() -> None:
     files = MemoryFiles()
     files.put("dump.rdb", b"")
     (file,) = inspect_path(files, "dump.rdb").files
-    assert file.problem == Problem(0, "it is empty, which no snapshot is")
+    assert file.problem == Problem(0, "it is empty, but a snapshot never is")
 
 
 def test_an_empty_base_that_should_be_a_snapshot_is_broken() -> None:
     *_, base = inspect_path(manifest_files({"x.1.incr.aof": b""}, b""), "data/x.manifest").files
-    assert base.problem == Problem(0, "it is empty, which no snapshot is")
+    assert base.problem == Problem(0, "it is empty, but a snapshot never is")
 
 
 def test_progress_is_told_for_each_file() -> None:

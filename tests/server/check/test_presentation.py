@@ -47,7 +47,7 @@ def test_a_broken_file_comes_with_its_repair() -> None:
     assert described(problem, "cut")[-2] == "  fixed         cut"
     problem.can_be_cut = False
     assert described(problem)[-2].endswith("none here: other files of the manifest follow this one")
-    assert described(Problem(0, "why"))[-2].endswith("none: take the file from a copy")
+    assert described(Problem(0, "why"))[-2].endswith("none: restore the file from a backup")
 
 
 def test_a_file_with_a_command_that_is_unknown_is_nothing_to_cut() -> None:
