@@ -1,1 +1,1 @@
-"""RESP and nothing else: bytes to argv, values to bytes, error texts."""
+"""The RESP protocol: parses requests, encodes replies, and holds the error texts."""

@@ -1,15 +1,14 @@
-"""Finds the ends of whole requests in a batch of bytes, and the places of their words.
+"""A zero-copy request parser: finds complete requests in a batch, and the offsets of their words.
 
-A request that is cut here stays bytes: a handler takes the words that it wants, and the rest as it
-came (`tail`), which is the form in which entries are stored and sent.
+The request stays bytes: a handler extracts the words that it needs, and takes the rest unparsed
+(`tail`), which is the form in which entries are stored and sent.
 
-Strict: only what every client library sends is a request here. `*` and the number of words, then
-for each `$`, its length and its bytes; numbers in their shortest form, every line ended by CR LF,
-at most MAX_WORDS words. The cutter stops in front of anything else (an inline command, an odd
-number, a request that has not come whole), and `protocol/requests.py` reads from there on: it
-knows all rules, limits and error texts.
+It accepts only what every client library sends: `*` and the number of words, then for each word
+`$`, its length and its bytes; numbers in their shortest form, every line ended by CR LF, at most
+MAX_WORDS words. It stops before anything else (an inline command, an unusual number, an incomplete
+request), and `protocol/requests.py`, which knows all rules, limits and error texts, reads on.
 
-Compiled by Cython. Interpreted it does the same, but is not used: hiredis is quicker then.
+Compiled by Cython. Interpreted it does the same, but is not used: hiredis is faster then.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-# Whether this server runs compiled: all of the hot core is, or none.
+# Whether this server runs compiled: the whole hot core is, or none of it.
 IS_COMPILED = bool(cython.compiled)
 
 # A request with more words takes longer to run than to parse.
 MAX_WORDS = 256
 
-# Longest number of a line: lengths below 2**30.
+# The most digits of a number: lengths are below 2**30.
 _MAX_DIGITS = 9
 
 
 @cython.cclass
 class Cutter:
-    """The requests of one batch, one after the other.
+    """Iterates over the requests of one batch.
 
-    `count` is the number of words of the request that was found last, and `position` where the
-    next one begins. Before the first `load` there is nothing to be found.
+    `count` is the number of words of the last request, and `position` where the next one begins.
+    Before the first `load` the batch is empty.
     """
 
     def __init__(self) -> None:
@@ -56,7 +55,7 @@ class Cutter:
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def next(self) -> bool:
-        """Find the request at `position` and move past it; False if there is no plain one."""
+        """Find the request at `position` and move past it; False if none is complete and plain."""
         data: cython.p_const_uchar = self.data
         end: cython.Py_ssize_t = self._end
         place: cython.Py_ssize_t = self.position
@@ -69,7 +68,7 @@ class Cutter:
         digit: cython.int
         place += 1
         stop = min(place + _MAX_DIGITS, end)
-        if data[place] == 48:  # no number begins with 0, and no request has no words
+        if data[place] == 48:  # 0: no number begins with it, and each request has a word
             return False
         while place < stop:
             digit = data[place] - 48
@@ -80,7 +79,7 @@ class Cutter:
         if count == 0 or count > MAX_WORDS:
             return False
         for index in range(count):
-            # The end of the line before, `$`, a digit, and the end of that line.
+            # The end of the previous line, `$`, a digit, and the end of that line.
             if end - place < 6:
                 return False
             if data[place] != 13 or data[place + 1] != 10 or data[place + 2] != 36:
@@ -131,25 +130,25 @@ class Cutter:
         return argv
 
     def tail(self, index: cython.Py_ssize_t) -> bytes:
-        """The words from `index` on as they came: bulk strings, one after the other."""
+        """The words from `index` on as received: bulk strings, one after the other."""
         data: cython.p_const_uchar = self.data
         return data[self._bulk_start(index) : self.position]
 
     def bulk(self, index: cython.Py_ssize_t) -> bytes:
-        """One word as it came: a bulk string."""
+        """One word as received: a bulk string."""
         data: cython.p_const_uchar = self.data
         end: cython.Py_ssize_t = self._starts[index] + self._lengths[index] + 2
         return data[self._bulk_start(index) : end]
 
     def whole(self) -> bytes:
-        """The request as it came."""
+        """The request as received."""
         data: cython.p_const_uchar = self.data
         return data[self._start : self.position]
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def is_word(self, index: cython.Py_ssize_t, text: bytes) -> bool:
-        """Whether a word is this text: quicker than to make an object of it."""
+        """Whether a word equals `text`; faster than creating an object for it."""
         length: cython.Py_ssize_t = self._lengths[index]
         if len(text) != length:
             return False
@@ -170,5 +169,5 @@ class Cutter:
     @cython.cfunc
     def _bulk_start(self, index: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the `$` of a word is: after the word before it."""
-        # The first word is the command's name, which no handler takes as it came.
+        # The first word is the command's name, which no handler takes unparsed.
         return self._starts[index - 1] + self._lengths[index - 1] + 2

@@ -1,4 +1,4 @@
-"""Every error that a client can cause, with Redis's own text, in one place.
+"""The texts of all errors that a client can cause; they are Redis's.
 
 Client libraries and people match on these texts, so they are part of the interface (reference,
 sections 0 to 2). A handler raises `ReplyError`; dispatch turns it into the wire form. Errors that
@@ -11,9 +11,9 @@ from protocol import replies
 
 
 class ReplyError(Exception):
-    """A refusal that goes to the client. `text` starts with its code, e.g. b"ERR syntax error"."""
+    """An error reply. `text` starts with its code, e.g. b"ERR syntax error"."""
 
-    is_counted: bool = False  # the statistics of errors know it already
+    is_counted: bool = False  # whether the error statistics have counted it already
 
     def __init__(self, text: bytes) -> None:
         super().__init__(text)
@@ -95,7 +95,7 @@ def replica_address_too_long(length: int) -> ReplyError:
 
 
 def unrecognized_replconf_option(option: bytes) -> ReplyError:
-    """REPLCONF with something else."""
+    """REPLCONF with an unknown option."""
     return ReplyError(b"ERR Unrecognized REPLCONF option: %b" % c_string(option))
 
 
@@ -237,7 +237,7 @@ def two_lifetimes(bare_option: bytes) -> ReplyError:
 
 
 def unknown_argument(word: bytes) -> ReplyError:
-    """A word of HGETEX or HSETEX that is no option."""
+    """A word of HGETEX or HSETEX that is not an option."""
     return ReplyError(b"ERR unknown argument: %b" % c_string(word))
 
 
@@ -273,7 +273,7 @@ UNBLOCK_REASON = b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"
 
 
 def hello_option(option: bytes) -> ReplyError:
-    """A word of HELLO that is no option, or an option without its arguments."""
+    """A word of HELLO that is not an option, or an option without its arguments."""
     return ReplyError(b"ERR Syntax error in HELLO option '%b'" % option)
 
 
@@ -288,7 +288,7 @@ def no_such_user(name: bytes) -> ReplyError:
 
 
 def unrecognized_client_attribute(option: bytes) -> ReplyError:
-    """CLIENT SETINFO of something else than LIB-NAME and LIB-VER."""
+    """CLIENT SETINFO with an attribute other than LIB-NAME and LIB-VER."""
     return ReplyError(b"ERR Unrecognized option '%b'" % option)
 
 
@@ -431,7 +431,7 @@ ANY_WITHOUT_COUNT = b"ERR the ANY argument requires COUNT argument"
 
 
 def invalid_place(longitude: float, latitude: float) -> ReplyError:
-    """A place beyond the edges of the map."""
+    """A longitude or latitude out of range."""
     return ReplyError(b"ERR invalid longitude,latitude pair %f,%f" % (longitude, latitude))
 
 
@@ -448,7 +448,7 @@ def exactly_one_of(choices: bytes, command: bytes) -> ReplyError:
 
 
 def no_input_key(command: bytes) -> ReplyError:
-    """ZUNION and its kin with a number of keys below one; `command` in lower case."""
+    """ZUNION and related commands with a number of keys below one; `command` in lower case."""
     return ReplyError(b"ERR at least 1 input key is needed for '%b' command" % command)
 
 
@@ -555,7 +555,7 @@ def specified_twice(parameter: bytes) -> ReplyError:
 
 
 def unrecognized_xnack_option(option: bytes) -> ReplyError:
-    """A word of XNACK behind the IDs that is no option."""
+    """A word after the IDs of XNACK that is not an option."""
     return ReplyError(b"ERR Unrecognized XNACK option '%b'" % c_string(option))
 
 

@@ -1,25 +1,25 @@
-"""Requests: the bytes a client sends, in chunks of any size, become argv lists.
+"""The request parser: bytes from a client, in chunks of any size, become argv lists.
 
-Two readers of one language. The *scanner* is the truth: plain Python, resumable at any byte, it
-knows every rule, every limit and every error text. The *fast path* hands whole requests to
-hiredis or to `bytes.split`, and what they make of them counts only where it is proven to be what
-the scanner would have said; otherwise the scanner reads the same bytes again. hiredis parses
-replies, so it accepts much that is no request, and it allocates a list for an array header before
-the elements are there: it is never fed headers that announce more than the bytes could hold.
+It consists of two parsers. The *scanner* is the reference: plain Python, resumable at any byte,
+with every rule, limit and error text. The *fast path* gives whole requests to hiredis or to
+`bytes.split`, and their result is used only if it is proven to be what the scanner would return;
+otherwise the scanner reads the same bytes again. hiredis parses replies, so it accepts much that is
+not a request, and it allocates a list for an array header before the elements have arrived: it is
+never fed headers that announce more elements than the bytes could hold.
 
-Guaranteed: the same requests and the same error however the bytes are cut; memory in proportion
-to the bytes received, whatever they announce; time linear in them.
+Guaranteed: the same requests and the same error however the bytes are split into chunks; memory
+proportional to the bytes received, not to announced lengths; linear time.
 
-Left out: what a request means, the error reply and the closing of the connection, NOAUTH.
+Leaves out: what a request means, the error reply, closing the connection, NOAUTH.
 
-Source of the behaviour: redis-server 7.0.15, asked with raw sockets. Deliberately different:
+Source of the behaviour: redis-server 7.0.15, tested with raw sockets. Deliberately different:
 
-- The limit of arguments is 1,048,576, as in Redis 6.2; 7.0 takes any count up to INT_MAX.
-- Where a line is too long, it is refused after its first 65,536 bytes, however they arrive. Redis
-  looks only after each of its reads, so a line that ends in the same read may be longer.
-- A request that cannot fit the query buffer is refused when it announces the bulk string that
-  will not fit; Redis waits until the bytes are there, and does not count finished arguments.
-- A NUL in a line is a byte like others. Redis stops looking there, so it never finds the line's
+- The limit of arguments is 1,048,576, as in Redis 6.2; 7.0 accepts any count up to INT_MAX.
+- A line that is too long is refused after its first 65,536 bytes, however they arrive. Redis checks
+  only after each of its reads, so a line that ends in the same read may be longer.
+- A request that cannot fit into the query buffer is refused when it announces the bulk string that
+  will not fit; Redis waits for the bytes, and does not count finished arguments.
+- A NUL in a line is an ordinary byte. Redis stops searching there, so it never finds the line's
   end and waits until the line is too long.
 """
 
@@ -42,7 +42,7 @@ class Limits:
     max_buffer_bytes: int = 1024 * 1024 * 1024  # client-query-buffer-limit
     max_arguments_unauthenticated: int = 10
     max_bulk_bytes_unauthenticated: int = 16_384
-    # Nothing in a chunk of so many bytes can pass a limit of an authenticated client.
+    # No chunk of up to this many bytes can exceed a limit of an authenticated client.
     harmless_bytes: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,16 +62,16 @@ TOO_BIG_LENGTH = "Protocol error: too big bulk count string"
 TOO_BIG_INLINE = "Protocol error: too big inline request"
 UNBALANCED_QUOTES = "Protocol error: unbalanced quotes in request"
 
-# The longest count line that can be right: `$` or `*`, and a signed 64-bit integer.
+# The longest valid count line: `$` or `*`, and a signed 64-bit integer.
 _HEADER_BYTES = 1 + len("-9223372036854775808")
 
 _ASTERISK = ord("*")
 _DOLLAR = ord("$")
 
-# One request of up to this many bytes is read by `_split_single`. Beyond, hiredis is faster.
+# `_split_single` parses one request of up to this many bytes; hiredis is faster for larger ones.
 _SINGLE_BYTES = 4096
-# hiredis keeps its input buffer, up to twice as large as what it was fed. After a larger batch
-# the reader is replaced, so that ten thousand idle connections do not hold a buffer each.
+# hiredis keeps its input buffer, up to twice as large as its last input. After a larger batch the
+# reader is replaced, so that ten thousand idle connections do not hold large buffers.
 _KEPT_BUFFER_BYTES = 4096
 
 _BULK_HEADERS = tuple(b"$%d" % length for length in range(_SINGLE_BYTES))
@@ -86,9 +86,9 @@ class RequestReader:
     """Reads one connection's requests.
 
     - `authenticated`: whether the client may use the full limits; may be set at any time.
-    - `error`: why the stream is broken, without "-ERR " and CRLF, or None. One character per byte
-      (latin-1): a byte that was not expected is quoted as it came, as Redis does.
-    - `overflowed`: the query buffer limit was passed; the connection is closed with no reply.
+    - `error`: the protocol error, without "-ERR " and CRLF, or None. One character per byte
+      (latin-1): as in Redis, an unexpected byte is quoted unchanged.
+    - `overflowed`: the query buffer limit was exceeded; the connection is closed with no reply.
 
     After either, `feed` returns nothing more.
     """
@@ -117,8 +117,8 @@ class RequestReader:
         self._count = 0
         self._taken_bytes = 0
         # The bytes of its unfinished part: a line (_bulk_bytes is -1), or a bulk string of
-        # _bulk_bytes and the line end behind it. A bytearray grows in place, and unlike a list of
-        # chunks it costs the same when a client sends one byte at a time.
+        # _bulk_bytes and its line end. A bytearray grows in place, and unlike a list of chunks it
+        # costs the same when a client sends one byte at a time.
         self._held = bytearray()
         self._bulk_bytes = -1
         self._hiredis = _new_hiredis_reader()
@@ -130,14 +130,14 @@ class RequestReader:
 
     @property
     def is_between(self) -> bool:
-        """Whether a request begins with the next byte, and no rule was broken before."""
+        """Whether the next byte begins a request, and there was no protocol error before."""
         return not (self._count or self._held or self.error is not None or self.overflowed)
 
     def feed(self, data: bytes) -> list[list[bytes]]:
         """Take the next bytes of the stream; returns the requests they complete, in order.
 
-        No request is empty: `*0`, a negative count and a blank line are skipped, as in Redis. Where
-        the bytes break a rule, the requests before that place are returned and `error` is set.
+        No request is empty: `*0`, a negative count and a blank line are skipped, as in Redis. At a
+        protocol error, the requests before it are returned and `error` is set.
         """
         if self.error is not None or self.overflowed:
             return []
@@ -152,16 +152,17 @@ class RequestReader:
                 return [argv]
         while position < len(data):
             if may_batch and not self._count and data[position] == _ASTERISK:
-                may_batch = False  # once per chunk: what it leaves is the scanner's
+                may_batch = False  # once per chunk: the scanner reads the rest
                 position = self._read_batch(data, position, requests)
             else:
                 position = self._scan(data, position, requests)
         return requests
 
     def feed_each(self, data: bytes) -> Iterator[tuple[list[bytes], int]]:
-        """As feed, one request at a time, each with how many of these bytes are left behind it.
+        """As feed, but yields one request at a time, with the number of bytes left after it.
 
-        For who changes `authenticated` in between. Whoever stops early feeds what was left again.
+        For callers that change `authenticated` in between. A caller that stops early must feed the
+        bytes that are left again.
         """
         requests: list[list[bytes]] = []
         position = 0
@@ -178,16 +179,16 @@ class RequestReader:
             position = self._scan(data, position, requests)
 
     def expects_line(self, data: bytes | bytearray) -> bool:
-        """Whether these bytes, which come next, begin with a line as a person types it."""
+        """Whether these bytes, the next of the stream, begin with an inline command."""
         return not self._count and not self._held and not data.startswith(b"*")
 
     # -- the scanner -------------------------------------------------------------------------------
-    # Each step takes (data, position) and returns the position behind what it took in. Where data
-    # ends too early it holds the rest, and where a rule is broken it fails: in both cases all of
-    # data is used up, and the position is its end.
+    # Each step takes (data, position) and returns the position after the bytes that it has read. If
+    # data ends too early it holds the rest; at a protocol error it fails. In both cases all of data
+    # is used up, and the position is its end.
 
     def _scan(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
-        """One request, or what is here of it."""
+        """Scan one request, or its beginning."""
         start = position
         if not self._count:
             if data[position] in _EMPTY_STARTS:
@@ -204,7 +205,7 @@ class RequestReader:
         return position
 
     def _scan_inline(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
-        """A line of words, as a person types it. It ends in LF; a CR before that is a blank."""
+        """Scan an inline command: a line of words. It ends in LF; a CR before that is a blank."""
         line_end = self._find_line_end(data, position, b"\n", TOO_BIG_INLINE)
         if line_end < 0:
             return len(data)
@@ -216,7 +217,7 @@ class RequestReader:
         return line_end + 1
 
     def _scan_array_header(self, data: bytes, position: int) -> int:
-        """`*<count>` CRLF: how many arguments the request has."""
+        """Scan `*<count>` CRLF: the number of arguments."""
         line_end = self._find_line_end(data, position, b"\r", TOO_BIG_COUNT)
         if line_end < 0:
             return len(data)
@@ -226,10 +227,10 @@ class RequestReader:
         if not self.authenticated and count > self.limits.max_arguments_unauthenticated:
             return self._fail(data, INVALID_COUNT_UNAUTHENTICATED)
         self._count = max(count, 0)
-        return line_end + 2  # the byte behind CR is skipped unseen, as in Redis
+        return line_end + 2  # as in Redis, the byte after CR is skipped unchecked
 
     def _scan_bulks(self, data: bytes, position: int, start: int) -> int:
-        """The missing arguments, each `$<length>` CRLF, bytes, CRLF. The request is at `start`."""
+        """Scan the missing arguments: `$<length>` CRLF, bytes, CRLF. The request is at `start`."""
         limits, argv, count, end = self.limits, self._argv, self._count, len(data)
         max_bulk_bytes = limits.max_bulk_bytes
         if not self.authenticated:
@@ -247,8 +248,8 @@ class RequestReader:
                 length = self._parse_bulk_header(data, position, line_end)
                 if length < 0:
                     return end
-            position = line_end + 2  # the byte behind CR is skipped unseen, as in Redis
-            next_position = position + length + 2  # and so are the two behind the argument
+            position = line_end + 2  # as in Redis, the byte after CR is skipped unchecked
+            next_position = position + length + 2  # and so are the two after the argument
             if next_position > max_position:
                 return self._overflow(data)
             if next_position > end:
@@ -260,7 +261,7 @@ class RequestReader:
         return position
 
     def _parse_bulk_header(self, data: bytes, position: int, line_end: int) -> int:
-        """The length that a line announces, or -1 after failing."""
+        """The length in a bulk string's header, or -1 after failing."""
         if data[position] != _DOLLAR:
             got = chr(data[position])
             self._fail(data, EXPECTED_BULK.format(" " if got in "\r\n" else got))
@@ -275,9 +276,9 @@ class RequestReader:
         return length
 
     def _find_line_end(self, data: bytes, position: int, mark: bytes, refusal: str) -> int:
-        """Where the line's CR or LF is; -1 after holding an unfinished line or refusing it.
+        """The position of the line's CR or LF; -1 after holding an incomplete line or failing.
 
-        A line that ends in CR is finished when the byte behind it is there.
+        A line that ends in CR is complete once the byte after it has arrived.
         """
         max_bytes = self.limits.max_inline_bytes
         line_end = data.find(mark, position, position + max_bytes + 1)
@@ -289,10 +290,10 @@ class RequestReader:
         return line_end
 
     def _continue_held(self, data: bytes, requests: list[list[bytes]]) -> tuple[bytes, int]:
-        """Go on with the unfinished part: what to scan next, and from where."""
+        """Continue the unfinished part; returns the bytes to scan next, and the position."""
         held = self._held
         if self._bulk_bytes < 0:
-            # No byte is looked at twice: while the line does not end, only new ones are searched.
+            # Linear time: as long as the line does not end, only the new bytes are searched.
             mark = b"\r" if self._count or held[0] == _ASTERISK else b"\n"
             is_short = len(held) + len(data) <= self.limits.max_inline_bytes
             if is_short and mark not in data and not held.endswith(mark):
@@ -338,7 +339,7 @@ class RequestReader:
     # -- the fast path -----------------------------------------------------------------------------
 
     def _read_batch(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
-        """The whole requests from a boundary on, if they can be read fast; the position behind."""
+        """Read the whole requests from a boundary on, if that is fast; the position after them."""
         if not _is_dense(data, position):
             return position
         end = find_last_boundary(data, position)
@@ -349,7 +350,7 @@ class RequestReader:
         return end
 
     def parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
-        """All requests of a batch by way of hiredis; None where that is not proven right."""
+        """Parse all requests of a batch with hiredis; None if the result is not proven correct."""
         line_marks = batch.count(b"\r") + batch.count(b"\n")
         is_resp2 = _is_resp2(batch)
         if _may_allocate_much(batch, line_marks, is_resp2):
@@ -365,19 +366,19 @@ class RequestReader:
             ):
                 requests = replies
         except (hiredis.HiredisError, TypeError):
-            pass  # no RESP, or an element that is no string
+            pass  # not RESP, or an element that is not a string
         if requests is None or len(batch) > _KEPT_BUFFER_BYTES:
             self._hiredis = _new_hiredis_reader()
         return requests
 
 
-# -- how the fast path is kept honest ----------------------------------------------------------
+# -- how the fast path is verified -------------------------------------------------------------
 
 # What hiredis returns when it needs more bytes: an object that no bytes can produce.
 _NOTHING = object()
 
-# Array headers of two digits or more, wherever they stand: hiredis nests them a thousand deep. One
-# digit is harmless: a list of nine takes 144 bytes, and its header four.
+# Array headers of two digits or more, at any place: hiredis nests them a thousand deep. One digit
+# is harmless: a list of nine takes 144 bytes, and its header four.
 _LONG_ARRAY = re.compile(rb"\*(\d{2,19})")
 _LONG_RESP3 = [re.compile(rb"~\d\d"), re.compile(rb">\d\d"), re.compile(rb"\|\d\d")]
 
@@ -387,7 +388,7 @@ def _new_hiredis_reader() -> hiredis.Reader:
 
 
 def _may_allocate_much(batch: bytes, line_marks: int, is_resp2: bool) -> bool:
-    """Whether an array header announces elements for which there are no bytes.
+    """Whether an array header announces more elements than the bytes can hold.
 
     A bulk string has four line marks (CR and LF), so that batches of requests always pass unless
     an argument looks like a header.
@@ -399,12 +400,12 @@ def _may_allocate_much(batch: bytes, line_marks: int, is_resp2: bool) -> bool:
 
 
 def _is_resp2(batch: bytes) -> bool:
-    """Whether no byte may begin a reply that has strings and that RESP2 does not know."""
+    """Whether no byte can begin a RESP3 reply that contains strings."""
     return not (b"=" in batch or b"~" in batch or b">" in batch or b"|" in batch or b"%" in batch)
 
 
 def _is_plain(replies: list[list[bytes]], line_marks: int) -> bool:
-    """Whether RESP2 replies are lists of bulk strings without CR or LF, behind proper line ends.
+    """Whether RESP2 replies are lists of bulk strings without CR or LF, with proper line ends.
 
     Then every line mark of the batch is framing: two in an array header, four in a bulk string.
     Every other element has fewer, and so has a bulk string whose line end is something else.
@@ -419,13 +420,13 @@ def _is_plain(replies: list[list[bytes]], line_marks: int) -> bool:
 
 
 def _is_idle(reader: hiredis.Reader) -> bool:
-    """Whether a drained reader stands between replies: in one, it would not return the next."""
+    """Whether a drained reader is between replies: within one, it would not return the next."""
     reader.feed(b":1\r\n")
     return bool(reader.gets() == 1)
 
 
 def _encode(replies: list[list[bytes]]) -> bytes:
-    """Replies as the requests they should be. What encodes to the batch was read rightly."""
+    """Encode replies as requests. If the result equals the batch, it was parsed correctly."""
     # hiredis's stub means a tuple of any length and says a tuple of one.
     return b"".join(map(hiredis.pack_command, map(tuple, replies)))  # type: ignore[arg-type]
 
@@ -437,12 +438,12 @@ def _split_single(data: bytes) -> list[bytes] | None:
         count = _ARRAY_COUNTS.get(data[: data.find(b"\r\n")], 0)
         if not count:
             return None
-    # Hardly more lines than the request has: more than one request must not cost more.
+    # Split off few more lines than one request has, because data may hold many requests.
     lines = data.split(b"\r\n", 2 * count + 1)
-    behind = lines.pop()  # the last CRLF; not to be taken for an empty argument
+    rest = lines.pop()  # after the last CRLF; must not count as an empty argument
     argv = lines[2::2]
     if (
-        behind
+        rest
         or lines[0] != _ARRAY_HEADERS[len(argv)]
         or lines[1::2] != [_BULK_HEADERS[len(argument)] for argument in argv]
     ):
@@ -451,15 +452,16 @@ def _split_single(data: bytes) -> list[bytes] | None:
 
 
 def _is_dense(data: bytes, start: int) -> bool:
-    """Whether lines are short, by a sample: the fast path pays for each byte, the scanner for each
-    line. Measured, they cost the same where requests of five arguments have about 700 bytes.
+    """Whether lines are short, judged by a sample: the fast path costs time per byte, the scanner
+    per line. They are equal for requests of five arguments and about 700 bytes (measured).
     """
     sample_end = min(start + 1024, len(data))
     return 48 * data.count(b"\r", start, sample_end) >= sample_end - start
 
 
 def find_last_boundary(data: bytes, start: int) -> int:
-    """The end of data if a request seems to end there, else where the last one seems to begin."""
+    """The end of data if it looks like the end of a request, else where the last one seems to
+    begin."""
     mark = data.rfind(b"\r\n*", start)
     while mark >= 0 and not data[mark + 3 : mark + 4].isdigit():
         mark = data.rfind(b"\r\n*", start, mark)
@@ -484,14 +486,14 @@ def _parse_integer(text: bytes) -> int | None:
 
 
 _BLANKS = b" \t\n\v\f\r"
-# Lines of a few blanks, and arrays of nothing. There may be very many of them: they cost no more
-# than to look at them, in time and memory.
+# Blank lines, and empty arrays. A client may send very many of them, so they are skipped together:
+# they cost no memory, and only the time to search them.
 _FEW_BLANKS = 64
 _EMPTY_STARTS = _BLANKS + b"*"
 _EMPTY_REQUESTS = re.compile(
     rb"(?:[ \t\v\f\r]{0,%d}+\n|\*(?:0|-[1-9][0-9]{0,17})\r[\s\S])++" % _FEW_BLANKS
 )
-# What makes a line more than words with blanks between them.
+# Characters that make a line more than words separated by blanks.
 _QUOTES_AND_RARE_BLANKS = re.compile(rb"[\"'\v\f]")
 _WORD = re.compile(
     rb"""

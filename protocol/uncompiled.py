@@ -1,7 +1,7 @@
-"""Stands in for Cython's module of annotations where Cython is not installed.
+"""Replaces the `cython` module if Cython is not installed: annotations without effect.
 
-The hot core (docs/architecture/packaging.md) is Python with annotations that Cython compiles. Run
-as it is, the annotations mean nothing: decorators return what they decorate.
+The hot core (docs/architecture/packaging.md) is Python with annotations that Cython compiles.
+Interpreted, they have no effect: decorators return what they decorate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ compiled = False
 
 
 def cclass(decorated: T) -> T:
-    """A class, or a function, as it is."""
+    """The class or function, unchanged."""
     return decorated
 
 
@@ -31,5 +31,5 @@ wraparound = boundscheck
 
 
 def cast(_: object, value: Any) -> Any:
-    """The value as it is."""
+    """The value, unchanged."""
     return value

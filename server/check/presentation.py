@@ -72,9 +72,9 @@ def _describe_problem(file: FileReport, problem: Problem) -> list[str]:
     if problem.sound_bytes:
         lines.append(_row("sound", f"the first {problem.sound_bytes:,} bytes"))
     if problem.lost_bytes:
-        behind = f", with {problem.lost_requests:,} requests that can still be read"
-        text = f"{problem.lost_bytes:,} bytes{behind if problem.lost_requests else ''}"
-        lines.append(_row("behind it", text))
+        readable = f", with {problem.lost_requests:,} requests that can still be read"
+        text = f"{problem.lost_bytes:,} bytes{readable if problem.lost_requests else ''}"
+        lines.append(_row("after it", text))
     if file.fixed:
         return lines
     if problem.can_be_cut:

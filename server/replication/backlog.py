@@ -1,9 +1,9 @@
-"""The backlog: the last bytes of the replication stream, for replicas whose link was cut.
+"""The replication backlog: the last bytes of the stream, so that replicas can resume it.
 
-Offsets count the bytes of the stream from 1. The backlog holds those from `first_offset` on, as
-the chunks they came in; the same chunks wait in the replicas' output, so that nothing is copied.
-What is older goes by whole chunks, and only while `repl-backlog-size` bytes remain: it may hold
-more than that, never less of what there was.
+Offsets count the bytes of the stream from 1. The backlog holds those from `first_offset` on, in the
+chunks in which they were sent. The replicas' output shares these chunks, so nothing is copied. Old
+bytes are dropped by whole chunks, and only if `repl-backlog-size` bytes remain, so the backlog may
+hold more than that.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections import deque
 from itertools import islice
 
 MIN_BYTES = 16 * 1024
-# Smaller chunks are joined: a million of them would cost more than what is in them.
+# Smaller chunks are joined: a million of them would take more memory than their bytes.
 _JOIN_BYTES = 16 * 1024
 
 
 class Backlog:
-    """Of one history."""
+    """The backlog of one replication history."""
 
     def __init__(self, size_bytes: int, offset: int) -> None:
         """Empty; the next byte has the offset after `offset`."""
@@ -29,11 +29,11 @@ class Backlog:
 
     @property
     def first_offset(self) -> int:
-        """The offset of the first byte that is held; of the next one if there is none."""
+        """The offset of the first byte that is held; that of the next byte if it is empty."""
         return self._next_offset - self.length
 
     def append(self, data: bytes) -> None:
-        """The bytes that follow."""
+        """Append the next bytes of the stream; drop old chunks."""
         chunks = self._chunks
         if chunks and len(chunks[-1]) + len(data) <= _JOIN_BYTES:
             chunks[-1] += data
@@ -46,7 +46,7 @@ class Backlog:
             self.length -= len(chunks.popleft())
 
     def holds(self, offset: int) -> bool:
-        """Whether a stream can go on with the byte at `offset`, which may be the next one."""
+        """Whether a replica can resume at `offset`, which may be that of the next byte."""
         return self.first_offset <= offset <= self._next_offset
 
     def since(self, offset: int) -> list[bytes]:

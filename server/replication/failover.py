@@ -1,13 +1,14 @@
 """FAILOVER: a primary hands its role over to a replica that has everything.
 
-    waiting-for-sync      writes are held back until the replica (the one that was named, or the
-                          first one) has acknowledged all there is
+    waiting-for-sync      writes are held back until a replica (the given one, or the first that
+                          is ready) has acknowledged the whole stream
     failover-in-progress  this server follows it, and asks it to take over (PSYNC ... FAILOVER)
-    no-failover           it did: this server is its replica. Or it did not, and this is a primary
+    no-failover           it took over, and this server is its replica; or it refused, and this
+                          server stays the primary
 
-With a time limit the first step is given up, or with FORCE the second begins without waiting any
-longer: what the replica lacks is lost then. From the second step on there is no way back but a new
-history, because the other one may have taken over already.
+After a time limit the first step is cancelled; with FORCE the second one begins instead, and writes
+that the replica lacks are lost. From the second step on, cancelling begins a new history, because
+the replica may have taken over already.
 
 Source: Redis 7.0.
 """
@@ -24,7 +25,7 @@ NONE, WAITING, IN_PROGRESS = "no-failover", "waiting-for-sync", "failover-in-pro
 
 
 class Failover:
-    """Of one instance. `follow` and `promote` change the role."""
+    """The failover of one instance. `follow` and `promote` change the role."""
 
     def __init__(
         self,
@@ -61,9 +62,9 @@ class Failover:
         self._finish()
 
     def tick(self) -> None:
-        """Some times a second, and when a replica has said how far it is."""
+        """Called several times a second, and when a replica has acknowledged."""
         if self._instance.gates & GATE_BUSY:
-            return  # a script runs, and has not propagated yet what it did
+            return  # a script runs, and has not propagated its changes yet
         if self._state.failover == WAITING:
             self._wait()
         elif self._state.failover == IN_PROGRESS and self._state.is_link_up:
@@ -83,7 +84,7 @@ class Failover:
                 self._finish()
 
     def _ready(self) -> tuple[str, int] | None:
-        """The place of a replica that may take over, and has everything."""
+        """The address of a replica that may take over and has acknowledged everything."""
         for replica in self._state.online_replicas:
             place = place_of(replica)
             if replica.offset == self._state.offset and self._target in (None, place):
@@ -97,7 +98,7 @@ class Failover:
         self._follow(host, port)
 
     def _refused(self) -> None:
-        """The other side did not take over, or cannot be reached."""
+        """The replica did not take over, or cannot be reached."""
         if self._state.failover == IN_PROGRESS:
             self._log("FAILOVER: the replica did not take over. This server stays the primary.")
             self._promote()
@@ -114,5 +115,5 @@ class Failover:
 
 
 def place_of(replica: Replica) -> tuple[str, int]:
-    """Where others reach it."""
+    """The address at which other servers reach the replica."""
     return replica.ip.decode("latin-1"), replica.port

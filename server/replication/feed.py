@@ -1,12 +1,12 @@
-"""The replication stream: what replicas are sent, and how far it has come.
+"""The replication stream that a primary sends, and its offset.
 
-What commands propagate comes encoded (commands/core/sinks.py), once for the append-only file and
-all replicas. The feed adds what only a stream has (SELECT where the database changes, PING,
-GETACK), counts bytes, and once per cycle hands what is new to the backlog and to every replica, as
-the same bytes objects.
+Propagated requests come encoded (commands/core/sinks.py), once for the append-only file and all
+replicas. The feed adds SELECT when the database changes, PING and GETACK, and counts bytes. Once
+per cycle it hands the new bytes to the backlog and to every replica: the same bytes objects, so the
+fan-out copies nothing.
 
-On a replica there is nothing to encode: the bytes of its primary are passed on as they are, with
-their offsets (`pass_on`), and what commands propagate here goes to the file only.
+A replica passes on the bytes of its primary unchanged, with their offsets (`pass_on`); requests
+that its own commands propagate go to its append-only file only.
 
 Source: Redis 7.0 for the bytes; docs/architecture/replication.md.
 """
@@ -26,7 +26,7 @@ GETACK = encode_request([b"REPLCONF", b"GETACK", b"*"])
 
 
 class Feed:
-    """Of one instance. `send(replica, data)` brings bytes to a replica."""
+    """The stream of one instance. `send(replica, data)` sends bytes to a replica."""
 
     def __init__(self, instance: Instance, send: Callable[[Replica, bytes], object]) -> None:
         self.backlog: Backlog | None = None
@@ -35,23 +35,23 @@ class Feed:
         self._state = instance.replication
         self._send = send
         self._sink = Sink(take_encoded=self._take, takes_messages=True)
-        self._fresh: list[bytes] = []  # counted already, not yet handed on
+        self._fresh: list[bytes] = []  # counted, but not yet sent
 
     # -- beginning and end ---------------------------------------------------------------------
 
     def begin_backlog(self) -> None:
-        """Hold the history from the present offset on, in the place of what was held."""
+        """Begin an empty backlog at the present offset; an old one is dropped."""
         self._fresh.clear()
         size_bytes = self._instance.config.repl_backlog_size
         self.backlog = self._state.backlog = Backlog(size_bytes, self._state.offset)
 
     def drop_backlog(self) -> None:
-        """Nobody has asked for a while: there is no history any more."""
+        """Drop the backlog, because no replica has used it for a while: the history ends."""
         self.stop()
         self.backlog = self._state.backlog = None
 
     def start(self) -> None:
-        """Take what commands propagate: this server is a primary, and has a backlog."""
+        """Accept propagated requests: this server is a primary with a backlog."""
         assert self.backlog is not None
         if not self._state.is_feeding:
             self._state.is_feeding = True
@@ -59,14 +59,14 @@ class Feed:
         self.forget_database()
 
     def stop(self) -> None:
-        """Take nothing any more."""
+        """Accept no more requests."""
         self.flush()
         if self._state.is_feeding:
             self._state.is_feeding = False
             self._instance.sinks.remove(self._sink)
 
     def forget_database(self) -> None:
-        """The next write says for which database it is: a replica begins to read here."""
+        """Send a SELECT before the next write, because a replica begins to read here."""
         self._must_select = True
 
     # -- what the stream is made of ------------------------------------------------------------
@@ -79,7 +79,7 @@ class Feed:
         state.offset += len(wire)
 
     def _select(self, db_index: int, last_db: int) -> None:
-        """What follows is for the one database at first, for the other at last."""
+        """Send a SELECT for requests that begin in `db_index` and end in `last_db`, if needed."""
         if db_index == ANY_DATABASE:
             return
         if self._must_select or db_index != self._state.stream_db:
@@ -92,21 +92,21 @@ class Feed:
         self._state.offset += len(data)
 
     def ping(self) -> None:
-        """A sign of life."""
+        """Send PING, as a sign of life."""
         self._put(PING)
 
     def ask_for_acknowledgement(self) -> None:
-        """Have every replica say at once how far it is (WAIT)."""
+        """Send GETACK: every replica answers with its offset (WAIT)."""
         self._put(GETACK)
 
     def pass_on(self, data: bytes) -> None:
-        """Bytes of this server's own primary, which were applied here."""
+        """Pass on bytes of this server's own primary that were applied here."""
         self._put(data)
 
     # -- where it goes -------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Hand on what is new: a step of the cycle, before output leaves."""
+        """Send the new bytes: a step of the cycle, before output is sent."""
         if not self._fresh:
             return
         fresh, self._fresh = self._fresh, []

@@ -1,15 +1,15 @@
-"""The stream of a primary, applied: from its bytes to requests that have run here.
+"""Applies the replication stream of a primary: parses its bytes and runs its requests.
 
-What was applied goes on to this server's own replicas and its backlog, byte for byte, so that all
-servers of a chain count the same offsets. The offset stands between requests, and before the MULTI
-of a transaction until its EXEC has run: where the link breaks, it goes on there.
+Applied bytes are passed on unchanged to this server's own replicas and backlog, so that all servers
+of a chain count the same offsets. The offset is always that of a boundary between requests; during
+a transaction it stays before its MULTI until the EXEC has run. A broken link resumes there.
 
-A primary is believed what it says about data. But what is no request (or is for a database that
-there is not) shows that the two do not speak of the same stream any more: `BrokenStream`.
+The primary's requests are trusted. But bytes that are not a request, or a request for a database
+that does not exist, show that the two servers disagree about the stream: `BrokenStream`.
 
-Only commands that change data run, and those that go with them; ECHO is one of these where it
-carries a request of Rillway's own (storage/append_only/carriers.py). What such a command refuses is
-counted, and logged: the two servers differ then.
+Only commands that change data run, and those that belong to them, such as MULTI and SELECT; also an
+ECHO that carries a request of Rillway's own (storage/append_only/carriers.py). If such a command
+returns an error, that is counted and logged, because the two servers now differ.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from storage.append_only.reader import (
 )
 from storage.values import as_int64
 
-# How long what the primary sent runs before others have their turn. A batch is done to its end.
+# The time slice of the stream, before other clients have their turn. A batch runs to its end.
 TURN_NS = 1_500_000
-# What a request of the stream may announce: a value of Redis, and a request with many of them.
+# The limits of a request in the stream: large enough for any value, and for many of them.
 MAX_BULK_BYTES = 1 << 32
-# Commands that take a request as it came.
+# Commands with a raw handler, which take a request's bytes.
 _RAW = {name.upper(): command for name, command in COMMANDS.items() if command.raw is not None}
-# What changes no data by itself, and still belongs to the stream
+# Commands that change no data themselves, but belong to the stream.
 _ALONGSIDE = {b"multi", b"exec", b"discard", b"select"}
 _SCRIPTS = {b"eval", b"evalsha", b"eval_ro", b"evalsha_ro", b"fcall", b"fcall_ro"}
 
 
 class BrokenStream(Exception):
-    """The link must be dropped, and nothing of what was cached is worth keeping."""
+    """The link must be dropped, and the next synchronisation must be a full one."""
 
 
 class StreamRequests(RequestFile):
-    """The requests of a stream: as in a file, but for annotations."""
+    """Parses the requests of a stream: as in a file, but without annotations."""
 
     def _next(self) -> Batch | None:
         if self._buffer[self.position] != ord("*"):
@@ -59,7 +59,7 @@ class StreamRequests(RequestFile):
 
 
 class Following:
-    """Of one connection to a primary. `acknowledge` says at once how far this server is."""
+    """Applies the stream of one connection. `acknowledge` sends this server's offset at once."""
 
     def __init__(
         self, instance: Instance, feed: Feed, client: Client, acknowledge: Callable[[], object]
@@ -71,25 +71,25 @@ class Following:
         self._acknowledge = acknowledge
         self._parts: list[bytes] = []  # received, not parsed
         self._part_bytes = 0
-        self._wanted_bytes = 0  # before that much is there, parsing gets no further
+        self._wanted_bytes = 0  # parsing needs at least this many bytes to get further
         self._batches: deque[tuple[Batch, bytes]] = deque()  # parsed, not applied
         self._cutter = Cutter()
-        self._raw = b""  # the batch that is being applied,
-        self._passed = 0  # and how much of it was passed on
-        self._open: list[bytes] = []  # applied requests of a transaction that has no end yet
+        self._raw = b""  # the batch that is being applied
+        self._passed = 0  # how many of its bytes were passed on
+        self._open: list[bytes] = []  # applied requests of an open transaction
         client.gates |= GATE_PRIMARY | GATE_SILENT
         client.reply_mode = b"OFF"
         client.replays = client.deny_blocking = True
 
     @property
     def has_work(self) -> bool:
-        """Whether something was received that can be applied."""
+        """Whether there are parsed requests to apply."""
         return bool(self._batches)
 
     # -- from bytes to requests ----------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the stream. Raises BrokenStream."""
+        """Take bytes of the stream. Raises BrokenStream."""
         self._state.link.received_offset += len(data)
         self._state.input_bytes += len(data)
         self._parts.append(data)
@@ -100,7 +100,7 @@ class Following:
     def _parse(self) -> None:
         buffer = b"".join(self._parts)
         if buffer.startswith(b"\n"):
-            # A sign of life that is no part of the stream.
+            # A newline is a sign of life, and no part of the stream.
             bare = len(buffer) - len(buffer.lstrip(b"\n"))
             self._state.link.received_offset -= bare
             buffer = buffer[bare:]
@@ -120,7 +120,7 @@ class Following:
     # -- from requests to data -----------------------------------------------------------------
 
     def apply(self) -> None:
-        """Run what was received, for a turn. Raises BrokenStream."""
+        """Run received requests for one time slice. Raises BrokenStream."""
         until_ns = perf_counter_ns() + TURN_NS
         while self._batches:
             batch, raw = self._batches.popleft()
@@ -141,7 +141,7 @@ class Following:
         self._pass_on(len(raw))
 
     def _apply_text(self, text: bytes) -> None:
-        """Run requests from their bytes: what can be taken as it came is."""
+        """Run requests from their bytes, with raw handlers where there are any."""
         cutter = self._cutter
         cutter.load(text)
         position = 0
@@ -151,7 +151,7 @@ class Following:
             position = cutter.position
 
     def _run_raw(self, request: Cutter) -> bool:
-        """Run a request that its command takes as it came. False if nothing was done."""
+        """Run a request with its command's raw handler. False if nothing was done."""
         command = _RAW.get(request.word(0))
         instance = self._instance
         if command is None or self.client.queue is not None or instance.monitors:
@@ -167,10 +167,10 @@ class Following:
         return True
 
     def _apply_one(self, argv: Argv, position: int, end: int) -> None:
-        """Run the request that stands between these places of the batch."""
+        """Run the request between two positions of the batch."""
         name = argv[0].upper()
         if name == b"REPLCONF":
-            self._pass_on(position)  # what is acknowledged is what came before
+            self._pass_on(position)  # the acknowledgement covers the requests before this one
             self._take_replconf(argv)
         elif name == b"SELECT":
             self._check_database(argv)
@@ -182,7 +182,7 @@ class Following:
             self._pass_on(end)
 
     def _pass_on(self, end: int) -> None:
-        """The batch is applied up to this place, but for a transaction that has no end yet."""
+        """Pass on the batch up to `end`; requests of an open transaction are held back."""
         fresh, self._passed = self._raw[self._passed : end], end
         if self.client.queue is not None:
             self._open.append(fresh)
@@ -210,11 +210,11 @@ class Following:
     def _check_database(self, argv: Argv) -> None:
         index = as_int64(argv[1]) if len(argv) == 2 else None
         if index is None or not 0 <= index < len(self._instance.databases):
-            raise BrokenStream(f"the primary selects database {argv[1:2]!r}, which there is not")
+            raise BrokenStream(f"the primary selects database {argv[1:2]!r}, which does not exist")
 
 
 def _belongs_here(command: Command, argv: Argv) -> bool:
-    """Scripts do not: what they did comes instead, and one that pauses would not end in time."""
+    """Whether a command of the stream runs. Scripts do not: their effects are replicated."""
     name = command.fullname
     if name in _ALONGSIDE or (name == b"echo" and is_carrier(argv)):
         return True
@@ -229,9 +229,9 @@ def _find(argv: Argv) -> Command | None:
 
 
 def _wanted_bytes(rest: bytes) -> int:
-    """How much of a request that is torn must be there before it is worth another look.
+    """How many bytes of an incomplete request are needed before parsing can get further.
 
-    Raises BrokenStream if it announces what no request has.
+    Raises BrokenStream if its header is not valid.
     """
     position = rest.find(b"\r\n") + 2
     if position < 2:

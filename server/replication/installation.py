@@ -23,30 +23,30 @@ from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 from storage.values import as_int64
 
-# How long the loop waits for a slice.
+# The time slice of loading.
 SLICE_US = 10_000
 
 
 class InstallationFailed(Exception):
-    """The snapshot cannot be loaded; the data is as it was."""
+    """The snapshot cannot be loaded; the data is unchanged."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What the snapshot says of the stream that follows."""
+    """The result: where the stream continues after the snapshot."""
 
     stream_db: int = 0
 
 
 class Installation:
-    """Of one file."""
+    """Installs one snapshot file."""
 
     def __init__(self, instance: Instance, files: Files, path: str) -> None:
         self.outcome = Outcome()
         self._instance = instance
         self._files = files
         self._path = path
-        self._libraries: Libraries | None = None  # what takes the place of the old ones
+        self._libraries: Libraries | None = None  # the snapshot's functions
 
     def steps(self) -> Iterator[None]:
         """Load the file, in slices, and put it in place. Raises InstallationFailed."""
@@ -103,7 +103,7 @@ class Installation:
         return number if number is not None and 0 <= number < len(self._instance.databases) else 0
 
     def _replace_data(self, databases: list[Database]) -> None:
-        """Let clients see the new data; whoever waited or watched looks again."""
+        """Swap in the new data; signal blocked clients, and invalidate watches and caches."""
         instance = self._instance
         if self._libraries is not None:
             instance.scripting.libraries = self._libraries

@@ -1,18 +1,18 @@
-"""The link of a replica to its primary: connecting, the handshake, the snapshot, the stream.
+"""A replica's link to its primary: a state machine for connecting, synchronising, following.
 
-    phase       what happens                        then
+    phase       what happens                        next
     CONNECT     nothing; the next tick connects     CONNECTING
     CONNECTING  the connection is made              HANDSHAKE
-    HANDSHAKE   PING, AUTH, REPLCONF, PSYNC         SYNC, or CONNECTED if what is lacking is little
+    HANDSHAKE   PING, AUTH, REPLCONF, PSYNC         CONNECTED if the primary's backlog has all that
+                                                    is missing, otherwise SYNC
     SYNC        the snapshot is received, loaded    CONNECTED
     CONNECTED   the stream is applied               CONNECT, if the connection breaks
 
-Whatever goes wrong leads back to CONNECT, and leaves the data as it was. docs/architecture/
-replication.md has all of it as a table.
+Every failure leads back to CONNECT, and leaves the data unchanged. The whole transition table is in
+docs/architecture/replication.md.
 
-What the two said last is kept: the replication ID, the offset, the database. With that the next
-connection asks to go on (`can_resume`); without, it asks for a snapshot. What a broken stream has
-left is not worth going on with.
+The replication ID, the offset and the database outlive a connection. With them the next one asks to
+resume (`can_resume`); without, it asks for a snapshot. After a broken stream they are dropped.
 
 Source: redis-server 7.0.15 for the bytes; Redis 7.0 for times.
 """
@@ -41,7 +41,7 @@ ACKNOWLEDGE_MS = 1000
 LINE_TIMEOUT_MS = 5000
 _MAX_LINE_BYTES = 1024
 _TEMPORARY_ERRORS = (b"-NOMASTERLINK", b"-LOADING")
-# What PING may be answered besides a line with a plus: authentication comes next.
+# Accepted answers to PING: authentication comes later.
 _HARMLESS = (b"+", b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted")
 _FULL = re.compile(rb"\+FULLRESYNC ([0-9a-fA-F]{40}) ([0-9]{1,18})")
 _CONTINUE = re.compile(rb"\+CONTINUE(?: ([0-9a-fA-F]{40}))?")
@@ -50,7 +50,7 @@ Answer = Callable[[bytes], None]
 
 
 class Link:
-    """Of one instance. `changed` is called when the phase is another one."""
+    """The link of one instance. `changed` is called when the phase changes."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class Link:
         changed: Callable[[], object],
         history_changed: Callable[[], object],
     ) -> None:
-        """`history_changed`: own replicas must connect and ask again."""
+        """`history_changed` is called when this server's own replicas must synchronise again."""
         self.can_resume = False
-        self.failover = False  # the next PSYNC asks the other side to take over
-        self.refused: Callable[[], object] = lambda: None  # it did not, or is gone
+        self.failover = False  # whether the next PSYNC asks the other server to take over
+        self.refused: Callable[[], object] = lambda: None  # called if it refuses or disconnects
         self._instance = instance
         self._config = instance.config
         self._state = instance.replication
@@ -81,7 +81,7 @@ class Link:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """What belongs to one connection."""
+        """Reset the state of a connection."""
         self._line = b""
         self._answers: deque[Answer] = deque()
         self._asked_to_resume = False
@@ -105,12 +105,12 @@ class Link:
         self._connect()
 
     def stop(self) -> None:
-        """This server follows no primary any more, or another one."""
+        """Stop: this server follows no primary any more, or another one."""
         self._disconnect()
         self._set_phase(LinkPhase.NONE)
 
     def drop(self, reason: str, *, at_once: bool = True) -> None:
-        """The connection is of no use any more: make another one."""
+        """Drop the connection; a new one follows."""
         self._log("warning", f"Connection with primary lost: {reason}")
         self._disconnect()
         self._set_phase(LinkPhase.CONNECT)
@@ -164,7 +164,7 @@ class Link:
         self._ask([b"PING"], self._after_ping)
 
     def lost(self, reason: str) -> None:
-        """See `Receiver.lost`. A link that stood is made again at once, others after a while."""
+        """See `Receiver.lost`. Reconnects at once after a working link, else after a delay."""
         at_once = self._facts.phase in (LinkPhase.CONNECTED, LinkPhase.SYNC)
         self._wire = None
         self.drop(reason, at_once=at_once)
@@ -197,7 +197,7 @@ class Link:
             self._wire.write(data)
 
     def _take_lines(self, data: bytes) -> bytes:
-        """Give each line to whoever waits for it; what comes after the last one."""
+        """Handle each line of the handshake; returns the bytes after the last one."""
         self._line += data
         while self._answers and self._facts.phase is LinkPhase.HANDSHAKE:
             line, end, rest = self._line.partition(b"\n")
@@ -308,7 +308,7 @@ class Link:
             self._install(reception)
 
     def _install(self, reception: Reception) -> None:
-        """Load the file in slices. Nothing is read meanwhile."""
+        """Load the file in time slices. Reading is paused meanwhile."""
         assert self._wire is not None
         self._wire.pause()
         if self._config.repl_diskless_load != "swapdb":
@@ -341,7 +341,7 @@ class Link:
         self._adopt(installation.outcome.stream_db)
 
     def _keep_file(self, reception: Reception) -> None:
-        """As in Redis it becomes this server's snapshot: after a crash it can go on from there."""
+        """As in Redis, keep the file as this server's snapshot: after a crash it can resume."""
         config = self._config
         is_kept = config.repl_diskless_load == "disabled" and self._knows_offsets
         if config.rdb_del_sync_files and not config.save and not config.appendonly:
@@ -356,7 +356,7 @@ class Link:
             reception.discard()
 
     def _adopt(self, stream_db: int) -> None:
-        """The primary's history is this server's now."""
+        """Adopt the primary's replication history."""
         state = self._state
         state.replication_id, state.offset = self._full_sync
         state.second_id, state.second_offset = NO_ID, UNKNOWN
@@ -403,11 +403,11 @@ class Link:
         if not self._is_script_running:
             following.apply()
         if following.has_work and self._wire is not None:
-            self._wire.pause()  # others have their turn
+            self._wire.pause()  # back-pressure: other clients have their turn
             self._schedule()
 
     def acknowledge(self) -> None:
-        """Say how far this server is."""
+        """Send this server's offset to the primary."""
         if self._following is None or not self._knows_offsets:
             return
         self._sent_ms = self._instance.now_ms
@@ -417,7 +417,7 @@ class Link:
         self._write(command(words))
 
     def _forget_history(self, reason: str) -> None:
-        """The stream makes no sense: the two may differ by now, so all is asked for again."""
+        """The stream is broken, so the data may differ: ask for a full synchronisation."""
         self.can_resume = False
         self.drop(reason, at_once=False)
 
@@ -431,11 +431,11 @@ class Link:
 
     @property
     def _is_script_running(self) -> bool:
-        """Nothing may change under a script that has paused, the data as a whole least of all."""
+        """Whether a script has paused: meanwhile the data must not change."""
         return bool(self._instance.gates & GATE_BUSY)
 
     def _go_on(self, wire: Wire | None) -> None:
-        """The next turn, of the connection that asked for it."""
+        """Run the next time slice, if the connection that requested it is still in use."""
         if wire is not self._wire or wire is None:
             return
         self._is_scheduled = False
@@ -457,7 +457,7 @@ class Link:
                 wire.resume()
 
     def tick(self) -> None:
-        """Some times a second."""
+        """Called several times a second."""
         now_ms, phase = self._instance.now_ms, self._facts.phase
         if phase is LinkPhase.NONE:
             return
@@ -466,7 +466,7 @@ class Link:
                 self._connect()
             return
         if self._steps is not None:
-            self._heard_ms = now_ms  # it is this server that takes its time
+            self._heard_ms = now_ms  # this server is busy: the primary's silence does not count
             if has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):
                 self._sent_ms = now_ms
                 self._write(b"\n")
@@ -476,7 +476,7 @@ class Link:
             self.acknowledge()
 
     def _timeout_ms(self) -> int:
-        """A line of the handshake comes soon; PSYNC and all after it may take their time."""
+        """The timeout of the phase: short for the handshake, `repl-timeout` from PSYNC on."""
         timeout_ms = self._config.repl_timeout * 1000
         if self._facts.phase is LinkPhase.HANDSHAKE and self._after_psync not in self._answers:
             return min(LINE_TIMEOUT_MS, timeout_ms)

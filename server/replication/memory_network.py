@@ -1,14 +1,14 @@
-"""A network in memory between in-process servers, for exact tests of replication.
+"""An in-memory network between in-process servers, for deterministic tests of replication.
 
     network = Network()
     primary = InProcessServer.in_network(network, port="7001")
     replica = InProcessServer.in_network(network, port="7002")
-    network.settle()                   # delivers until nothing is on its way
-    network.cut(replica)               # its links break, and what is on its way is lost
-    network.is_open = False            # nobody can connect
+    network.settle()                   # delivers until nothing is in flight
+    network.cut(replica)               # breaks its links; data in flight is lost
+    network.is_open = False            # refuses connections
 
-Nothing moves but in `deliver` and `settle`. A port may be given to a `Receiver` factory instead of
-a server (`network.peers[port] = ...`): a peer whose bytes the test makes up.
+Data moves only in `deliver` and `settle`. A port may belong to a `Receiver` factory instead of a
+server (`network.peers[port] = ...`): a peer whose bytes the test writes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _MAX_ROUNDS = 100_000
 
 
 class Peer(Protocol):
-    """The other end of a connection: a server, or what a test makes up."""
+    """The peer of a connection: a server, or a fake that a test writes."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes; what is answered."""
+        """Take bytes; returns the answer."""
 
     def received(self) -> bytes:
-        """What else there is to send."""
+        """Further output."""
 
     @property
     def closed(self) -> bool:
@@ -43,23 +43,23 @@ class Peer(Protocol):
 
 
 class Network:
-    """All that is on its way."""
+    """The servers, their connections, and the data in flight."""
 
     def __init__(self) -> None:
         self.peers: dict[int, Callable[[], Peer]] = {}
         self.is_open = True
-        self.now_ms = 1_700_000_000_000  # for servers that are made
-        self.piece_bytes = 0  # bytes arrive in pieces of that size; 0: as they come
+        self.now_ms = 1_700_000_000_000  # for new servers
+        self.piece_bytes = 0  # bytes arrive in pieces of that size; 0: as they were sent
         self._wires: list[MemoryWire] = []
         self._callbacks: list[Callable[[], object]] = []
 
     def outside_of(self, server: InProcessServer) -> MemoryOutside:
-        """For one server, which others then find under its port."""
+        """The `Outside` of one server, which others then reach by its port."""
         self.peers[server.instance.config.port] = server.connect
         return MemoryOutside(self, server)
 
     def deliver(self) -> bool:
-        """One step of everything; whether anything moved."""
+        """Deliver one step on every connection; whether anything moved."""
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()
@@ -73,10 +73,10 @@ class Network:
         for _ in range(_MAX_ROUNDS):
             if not self.deliver():
                 return
-        raise AssertionError("the network does not come to rest")
+        raise AssertionError("data is still in flight after many steps")
 
     def cut(self, server: InProcessServer) -> None:
-        """Break the connections that a server has made."""
+        """Break the connections that a server has opened."""
         for wire in list(self._wires):
             if wire.owner is server:
                 wire.lose("cut")
@@ -130,7 +130,7 @@ class MemoryWire:
         self._is_paused = False
 
     def move(self) -> bool:
-        """Deliver what is on its way; whether there was anything."""
+        """Deliver data in flight; whether there was any."""
         if self._peer is None:
             return self._begin()
         moved = False
@@ -146,7 +146,7 @@ class MemoryWire:
             self._tell(lambda: self._receiver.received(data))
             return True
         if self._peer.closed and not self._in:
-            self.lose("the other side has closed")
+            self.lose("closed by the peer")
             return True
         return moved
 
@@ -165,7 +165,7 @@ class MemoryWire:
         self.owner.finish_cycle()
 
     def lose(self, reason: str) -> None:
-        """It breaks: both ends are told."""
+        """Break the connection, and notify both ends."""
         self._end()
         self._tell(lambda: self._receiver.lost(reason))
 
@@ -192,7 +192,7 @@ class MemoryWire:
 
 
 class _MemoryPipe:
-    """`Pipe` in memory: the child has written all when it is watched."""
+    """`Pipe` in memory: the child has written everything before the server watches."""
 
     descriptor = -1
 

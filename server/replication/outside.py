@@ -1,7 +1,7 @@
-"""What replication needs of the world: connections to other servers, pipes, another turn.
+"""The I/O interface of replication: connections to other servers, pipes, deferred calls.
 
-`server/replication/sockets.py` has them from the loop and the operating system; tests have a
-network in memory (tests/support/network.py).
+`server/replication/sockets.py` implements it over the event loop and the operating system,
+`server/replication/memory_network.py` in memory, for tests.
 """
 
 from __future__ import annotations
@@ -13,61 +13,61 @@ from server.persistence.files import File
 
 
 class Pipe(Protocol):
-    """From a child that writes a snapshot to the server that passes it on.
+    """A pipe from a child that writes a snapshot to the server that sends it on.
 
-    The child uses `writer` and nothing else; the server everything else.
+    The child uses only `writer`; the server uses the rest.
     """
 
     writer: File
     descriptor: int  # that the child must keep open; -1 if there is none
 
     def close_writer(self) -> None:
-        """The child has its own: let the end be seen when that one is closed."""
+        """Close the server's copy of the writer, so that the pipe ends with the child's copy."""
 
     def watch(self, callback: Callable[[bytes], object]) -> None:
-        """Call back with what comes; b"" is the end."""
+        """Call back with received bytes; b"" is the end."""
 
     def pause(self) -> None:
-        """Call back no more for now; the child has to wait when the pipe is full."""
+        """Stop the callbacks for now; the child waits once the pipe is full."""
 
     def resume(self) -> None:
         """Go on after `pause`."""
 
     def close(self) -> None:
-        """Nothing more is wanted."""
+        """Close the pipe."""
 
 
 class Receiver(Protocol):
-    """Who is told about a connection that was asked for. After `lost` nothing comes any more."""
+    """The callbacks of a requested connection. None follows after `lost`."""
 
     def connected(self, address: bytes, local_address: bytes, descriptor: int) -> None:
-        """It stands."""
+        """The connection is open."""
 
     def received(self, data: bytes) -> None:
-        """Bytes from the other side."""
+        """Bytes from the peer."""
 
     def lost(self, reason: str) -> None:
-        """It could not be made, or is gone."""
+        """The connection failed or was closed by the peer."""
 
 
 class Wire(Protocol):
-    """A connection that was asked for."""
+    """A requested connection."""
 
     def write(self, data: bytes) -> None:
-        """Send; what is sent before it stands, or after it is gone, is dropped."""
+        """Send; bytes sent before it is open, or after it is lost, are dropped."""
 
     def pause(self) -> None:
-        """Receive nothing for now."""
+        """Stop reading for now."""
 
     def resume(self) -> None:
         """Go on after `pause`."""
 
     def close(self) -> None:
-        """Drop it; `lost` is not called."""
+        """Close it; `lost` is not called."""
 
 
 class Outside(Protocol):
-    """See the module."""
+    """Creates connections and pipes, and defers calls."""
 
     def connect(self, host: str, port: int, receiver: Receiver) -> Wire:
         """Begin to connect."""

@@ -1,13 +1,14 @@
-"""A snapshot as it comes over the link: from its first line to its last byte, into a file.
+"""Receives a primary's snapshot over the link, into a file.
 
     $<length>\\r\\n<length bytes>           of a known length
-    $EOF:<40 bytes>\\r\\n<bytes><same 40>   until the mark comes again
+    $EOF:<40 bytes>\\r\\n<bytes><same 40>   until the mark is repeated
 
-Newlines may come before, as signs of life. Whatever is announced, nothing is allocated for it: what
-comes goes to disk as it comes.
+Newlines may come before, as signs of life. Received bytes go straight to disk; no memory is
+allocated for the announced length.
 
-The mark may be torn between two reads, and its bytes may be in the data by chance; but nothing is
-sent after it before the replica has acknowledged, so only at the very end it means the end.
+The mark may be split between two reads, and its bytes may occur in the data by chance. But the
+primary sends nothing after the mark until the replica has acknowledged, so it is the mark only if
+it is at the end of all received bytes.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ from server.persistence.files import File, Files, write_all
 MARK_BYTES = 40
 _MAX_LINE_BYTES = 255
 _EOF = b"$EOF:"
-# How much is left to one sync.
+# Sync after this many bytes.
 _SYNC_BYTES = 8 << 20
 
 
 class BadSnapshot(Exception):
-    """What comes is no snapshot; the text says why."""
+    """The received bytes are not a snapshot; the text says why."""
 
 
 class Reception:
-    """Of one snapshot, into the file at `path`."""
+    """Receives one snapshot, into the file at `path`."""
 
     def __init__(self, files: Files, path: str) -> None:
         self.path = path
-        self.expected_bytes = 0  # 0 until it is known, or if only a mark will tell
+        self.expected_bytes = 0  # 0 until it is known, or if the snapshot ends with a mark
         self.received_bytes = 0
         self.is_complete = False
         self._files = files
         self._file: File | None = None
-        self._line: bytes | None = b""  # the first one, as far as it has come; None: it is over
+        self._line: bytes | None = b""  # the received part of the first line; None: it is complete
         self._mark = b""
-        self._tail = b""  # the last bytes that came, which may be the beginning of the mark
+        self._tail = b""  # the last bytes received, which may be the beginning of the mark
         self._unsynced_bytes = 0
 
     @property
@@ -48,9 +49,9 @@ class Reception:
         return bool(self._mark)
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes; what is left of them when the snapshot is complete.
+        """Take bytes; returns the bytes after the end of the snapshot.
 
-        Raises BadSnapshot, and OSError if the disk does not take it.
+        Raises BadSnapshot, and OSError if writing fails.
         """
         if self._line is not None:
             data = self._read_line(self._line + data)
@@ -64,7 +65,7 @@ class Reception:
         return self._finish_if_complete(data[room:])
 
     def _read_line(self, data: bytes) -> bytes:
-        """Read the first line; what comes after it."""
+        """Read the first line; returns the bytes after it."""
         data = data.lstrip(b"\r\n")
         line, end, rest = data.partition(b"\r\n")
         if len(line) > _MAX_LINE_BYTES or (line and not line.startswith(b"$")):
@@ -116,13 +117,13 @@ class Reception:
         self.is_complete = True
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def discard(self) -> None:
-        """Nobody wants it."""
+        """Close and remove the file."""
         self.close()
         with contextlib.suppress(OSError):
             self._files.remove(self.path)

@@ -1,8 +1,8 @@
-"""The primary's side: connections that become replicas, and what becomes of them.
+"""The replicas of a primary: synchronisation (PSYNC), acknowledgements, timeouts.
 
-A replica asks for a history and an offset (PSYNC). If the backlog has what it lacks, it goes on
-from there; else it gets a snapshot (transfers.py) and then the stream. While it follows, it says
-once a second how far it is; one that says nothing for `repl-timeout` is closed.
+A replica asks for a history and an offset (PSYNC). If the backlog has the bytes that it lacks, the
+replica resumes from there; otherwise it gets a snapshot (transfers.py) and then the stream. It
+acknowledges its offset once a second; one that is silent for `repl-timeout` is disconnected.
 
 Source: Redis 7.0; docs/architecture/replication.md.
 """
@@ -20,7 +20,7 @@ from server.replication.transfers import Transfers
 
 
 class Replicas:
-    """Of one instance."""
+    """The replicas of one instance."""
 
     def __init__(self, instance: Instance, feed: Feed, transfers: Transfers) -> None:
         self._instance = instance
@@ -35,7 +35,7 @@ class Replicas:
     # -- becoming one --------------------------------------------------------------------------
 
     def check_can_serve(self, client: Client) -> None:
-        """Raise ReplyError if this server cannot have the client as a replica now."""
+        """Raise ReplyError if this server cannot accept the client as a replica now."""
         state = self._state
         if state.failover == "failover-in-progress":
             raise ReplyError(errors.SYNC_WHILE_FAILING_OVER)
@@ -50,7 +50,7 @@ class Replicas:
             raise ReplyError(errors.FILTERED_WITHOUT_EOF)
 
     def synchronise(self, client: Client, replication_id: bytes, offset: int) -> None:
-        """PSYNC: go on from `offset`, or with a snapshot."""
+        """PSYNC: resume from `offset`, or send a snapshot."""
         replica = self._attach(client)
         if self._can_go_on(replication_id, offset):
             self._go_on(replica, offset)
@@ -60,7 +60,7 @@ class Replicas:
         self._synchronise_fully(replica)
 
     def synchronise_blindly(self, client: Client) -> None:
-        """SYNC: a snapshot for one that knows no offsets."""
+        """SYNC: send a snapshot to a replica that knows no offsets."""
         replica = self._attach(client)
         replica.knows_offsets = False
         self._synchronise_fully(replica)
@@ -75,7 +75,7 @@ class Replicas:
         self._instance.host.set_delay(client, is_allowed=self._config.repl_disable_tcp_nodelay)
         self._state.replicas[client] = replica
         self._alone_since_ms = UNKNOWN
-        self._feed.flush()  # for those who were there before
+        self._feed.flush()  # to the replicas that were attached before
         return replica
 
     def _can_go_on(self, replication_id: bytes, offset: int) -> bool:
@@ -121,16 +121,16 @@ class Replicas:
     # -- while they follow ---------------------------------------------------------------------
 
     def acknowledged(self, replica: Replica) -> None:
-        """It has said how far it is."""
+        """A replica has acknowledged its offset."""
         self._transfers.release(replica)
 
     def disconnect_all(self) -> None:
-        """The history has changed its name: they come back, and ask by the old one."""
+        """Disconnect all: the replication ID has changed. They reconnect, and ask by the old ID."""
         for client in list(self._state.replicas):
             self._instance.host.close(client)
 
     def tick(self) -> None:
-        """Some times a second."""
+        """Called several times a second."""
         now_ms, state = self._instance.now_ms, self._state
         if state.replicas:
             self._ping_when_due()
@@ -159,7 +159,7 @@ class Replicas:
                 self._instance.host.close(replica.client)
 
     def _forget_history_when_alone(self) -> None:
-        """The backlog goes when nobody has asked for `repl-backlog-ttl`, and its name with it."""
+        """Drop the backlog and the history after `repl-backlog-ttl` seconds without replicas."""
         state, now_ms, ttl_s = self._state, self._instance.now_ms, self._config.repl_backlog_ttl
         if state.is_replica or state.replicas or self._feed.backlog is None:
             self._alone_since_ms = UNKNOWN
@@ -174,7 +174,7 @@ class Replicas:
     # -- min-replicas-to-write -----------------------------------------------------------------
 
     def _count_good(self) -> None:
-        """Count those that were heard of lately, and refuse writes if they are too few."""
+        """Count the replicas whose last sign of life is recent; refuse writes if too few."""
         instance, state, config = self._instance, self._state, self._config
         lag_ms = config.min_replicas_max_lag * 1000
         state.good_replicas = sum(
@@ -186,7 +186,7 @@ class Replicas:
         instance.set_gate(GATE_FEW_REPLICAS, is_shut=must_refuse)
 
     def review(self) -> None:
-        """A replica came or went, a directive or the role has changed."""
+        """Count again: a replica was added or lost, or a directive or the role has changed."""
         self._count_good()
 
     def _log(self, message: str) -> None:

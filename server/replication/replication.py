@@ -1,15 +1,15 @@
-"""Replication as a whole: this server's role, its replicas, and its link to a primary.
+"""Replication: coordinates the server's role, its replicas, and its link to a primary.
 
-The server holds one (`Service`, `InProcessServer`), commands reach it as `host.replication`:
+The server owns one (`Service`, `InProcessServer`); commands reach it as `host.replication`:
 
     replication = Replication(instance, outside, children, files, send)
     replication.open()                      # after the data is loaded
     cycle.before_output: replication.flush
     the timer, `hz` times a second: replication.tick
 
-It changes the role, and what depends on it: the gates for writes and for data that may be old, the
-clients that wait, what becomes of the history. What each part does is in its own module;
-docs/architecture/replication.md shows how they hang together.
+It changes the role, and what depends on it: the gates for writes and stale data, blocked clients,
+and the replication history. Each part has a module of its own; docs/architecture/replication.md
+explains how they work together.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from storage.values import as_int64
 
 
 class Replication:
-    """Of one instance. `send(client, data)` puts bytes into the output of this cycle."""
+    """The replication of one instance. `send(client, data)` adds to the output of this cycle."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class Replication:
         self.transfers = Transfers(instance, self.feed, outside, children, files)
         self.replicas = Replicas(instance, self.feed, self.transfers)
         self.waiting = WaitingClients(instance, self.feed)
-        # (propagated_units, offset) at the end of cycles, until they are known to be on disk.
+        # (propagated_units, offset) at the ends of cycles that are not yet synced to disk.
         self._places: deque[tuple[int, int]] = deque()
         self.link = Link(
             instance, self.feed, outside, files, self._review_gates, self.replicas.disconnect_all
         )
         self.failover = Failover(instance, self.link, self.follow, self.promote)
-        # From the first moment on: what is not yet loaded must not be written to either.
+        # Before loading already: clients of a replica must not write meanwhile.
         self._state.is_replica = self._config.replicaof is not None
         self._review_gates()
 
@@ -73,14 +73,14 @@ class Replication:
     # -- the server calls ----------------------------------------------------------------------
 
     def open(self) -> None:
-        """The data is loaded: go on with the history that was found with it, if there was one."""
+        """Continue the history that was stored with the loaded data, if there was one."""
         self._is_open = True
         self._restore_history(self._instance.persistence.loaded_history)
         if self._state.is_replica:
             self.link.start()
 
     def _restore_history(self, found: dict[bytes, bytes]) -> None:
-        """A replica asks to go on from there; a primary lets those go on who were there."""
+        """Restore ID and offset: a replica can resume, and a primary's replicas can."""
         name = found.get(b"repl-id", b"").decode("latin-1").lower()
         offset, stream_db = as_int64(found.get(b"repl-offset", b"")), _database(found)
         if len(name) != len(NO_ID) or offset is None or offset < 0:
@@ -98,13 +98,13 @@ class Replication:
             self.feed.start()
 
     def flush(self) -> None:
-        """A step of the cycle, before output leaves: what is new goes to the replicas."""
+        """Send new bytes to the replicas: a step of the cycle, before output is sent."""
         self.waiting.finish_cycle()
         self._note_synced()
         self.feed.flush()
 
     def _note_synced(self) -> None:
-        """On a replica: up to where the stream is in the append-only file, and on disk."""
+        """On a replica: note up to which offset the stream is synced to disk."""
         if not self._state.is_replica or not self._config.appendonly:
             return
         instance, places = self._instance, self._places
@@ -121,16 +121,16 @@ class Replication:
             self.link.tick()
             self.failover.tick()
             self.replicas.tick()
-            self.waiting.note_acknowledgement()  # one may be gone
+            self.waiting.note_acknowledgement()  # a replica may be lost
             self.transfers.tick()
 
     def look(self) -> None:
-        """A connection has taken what was sent."""
+        """A connection has room for more output."""
         if self._state.replicas:
             self.transfers.look()
 
     def apply_config(self, name: str) -> None:
-        """Bring a changed directive into force."""
+        """Apply a changed directive."""
         if name.startswith("min-replicas-"):
             self.replicas.review()
         elif name == "repl-backlog-size" and self.feed.backlog is not None:
@@ -139,8 +139,8 @@ class Replication:
             self._review_gates()
 
     def stop(self) -> None:
-        """The server ends."""
-        self.feed.flush()  # the last output of all has it
+        """The server ends: send the last bytes, and close everything."""
+        self.feed.flush()  # the last write to each replica sends them
         self.link.stop()
         self.transfers.stop()
 
@@ -156,7 +156,7 @@ class Replication:
         self._config.replicaof = host, port
         state.is_replica = True
         if not was_replica:
-            self.link.can_resume = True  # by its own history: the other side may come from it
+            self.link.can_resume = True  # by this server's own history, which the other may share
             self._release_blocked()
         self._review_gates()
         self.replicas.review()
@@ -178,21 +178,21 @@ class Replication:
         instance.host.log("notice", "This server is a primary now")
 
     def _part_ways(self) -> None:
-        """From here on this history is another one. Own replicas ask again, by the old name."""
+        """Begin a new history. This server's replicas reconnect, and ask by the old ID."""
         state = self._state
         state.second_id, state.second_offset = state.replication_id, state.offset + 1
         state.replication_id = self._instance.host.random_hex(40)
         self.replicas.disconnect_all()
 
     def _release_blocked(self) -> None:
-        """Whoever waits for what this server will not have by itself any more."""
+        """Unblock clients whose wait depends on the old role."""
         instance = self._instance
         for client in list(instance.blocked.clients):
             instance.unblock(client, ReplyError(errors.UNBLOCKED_ROLE_CHANGE).wire)
             client.close_after_reply = True
 
     def _review_gates(self) -> None:
-        """Which requests need a second look in this role."""
+        """Set the gates of this role."""
         instance, state, config = self._instance, self._state, self._config
         is_read_only = state.is_replica and config.replica_read_only
         instance.set_gate(GATE_READ_ONLY, is_shut=is_read_only)

@@ -1,4 +1,4 @@
-"""Connections to a primary, and pipes from a child, over the loop and the operating system."""
+"""TCP connections to a primary, and pipes from a child process, over the event loop."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import TypeAlias, cast
 from server.persistence.files import File
 from server.replication.outside import Pipe, Receiver, Wire
 
-# Calls back as an event of its own.
+# Runs a callback as an event of its own: between `enter` and `leave`.
 Run: TypeAlias = "Callable[[Callable[[], object]], None]"
 
 _READ_BYTES = 1 << 20
-# What fits into a pipe, where the system allows it: fewer switches between the two processes.
+# The size of a pipe's buffer, if the system allows it: fewer switches between the two processes.
 _PIPE_BYTES = 1 << 20
 
 
 class Sockets:
-    """`Outside` over a loop. Whatever comes from outside stands between `enter` and `leave`."""
+    """`Outside` over an event loop. Each callback runs between `enter` and `leave`."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class _LinkWire(asyncio.Protocol):
         """See asyncio.Protocol."""
         if not self._is_closed:
             self._is_closed = True
-            reason = str(error) if error else "the other side has closed"
+            reason = str(error) if error else "closed by the peer"
             self._run(lambda: self._receiver.lost(reason))
 
     def write(self, data: bytes) -> None:

@@ -1,15 +1,15 @@
-"""Snapshots for replicas: who waits for one, the child that writes it, and its way to them.
+"""Full synchronisations: snapshots for replicas, written by a child and sent to them.
 
 A full synchronisation is a snapshot and the stream from that moment on. Replicas that wait at the
-same time share one. Two forms (docs/architecture/replication.md has their bytes):
+same time share one snapshot. There are two ways (docs/architecture/replication.md has the bytes):
 
-diskless   a child writes into a pipe, and what comes out of it goes to all replicas at once. A slow
-           one holds the others up; the stream follows when the replica has acknowledged.
-from disk  a child writes a file, which each replica then gets at its own pace. Who comes while it
-           is written may join.
+diskless   a child writes into a pipe, and the server sends its bytes to all replicas at once. The
+           slowest sets the pace; the stream follows once the replica has acknowledged.
+from disk  a child writes a file, which each replica then gets at its own pace. A replica that
+           arrives while the file is written may share it.
 
-A replica that is no Rillway never says what it can read, so its snapshots are written for the
-Redis that `repl-snapshot-version` names.
+Replicas other than Rillway do not say which version they can read, so their snapshots are in the
+format of the Redis version in `repl-snapshot-version`.
 
 Source: Redis 7.0 for what is sent when.
 """
@@ -31,10 +31,10 @@ from server.persistence.snapshot_file import write_replica_snapshot
 from server.replication.feed import Feed
 from server.replication.outside import Outside, Pipe
 
-# What a Rillway says it can do (REPLCONF capa): it reads all that we write.
+# The capability of a Rillway replica (REPLCONF capa): it reads the newest format.
 RILLWAY = b"rillway"
 NEWLINE_MS = 1000
-# What may wait in a replica's connection before more of a snapshot is sent.
+# Back-pressure: the unsent bytes of a replica's connection from which on sending waits.
 _HIGH_WATER_BYTES = 4 << 20
 _PIECE_BYTES = 1 << 20
 _MARK_DIGITS = 40
@@ -42,20 +42,20 @@ _MARK_DIGITS = 40
 
 @dataclass(slots=True, eq=False)
 class _Run:
-    """A snapshot that a child writes."""
+    """A snapshot that a child is writing."""
 
     replicas: list[Replica]
-    offset: int  # where the stream goes on after it
+    offset: int  # where the stream continues after it
     path: str = ""  # of the file; "" if there is none
     pipe: Pipe | None = None
-    mark: bytes = b""  # what ends it, if it goes through the pipe
-    is_read: bool = False  # all of the pipe
-    progress_ms: int = 0  # when something came through the pipe, or could be passed on
+    mark: bytes = b""  # the end mark of a diskless transfer
+    is_read: bool = False  # whether the pipe has ended
+    progress_ms: int = 0  # when bytes were last read from the pipe, or sent
 
 
 @dataclass(slots=True, eq=False)
 class _Sending:
-    """A file on its way to one replica."""
+    """A file that is being sent to one replica."""
 
     replica: Replica
     buffer: Buffer
@@ -64,14 +64,14 @@ class _Sending:
 
 @dataclass(slots=True)
 class _Plan:
-    """Who gets the next snapshot, and how."""
+    """The replicas and the format of the next snapshot."""
 
     replicas: list[Replica] = field(default_factory=list)
     is_diskless: bool = False
 
 
 class Transfers:
-    """Of one instance; a child of its own."""
+    """The full synchronisations of one instance; has a child process of its own."""
 
     def __init__(
         self, instance: Instance, feed: Feed, outside: Outside, children: Children, files: Files
@@ -91,7 +91,7 @@ class Transfers:
     # -- who waits -----------------------------------------------------------------------------
 
     def request(self, replica: Replica) -> None:
-        """A replica needs a snapshot: of this one, if it can join, or of the next."""
+        """A replica needs a snapshot: it shares the current one if it can, else waits."""
         replica.phase = ReplicaPhase.WAIT_SNAPSHOT
         replica.waits_since_ms = self._instance.now_ms
         self._state.full_syncs += 1
@@ -117,7 +117,7 @@ class Transfers:
         ]
 
     def _plan(self) -> _Plan:
-        """Those alike who wait: the first of them decides."""
+        """The next snapshot: for the first replica that waits, and all of its kind."""
         waiting = self._waiting()
         plan = _Plan([replica for replica in waiting if _kind(replica) == _kind(waiting[0])])
         wants_diskless = self._config.repl_diskless_sync or not (
@@ -145,7 +145,7 @@ class Transfers:
     # -- the child -----------------------------------------------------------------------------
 
     def _start(self, plan: _Plan) -> None:
-        self._feed.flush()  # what came before is in the snapshot, and nobody's to hold
+        self._feed.flush()  # earlier bytes are in the snapshot, and need not be held
         run = _Run(plan.replicas, self._state.offset, progress_ms=self._instance.now_ms)
         try:
             if plan.is_diskless:
@@ -213,7 +213,7 @@ class Transfers:
         self._log("notice", f"Background saving for replicas started by pid {pid}")
 
     def _introduce(self, replica: Replica, offset: int) -> None:
-        """Say where the stream goes on, and hold it for the replica from there on."""
+        """Tell the replica where the stream continues, and hold the stream from there on."""
         if replica.knows_offsets:
             line = b"FULLRESYNC %b %d" % (self._state.replication_id.encode(), offset)
             self._send(replica, replies.simple(line))
@@ -248,7 +248,7 @@ class Transfers:
         )
 
     def look(self) -> None:
-        """Somebody has taken what was sent: send more."""
+        """Send more, if replicas have read what was sent."""
         run = self._run
         if run is not None and run.pipe is not None and not run.is_read and not self._is_full(run):
             run.progress_ms = self._instance.now_ms
@@ -257,7 +257,7 @@ class Transfers:
             self._send_pieces(sending)
 
     def _hear_of_child(self, run: _Run) -> None:
-        """It ends soon after its pipe; until it has ended, nobody knows whether all is there."""
+        """Poll the child after the end of its pipe: its exit status says if all was written."""
         ending = self._children.poll()
         if ending is not None:
             self._ended(run, ending)
@@ -293,7 +293,7 @@ class Transfers:
                 self._instance.host.close(replica.client)
             return
         finally:
-            self._discard(run.path)  # whoever has it open goes on reading it
+            self._discard(run.path)  # transfers that have it open go on reading it
         for replica in replicas:
             replica.phase = ReplicaPhase.SEND_SNAPSHOT
             self._send(replica, b"$%d\r\n" % len(buffer))
@@ -320,7 +320,7 @@ class Transfers:
             self.release(replica)
 
     def _is_transferred(self, replica: Replica) -> None:
-        """All of the snapshot is on its way."""
+        """The whole snapshot is sent."""
         instance = self._instance
         replica.phase = ReplicaPhase.ONLINE
         replica.heard_ms = instance.now_ms
@@ -330,7 +330,7 @@ class Transfers:
         self._log("notice", f"Synchronization with replica {address} succeeded")
 
     def release(self, replica: Replica) -> None:
-        """Send what the stream has brought since the snapshot: the replica is ready for it."""
+        """Send the stream since the snapshot: the replica has acknowledged that it is ready."""
         if replica.holds and replica.is_online:
             replica.holds = False
             held, replica.held, replica.held_bytes = replica.held, [], 0
@@ -341,7 +341,7 @@ class Transfers:
     # -- time ----------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Some times a second."""
+        """Called several times a second."""
         now_ms = self._instance.now_ms
         if has_passed(NEWLINE_MS, self._newline_ms, now_ms):
             self._newline_ms = now_ms
@@ -352,7 +352,7 @@ class Transfers:
             self._start_when_due()
             return
         if not _alive(run.replicas):
-            self._log("notice", "Nobody waits for the snapshot for replicas any more")
+            self._log("notice", "No replica waits for the snapshot for replicas any more")
             self._ended(run, self._children.kill())
         elif run.pipe is None or run.is_read:
             self._hear_of_child(run)
@@ -361,7 +361,7 @@ class Transfers:
             self._drop_stalling(run)
 
     def _keep_waiting_alive(self) -> None:
-        """A newline to whoever waits for a snapshot to begin, or for a file to be complete."""
+        """Send a newline to replicas that wait for a snapshot to begin or to be complete."""
         run = self._run
         for replica in self._state.replicas.values():
             if replica.phase is not ReplicaPhase.WAIT_SNAPSHOT:
@@ -370,7 +370,7 @@ class Transfers:
                 self._send(replica, b"\n")
 
     def _drop_stalling(self, run: _Run) -> None:
-        """One that takes nothing for `repl-timeout` must not hold the others up for ever."""
+        """Disconnect replicas that read nothing for `repl-timeout`, and so block the others."""
         instance = self._instance
         if not self._is_full(run):
             return
@@ -383,11 +383,11 @@ class Transfers:
             instance.host.close(slowest.client)
 
     def _drop_slow(self) -> None:
-        """What is held for a replica counts towards the limit of its class."""
+        """Disconnect replicas whose held stream exceeds the output buffer limit."""
         for replica in list(self._state.replicas.values()):
             limit = output_limit(replica.client)
             if replica.holds and 0 < limit.hard_bytes < replica.held_bytes:
-                self._log("warning", "A replica is too slow to be sent its snapshot: closed")
+                self._log("warning", "A replica is too slow to receive its snapshot: closed")
                 self._instance.host.close(replica.client)
 
     def stop(self) -> None:
@@ -413,7 +413,7 @@ class Transfers:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What must be equal for two replicas to share a snapshot."""
+    """The kind of a snapshot; replicas of equal kind share one."""
 
     is_rillway: bool
     wants_keys: bool

@@ -1,9 +1,9 @@
-"""Clients that wait until replicas have what they wrote (WAIT, WAITAOF).
+"""Clients that wait until replicas have acknowledged their writes (WAIT, WAITAOF).
 
-Each waits in a `Block` like any other; here is what they wait for. The replicas are asked how far
-they are once per cycle, however many clients ask, and the clients are looked at once per cycle,
-however many replicas have answered: only those for whom the number has changed run their command
-again.
+Each client waits in a `Block` like any other. Requests and acknowledgements are batched: however
+many clients wait, the replicas are asked for their offsets once per cycle; however many replicas
+answer, the clients are checked once per cycle, and only those whose count has changed run their
+command again.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from server.replication.feed import Feed
 class _Waiter:
     block: Block
     offset: int
-    counted: int  # when it was looked at last
+    counted: int  # the replicas counted at the last check
     on_disk: bool
 
 
 class WaitingClients:
-    """Of one instance."""
+    """The clients of one instance that wait for replicas."""
 
     def __init__(self, instance: Instance, feed: Feed) -> None:
         self._instance = instance
@@ -37,16 +37,16 @@ class WaitingClients:
         self._has_news = False
 
     def add(self, client: Client, block: Block, counted: int, *, on_disk: bool) -> None:
-        """A client is about to wait; `counted` replicas have what it wrote."""
+        """A client is about to wait; `counted` replicas have acknowledged its writes."""
         self._waiters[client] = _Waiter(block, client.replicated_offset, counted, on_disk)
         self._must_ask = True
 
     def note_acknowledgement(self) -> None:
-        """A replica has said how far it is, or is gone."""
+        """A replica has acknowledged an offset, or is lost."""
         self._has_news = bool(self._waiters)
 
     def finish_cycle(self) -> None:
-        """Answer those who have waited long enough; ask the replicas for the others.
+        """Answer the clients whose writes are acknowledged; ask the replicas for the others.
 
         To be called before the feed is flushed.
         """
@@ -71,4 +71,4 @@ class WaitingClients:
             if len(reached) - bisect_left(reached, waiter.offset) != waiter.counted:
                 del self._waiters[client]  # it comes again if it waits on
                 self._instance.dispatcher.wake(client)
-        self._must_ask = must_ask  # those who came again have been heard of just now
+        self._must_ask = must_ask  # commands that ran again here need not ask again

@@ -40,7 +40,7 @@ def test_a_broken_file_comes_with_its_repair() -> None:
         "x: file, 100 bytes: BROKEN at offset 60",
         "  problem       why",
         "  sound         the first 50 bytes",
-        "  behind it     50 bytes, with 7 requests that can still be read",
+        "  after it      50 bytes, with 7 requests that can still be read",
         "  repair        rillway check --fix x",
         "  contents      no keys",
     ]
