@@ -11,6 +11,8 @@
 `pins`           groups that hold a stream while it is read
 `lease`          keeps a second archiver away
 `maintenance`    compaction and expiry
+`limits`         default sizes of batches and files
+`arguments`      the arguments of `rillway archive`
 `command`        `rillway archive`
 
 The table is the only place that records how far a stream was archived: see

@@ -1,5 +1,6 @@
 """Dead letters: entries that were delivered too often, moved to a stream of their own.
 
 `mover`    finds them, and moves each once
+`redrive`  moves them back
 `command`  `rillway dead-letters`
 """

@@ -6,5 +6,6 @@
 `distribution`   counts by the millisecond, percentiles, histograms
 `report`         texts and tables
 `plot`           draws
+`arguments`      the arguments of `rillway latency`
 `command`        `rillway latency`
 """
