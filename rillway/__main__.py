@@ -1,9 +1,9 @@
 """The command line: `rillway serve`, `rillway consume`, `rillway archive` and the others.
 
-`serve` must answer its first PING within 250 ms of being started, so nothing is imported here that
-a sub-command does not need: each one imports its own, and there is no argument parser on the way.
+`serve` must answer its first PING within 250 ms. So this module imports nothing that all
+sub-commands would pay for: each imports its own modules, and `serve` uses no argument parser.
 
-This is the one module of `rillway` that knows where the server's code lies; see
+Only this module of `rillway` knows the place of the server's code; see
 docs/architecture/packaging.md.
 """
 
@@ -21,19 +21,19 @@ from rillway import __version__
 FAILURE = 1
 USAGE_ERROR = 2
 
-# What the extra rillway[archive] installs.
+# The packages of the extra rillway[archive].
 ARCHIVE_PACKAGES = {"deltalake", "pyarrow", "rich"}
 
 SERVE_USAGE = """\
 Usage: rillway serve [FILE] [--directive value ...]
 
 Start a server. FILE has redis.conf's syntax; - is standard input. Directives on the command line
-win over variables (RILLWAY_PORT=7000), and those over FILE.
+override variables (RILLWAY_PORT=7000), which override FILE.
 
   rillway serve --port 7000 --maxclients 500
   rillway serve /etc/rillway.conf --loglevel verbose
 
---port 0 takes a free port; the log says which. redis-cli CONFIG GET '*' lists the directives of a
+--port 0 takes a free port, which the log names. redis-cli CONFIG GET '*' lists the directives of a
 running server."""
 
 
@@ -48,11 +48,11 @@ def application_root() -> str:
 
 
 def serve(arguments: list[str]) -> int | None:
-    """Run the server until it is told to stop. `--help` shows how to start one."""
+    """Run the server until SHUTDOWN or a signal. `--help` shows how to start one."""
     if arguments in (["--help"], ["-h"]):
         print(SERVE_USAGE)
         return 0
-    gc.disable()  # nothing of what is imported is garbage; the server switches it on again
+    gc.disable()  # imports leave no garbage; the server switches it on again
     # First on the path, so that a `server` package in the user's own folder is not taken for ours.
     sys.path.insert(0, application_root())
     from server.main import main as server_main
@@ -61,7 +61,7 @@ def serve(arguments: list[str]) -> int | None:
 
 
 def check(arguments: list[str]) -> int:
-    """Look into files of data, and repair them."""
+    """Inspect and repair data files."""
     sys.path.insert(0, application_root())
     from server.check.command import main as check_main
 
@@ -83,9 +83,9 @@ def consume(arguments: list[str]) -> int:
 
 
 def run_pipeline(room: str, arguments: list[str]) -> int:
-    """Run a command of the data pipeline. Says what to install if that is missing.
+    """Run a command of the data pipeline. Names the package to install if one is missing.
 
-    Its arguments are read even then: --help works, and a mistake is an error.
+    Arguments are parsed before that, so --help works, and mistakes are reported.
     """
     try:
         command = importlib.import_module(f"rillway.pipeline.{room}.command")
@@ -102,7 +102,7 @@ def run_pipeline(room: str, arguments: list[str]) -> int:
 
 SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "serve": (serve, "start a server: rillway serve --help"),
-    "check": (check, "look into files of data, and repair them: rillway check --help"),
+    "check": (check, "inspect and repair data files: rillway check --help"),
     "consume": (consume, "run a command for each entry of a stream: rillway consume --help"),
     "archive": (
         partial(run_pipeline, "archive"),
@@ -110,19 +110,19 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     ),
     "query": (
         partial(run_pipeline, "query"),
-        "entries of a time, from archive and memory: rillway query --help",
+        "a range of entries, from archive and memory: rillway query --help",
     ),
     "replay": (
         partial(run_pipeline, "replay"),
-        "send archived entries into a stream again: rillway replay --help",
+        "add archived entries to a stream again: rillway replay --help",
     ),
     "dead-letters": (
         partial(run_pipeline, "dead_letters"),
-        "move what was delivered too often: rillway dead-letters --help",
+        "move entries that were delivered too often: rillway dead-letters --help",
     ),
     "latency": (
         partial(run_pipeline, "latency"),
-        "how long entries waited and were worked on: rillway latency --help",
+        "waiting and processing times of entries: rillway latency --help",
     ),
     "lag": (
         partial(run_pipeline, "lag"),

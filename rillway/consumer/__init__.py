@@ -1,4 +1,4 @@
-"""A consumer of a stream: what one would otherwise write again, and leave half of it out.
+"""A ready-made consumer for consumer groups: retries, claiming idle entries, dead letters.
 
 - `Consumer`: an asyncio class on redis-py (rillway/consumer/consumer.py);
 - `rillway consume`: the same with a command as the handler (rillway/consumer/command.py).

@@ -1,11 +1,10 @@
 """`rillway consume`: a command handles the entries of a stream, one process for each.
 
-The entry is a line of JSON on the command's standard input; exit status 0 acknowledges it. What the
-command prints goes where this program's output goes; what this program has to say goes to standard
-error.
+The entry is a line of JSON on the command's standard input; exit status 0 acknowledges it. The
+command inherits this program's output; this program's own log goes to standard error.
 
-Exits with 0 after SIGTERM or SIGINT (the entry at hand is finished first), 1 if it cannot go on, 2
-for a bad argument, 128 + N if a second signal N came.
+Exits with 0 after SIGTERM or SIGINT (the current entry is finished first), 1 if it cannot go on, 2
+for a bad argument, 128 + N after a second signal N.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ ENTRY_ID = re.compile(r"\$|\d+(-\d+)?")
 
 
 class CommandFailed(Exception):
-    """The command ended with something else than 0."""
+    """The command ended with a status other than 0."""
 
 
 def main(arguments: list[str]) -> int:
-    """Consume until told to stop. Returns the exit status."""
+    """Consume until a signal stops it. Returns the exit status."""
     options = parse_options(arguments)
     set_up_log(quiet=options.quiet)
     try:
@@ -47,7 +46,7 @@ def main(arguments: list[str]) -> int:
 
 
 async def consume(options: argparse.Namespace) -> int:
-    """Run the consumer, and stop it when a signal comes. Returns the exit status."""
+    """Run the consumer, and stop it on a signal. Returns the exit status."""
     consumer = Consumer(
         options.url,
         stream=options.stream,
@@ -69,7 +68,7 @@ async def consume(options: argparse.Namespace) -> int:
         if len(received) > 1:
             running.cancel()
         else:
-            log.info("%s: finishing the entry at hand", signal.Signals(number).name)
+            log.info("%s: finishing the current entry", signal.Signals(number).name)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -121,7 +120,7 @@ class Command:
 def as_json(entry: Entry, stream: str) -> bytes:
     """One line: stream, id, deliveries, fields.
 
-    Text is text. A value that is no UTF-8 is {"base64": ...}; in a name, such bytes are \\xHH.
+    UTF-8 becomes text. Another value is {"base64": ...}; in a name, other bytes are \\xHH.
     """
     fields = {
         name.decode(errors="backslashreplace"): as_text(value)
@@ -143,7 +142,7 @@ def as_text(value: bytes) -> str | dict[str, str]:
         return {"base64": base64.b64encode(value).decode()}
 
 
-# -- what it says ---------------------------------------------------------------------------------
+# -- log and progress -----------------------------------------------------------------------------
 
 
 def set_up_log(*, quiet: bool) -> None:
@@ -155,7 +154,7 @@ def set_up_log(*, quiet: bool) -> None:
 
 
 async def report_progress(counts: Counts) -> None:
-    """A line now and then, if anything has happened."""
+    """Log a line from time to time, if anything has happened."""
     before, acknowledged, since = asdict(counts), 0, time.monotonic()
     while True:
         await asyncio.sleep(PROGRESS_SECONDS)
@@ -167,18 +166,18 @@ async def report_progress(counts: Counts) -> None:
 
 
 def summary(counts: Counts) -> str:
-    """`12 acknowledged, 1 failed`: what is not zero, the acknowledged always."""
+    """`12 acknowledged, 1 failed`: all counts that are not zero, and always the acknowledged."""
     numbers = asdict(counts)
     parts = [f"{numbers.pop('acknowledged'):,} acknowledged"]
     parts += [f"{number:,} {name.replace('_', '-')}" for name, number in numbers.items() if number]
     return ", ".join(parts)
 
 
-# -- what it is told ------------------------------------------------------------------------------
+# -- arguments ------------------------------------------------------------------------------------
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """The options before `--`, and the command behind it. Exits with status 2 if they are wrong."""
+    """The options before `--`, and the command after it. Exits with status 2 on an error."""
     parser = argparse.ArgumentParser(
         prog="rillway consume",
         usage="rillway consume --stream S --group G --consumer C [OPTION ...] -- COMMAND ...",
@@ -202,7 +201,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         type=entry_id,
         default="0",
         metavar="ID",
-        help="where a new group begins: 0 for all that is there (default), $ for what comes now",
+        help="where a new group begins: 0 for all present entries (default), $ for new ones only",
     )
     parser.add_argument(
         "--count", type=from_one, default=10, help="entries to read at once (default: %(default)s)"
@@ -218,13 +217,13 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--claim-idle",
         type=from_one,
         metavar="MS",
-        help="take over entries that were left alone for so long, and try failed ones again",
+        help="claim entries that were idle for that long, and try failed ones again",
     )
     parser.add_argument(
         "--max-deliveries",
         type=from_one,
         metavar="N",
-        help="move an entry that failed so often to --dead-letter",
+        help="move an entry that failed that often to --dead-letter",
     )
     parser.add_argument("--dead-letter", metavar="STREAM", help="where such an entry goes")
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")

@@ -1,11 +1,12 @@
-"""One consumer of a group: the backlog first, then new entries, and those that others left behind.
+"""An asyncio consumer of a group: handles its backlog, then new entries and claimed idle ones.
 
 Guarantees: an entry is acknowledged only after its handler has returned, so every entry is handled
-at least once, whoever crashes. With a delivery limit an entry that cannot be handled ends in the
-dead-letter stream and in no other way.
+at least once, even if consumers crash. With a delivery limit, an entry that cannot be handled goes
+to the dead-letter stream; no entry is dropped.
 
-Leaves out: handling several entries at once (run more consumers), and exactly once, which no
-consumer can promise alone: a handler may have done its work and die before the acknowledgement.
+Leaves out: handling several entries at once (run more consumers), and exactly-once processing,
+which a consumer alone cannot guarantee: it may crash after the handler's work is done and before
+the acknowledgement.
 """
 
 from __future__ import annotations
@@ -30,42 +31,42 @@ from rillway.consumer.group import Group, is_lost
 Handler: TypeAlias = Callable[[Entry], Awaitable[None]]
 
 SOCKET_TIMEOUT_SECONDS = 10.0
-# Of the socket's timeout: a read that blocks longer would end as a lost connection.
+# The share of the socket's timeout that a read may block: longer would count as a lost connection.
 LONGEST_BLOCK = 0.5
-# How often leases are renewed and idle entries are looked for, within the idle time.
+# How often leases are renewed and idle entries are searched, within the idle time.
 RENEWALS, CLAIMS = 3, 2
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 5.0
-# To acknowledge what was handled while the connection was lost, once it is time to stop.
+# The time at the end to acknowledge entries that were handled while the connection was lost.
 CLOSING_SECONDS = 5.0
 CANCEL_SECONDS = 0.05
 
 INTERRUPTIONS = (redis.ConnectionError, redis.TimeoutError, OSError)
-# redis-py has them below ConnectionError, but waiting does not help.
+# Subclasses of ConnectionError in redis-py, for which waiting does not help.
 REFUSALS = (redis.AuthenticationError, redis.exceptions.AuthorizationError)
 
 log = logging.getLogger("rillway.consumer")
 
 
 class GiveUp(Exception):
-    """Raised by a handler that cannot handle anything: the entry stays as it is, `run` ends."""
+    """Raised by a handler that cannot handle anything: the entry stays pending, `run` raises it."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What a consumer has done so far; every number counts entries, except `interruptions`."""
+    """A consumer's counters; all count entries, except `interruptions`."""
 
-    new: int = 0  # delivered for the first time
-    backlog: int = 0  # delivered to this consumer before, and not acknowledged
-    claimed: int = 0  # taken over, from others or from itself, because they were left idle
-    acknowledged: int = 0
-    failed: int = 0  # handlers that raised
-    dead_lettered: int = 0
-    lost: int = 0  # taken over by others before their turn came
-    interruptions: int = 0  # of the connection, or a group that had to be made again
+    new: int = 0  #: delivered for the first time
+    backlog: int = 0  #: delivered to this consumer before, and not acknowledged
+    claimed: int = 0  #: taken over, from others or from itself, because they were left idle
+    acknowledged: int = 0  #: handled, and acknowledged by this consumer
+    failed: int = 0  #: handlers that raised
+    dead_lettered: int = 0  #: moved to the dead letters
+    lost: int = 0  #: taken over by others before their turn came
+    interruptions: int = 0  #: of the connection, or a group that had to be made again
 
 
 class Consumer:
-    """`await Consumer(url, stream=..., group=..., name=...).run(handle)`."""
+    """A consumer of a group: `await Consumer(url, stream=..., group=..., name=...).run(handle)`."""
 
     def __init__(
         self,
@@ -82,16 +83,16 @@ class Consumer:
         dead_letters: str | None = None,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """A consumer called `name`; no two that run at the same time may share it.
+        """A consumer called `name`; no other running consumer of the group may have that name.
 
-        - `start`: the ID after which a group begins that does not exist yet: "0" for all that the
-          stream holds, "$" for what is added from now on;
+        - `start`: the ID after which a new group begins: "0" for all entries of the stream, "$" for
+          those added from now on;
         - `count`: how many new entries to read at once;
         - `block_ms`: how long one read waits for new entries, 0 for ever;
-        - `claim_idle_ms`: take over entries that were not touched for so long, this consumer's own
+        - `claim_idle_ms`: take over entries that were idle for this time, this consumer's own
           failures among them. None: failed entries are tried again when it runs next;
-        - `max_deliveries` and `dead_letters`: an entry that has failed so often, or has ended its
-          consumers so often, goes to that stream;
+        - `max_deliveries` and `dead_letters`: an entry that has failed, or has ended its consumers,
+          that number of times goes to that stream;
         - `client_options`: more arguments for redis-py's `from_url`.
 
         Raises ValueError for settings that make no sense.
@@ -120,22 +121,22 @@ class Consumer:
         self._client = _client(url, client_options or {})
         self._group = Group(self._client, stream, group, name, start)
         self._stopping = asyncio.Event()
-        self._held: deque[Entry] = deque()  # delivered, not handled yet; the first is in work
-        self._done: list[str] = []  # handled, not acknowledged yet
+        self._held: deque[Entry] = deque()  # delivered, not yet handled; the first is in progress
+        self._done: list[str] = []  # handled, not yet acknowledged
         self._renewed = self._next_claim = 0.0  # on the loop's clock
         self._attempts = 0
 
     def stop(self) -> None:
-        """Lets the handler at work return and its entry be acknowledged; then `run` returns."""
+        """Stops `run`, after the running handler has returned and its entry is acknowledged."""
         self._stopping.set()
 
     async def run(self, handle: Handler) -> None:
-        """Hands entries to `handle`, one after the other, until `stop` is called.
+        """Calls `handle` with entries, one after the other, until `stop` is called.
 
-        An exception in `handle` leaves the entry pending. A lost connection is made again, a lost
-        group too, for as long as it takes. Raises GiveUp if the handler does, redis-py's errors for
-        what trying again does not mend (a wrong password, a key that is no stream), and its
-        ConnectionError if, at the end, something handled could not be acknowledged any more.
+        An exception in `handle` leaves the entry pending. Lost connections and groups are restored,
+        with retries without limit. Raises GiveUp if the handler does, those of redis-py's errors
+        that a retry cannot solve (a wrong password, a key that is not a stream), and its
+        ConnectionError if, at the end, handled entries could not be acknowledged.
         """
         try:
             while not self._stopping.is_set():
@@ -157,13 +158,13 @@ class Consumer:
     # -- the connection ---------------------------------------------------------------------------
 
     async def _open(self) -> None:
-        # First, lest the backlog hands out again what was handled.
+        # First, so that the backlog does not contain handled entries.
         await self._settle()
         await self._group.ensure()
 
     async def _pause(self, error: Exception) -> None:
-        """Waits before the next attempt: longer each time, and not all consumers as long."""
-        # They are pending: the backlog, which is read after every interruption, has them.
+        """Waits before the next attempt: exponential backoff with jitter."""
+        # They are pending, so the backlog, which is read after every interruption, returns them.
         self._held.clear()
         self.counts.interruptions += 1
         seconds = min(FIRST_PAUSE_SECONDS * 2**self._attempts, LONGEST_PAUSE_SECONDS)
@@ -174,7 +175,7 @@ class Consumer:
             await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def _close(self) -> None:
-        """Acknowledges what was handled, and gives back what was not begun."""
+        """Acknowledges handled entries, and releases those that were not begun."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + CLOSING_SECONDS
         while self._done:
@@ -185,7 +186,7 @@ class Consumer:
                     raise
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
         if self._held and self._claim_idle_ms:
-            # Best effort: without it they are found idle later.
+            # Best effort: if it fails, other consumers find the entries idle later.
             with suppress(redis.RedisError, OSError):
                 owned = await self._group.still_owned([entry.id for entry in self._held])
                 if owned:
@@ -194,7 +195,7 @@ class Consumer:
     # -- reading ----------------------------------------------------------------------------------
 
     async def _consume(self, handle: Handler) -> None:
-        """Works until it is time to stop."""
+        """Reads and handles entries until `stop` is called."""
         await self._work_off_backlog(handle)
         while not self._stopping.is_set():
             if self._claim_idle_ms and self._now() >= self._next_claim:
@@ -215,9 +216,9 @@ class Consumer:
             await self._work_off([entry], handle)
 
     async def _claim_idle(self, idle_ms: int, handle: Handler) -> None:
-        """Takes over some idle entries, each just before it is handled.
+        """Claims some idle entries, each just before it is handled.
 
-        XAUTOCLAIM would take them all at once and not say how often they were delivered.
+        XAUTOCLAIM would claim them all at once, and does not return their delivery counts.
         """
         found = await self._group.find_idle(idle_ms, self._count)
         for entry_id, deliveries in found:
@@ -231,7 +232,7 @@ class Consumer:
             self._next_claim = self._now() + idle_ms / 1000 / CLAIMS
 
     async def _read_new(self) -> list[Entry]:
-        """New entries, or none when it is time to stop, to claim or to read again."""
+        """New entries; none if it is time to stop, to claim or to read again."""
         reading = asyncio.ensure_future(self._group.read_new(self._count, self._longest_block()))
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
@@ -259,7 +260,7 @@ class Consumer:
         self._held.extend(entries)
         self._renewed = self._now()
         while self._held and not self._stopping.is_set():
-            # A handler that does not let the loop run (it should not) holds up renewals as well.
+            # A handler that blocks the loop (it should not) delays renewals as well.
             if self._is_due_for_renewal():
                 await self._renew(first=0)
             if self._held:
@@ -268,7 +269,7 @@ class Consumer:
 
     async def _handle(self, entry: Entry, handle: Handler) -> None:
         if self._max_deliveries and entry.deliveries > self._max_deliveries:
-            # It was in work when its consumer ended, each time; `deliveries` are those that failed.
+            # Each time its consumer ended while handling it; `deliveries` counts the failures.
             failed = Entry(entry.id, entry.pairs, entry.deliveries - 1)
             await self._bury(failed, "no handler ever returned")
             return
@@ -290,7 +291,7 @@ class Consumer:
         await self._settle()
 
     async def _settle(self) -> None:
-        """Acknowledges what was handled."""
+        """Acknowledges handled entries."""
         if self._done:
             self.counts.acknowledged += await self._group.acknowledge(self._done)
             self._done.clear()
@@ -312,17 +313,17 @@ class Consumer:
         return self._now() - self._renewed >= self._claim_idle_ms / 1000 / RENEWALS
 
     async def _renew_regularly(self) -> None:
-        """While a handler works: keeps its entry, and those that wait, from being found idle."""
+        """While a handler runs, renews its entry and the waiting ones: none becomes idle."""
         while self._claim_idle_ms:
             await asyncio.sleep(self._claim_idle_ms / 1000 / RENEWALS)
-            # If the connection is lost, the acknowledgement will notice.
+            # If the connection is lost, the acknowledgement will detect it.
             with suppress(redis.RedisError, OSError):
                 await self._renew(first=1)
 
     async def _renew(self, first: int) -> None:
-        """Resets the idle time of the entries held, and drops those that others have taken over.
+        """Resets the idle time of the held entries, and drops those that others have claimed.
 
-        `first`: the first that may be dropped; one in work is beyond that.
+        `first`: the index of the first that may be dropped; an entry in progress may not.
         """
         held = [entry.id for entry in self._held]
         owned = await self._group.still_owned(held)
@@ -340,21 +341,21 @@ class Consumer:
 async def _end(task: asyncio.Future[Any]) -> None:
     """Cancels a task until it is over.
 
-    One cancellation may not do: below Python 3.12 asyncio.wait_for, by which redis-py sends,
-    swallows one that comes when the sending is just over.
+    One cancellation may not suffice: before Python 3.12 asyncio.wait_for, with which redis-py
+    sends, swallows a cancellation at the moment when sending completes.
     """
     while not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=CANCEL_SECONDS)
     if not task.cancelled():
-        task.exception()  # seen, and no matter
+        task.exception()  # retrieved, so that asyncio does not log it
 
 
 def _client(url: str, options: Mapping[str, Any]) -> redis.asyncio.Redis:
     """A client of its own for each consumer.
 
-    Without redis-py's retries: an XREADGROUP sent again would hide that the entries in the first,
-    lost answer are now in the backlog.
+    Without redis-py's retries: a repeated XREADGROUP would hide that the entries of the first, lost
+    reply are now in the backlog.
     """
     return redis.asyncio.Redis.from_url(
         url,

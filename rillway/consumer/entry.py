@@ -1,7 +1,7 @@
-"""An entry as a handler gets it, and entries in the server's replies.
+"""A stream entry for handlers, and the parsing of entries in replies.
 
-redis-py turns the fields of an entry into a dictionary, which loses the first of two fields of one
-name. What is moved to another stream must lose nothing; so replies are read here, field by field.
+redis-py converts an entry's fields to a dictionary, which loses the first of two fields with one
+name. An entry that is moved to another stream must keep all fields, so replies are parsed here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. `deliveries`: how often it was handed out, this time included."""
+    """One entry: its ID as text, its fields and values in their order as bytes, and its deliveries.
+
+    `deliveries` is how often it was delivered within the group, this time included.
+    """
 
     id: str
     pairs: tuple[tuple[bytes, bytes], ...]
@@ -21,12 +24,12 @@ class Entry:
 
     @property
     def fields(self) -> dict[bytes, bytes]:
-        """By name; of a field that is there twice, the last."""
+        """The values by the names of their fields; of a name that comes twice, the last value."""
         return dict(self.pairs)
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
-    """What IDs are sorted by: `5-2` is (5, 2), and `5` is (5, 0)."""
+    """The sort key of an ID: `5-2` is (5, 2), and `5` is (5, 0)."""
     ms, _, seq = entry_id.partition("-")
     return int(ms), int(seq or 0)
 

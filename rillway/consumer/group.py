@@ -1,7 +1,7 @@
-"""A consumer group as one consumer sees it: each method is one step, a request or two.
+"""The requests of a consumer to its group: read, claim, acknowledge, move. One or two per method.
 
-Knows what the replies look like, and how to make a group that is missing. What to read, when to
-claim and what to do about a failure is decided in consumer.py.
+Parses the replies, and creates a missing group. consumer.py decides what to read, when to claim and
+how to handle failures.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ import redis.asyncio
 from rillway.consumer.entry import Entry, id_order, paired, streams_reply
 from rillway.dead_letter import dead_letter
 
-# Beginnings of the errors by which a server says that stream or group are gone. Redis 7.0 wakes a
-# blocked reader with UNBLOCKED when the stream is deleted; "no such key" is XINFO's.
+# The beginnings of errors for a missing stream or group. Redis 7.0 wakes a blocked reader with
+# UNBLOCKED when the stream is deleted; "no such key" is XINFO's.
 LOST = ("NOGROUP", "UNBLOCKED", "no such key")
 
 
 def is_lost(error: redis.ResponseError) -> bool:
-    """Whether the error says that the stream or the group is gone."""
+    """Whether the error means that the stream or the group does not exist."""
     return str(error).startswith(LOST)
 
 
 class Group:
-    """Raises what redis-py raises, from every method."""
+    """A group's requests for one consumer. Every method raises redis-py's errors."""
 
     def __init__(
         self, client: redis.asyncio.Redis, stream: str, group: str, consumer: str, start: str
     ) -> None:
-        # redis-py's annotations unite every protocol and setting; what comes is set below.
+        # redis-py's annotations cover every protocol and setting; the callbacks below fix one.
         self._client: Any = client
         self._stream = stream
         self._group = group
         self._consumer = consumer
         self._start = start
-        # The last ID that the group is known to have delivered.
+        # The group's last known position: the last ID that it has delivered.
         self._position: str | None = None
         for command in ("XREADGROUP", "XPENDING", "XCLAIM"):
-            self._client.set_response_callback(command, _as_it_came)
+            self._client.set_response_callback(command, _unchanged)
 
     async def ensure(self) -> None:
         """Creates the group if it is missing, and the stream with it."""
@@ -55,10 +55,10 @@ class Group:
                 self._position = group["last-delivered-id"].decode()
 
     async def _first_id(self) -> str:
-        """Where a missing group is to begin.
+        """The ID after which a missing group begins.
 
-        One that was lost goes on from where it was last seen, and so repeats something rather than
-        skip it. Where the whole stream was lost and begun anew, that is its beginning.
+        A lost group continues from its last known position, so that it may repeat entries but skips
+        none. If the whole stream was lost and created again, that is its beginning.
         """
         if self._position is None:
             return self._start
@@ -72,7 +72,7 @@ class Group:
         return self._position if id_order(last_id) >= id_order(self._position) else "0"
 
     async def read_new(self, count: int, block_ms: int | None) -> list[Entry]:
-        """Entries that nobody was given yet. `block_ms`: how long to wait for one, None: not."""
+        """Entries not yet delivered to the group. `block_ms`: how long to wait; None: do not."""
         block = [] if block_ms is None else ["BLOCK", block_ms]
         found = [
             Entry(entry_id, paired(flat))
@@ -84,17 +84,17 @@ class Group:
         return found
 
     async def read_backlog(self, after: str) -> Entry | None:
-        """The next entry that this consumer was given once and has not acknowledged.
+        """The next entry of this consumer's backlog: delivered to it, but not acknowledged.
 
-        One at a time: whatever is read here counts as delivered once more, and an entry that is
-        never tried must not reach the limit because of a neighbour that ends the process.
+        One at a time: each read counts as another delivery, and an entry that was never tried must
+        not reach the limit because another entry ends the process each time.
         """
         while True:
             found = list(await self._read(after, "COUNT", 1))
             if not found:
                 return None
             after, flat = found[0]
-            if flat is None:  # deleted from the stream: there is nothing left to do about it
+            if flat is None:  # deleted from the stream: there is nothing left to handle
                 await self.acknowledge([after])
             elif deliveries := await self._deliveries(after):
                 return Entry(after, paired(flat), deliveries)
@@ -115,7 +115,7 @@ class Group:
         return ("XPENDING", self._stream, self._group, entry_id, entry_id, 1, self._consumer)
 
     async def find_idle(self, idle_ms: int, count: int) -> list[tuple[str, int]]:
-        """The first entries, of any consumer, that were not touched for so long.
+        """The first entries, of any consumer, that were idle for that long.
 
         As (ID, number of deliveries).
         """
@@ -125,10 +125,10 @@ class Group:
         return [(entry_id.decode(), int(deliveries)) for entry_id, _, _, deliveries in reply]
 
     async def claim(self, entry_id: str, idle_ms: int, deliveries: int) -> Entry | None:
-        """Takes over an entry, which counts as a delivery; None if another was faster.
+        """Claims an entry, which counts as a delivery; None if another consumer was faster.
 
-        `deliveries` is what `find_idle` said. Nobody can have claimed it in between: its idle time
-        would be too short now.
+        `deliveries` is the count of `find_idle`. It is still right, because after another claim the
+        idle time would be too short.
         """
         reply = await self._client.execute_command(
             "XCLAIM", self._stream, self._group, self._consumer, idle_ms, entry_id
@@ -138,7 +138,7 @@ class Group:
         return None
 
     async def still_owned(self, entry_ids: Sequence[str]) -> list[str]:
-        """Those of the entries that are still this consumer's."""
+        """The entries that still belong to this consumer."""
         async with self._client.pipeline(transaction=False) as pipeline:
             for entry_id in entry_ids:
                 pipeline.execute_command(*self._pending_request(entry_id))
@@ -146,24 +146,24 @@ class Group:
         return [entry_id for entry_id, reply in zip(entry_ids, replies, strict=True) if reply]
 
     async def set_idle(self, entry_ids: Sequence[str], idle_ms: int) -> None:
-        """Makes entries of this consumer look as if untouched for so long; no delivery."""
+        """Sets the idle time of this consumer's entries; does not count as a delivery."""
         request = ("XCLAIM", self._stream, self._group, self._consumer, 0, *entry_ids)
         await self._client.execute_command(*request, "IDLE", idle_ms, "JUSTID")
 
     async def acknowledge(self, entry_ids: Sequence[str]) -> int:
-        """How many of them were pending until now."""
+        """Acknowledges entries; returns how many of them were pending."""
         acknowledged: int = await self._client.xack(self._stream, self._group, *entry_ids)
         return acknowledged
 
     async def move(self, entry: Entry, target: str, reason: str) -> int:
         """Adds the entry to another stream and acknowledges it here, both or neither.
 
-        Returns what XACK answered. Raises TypeError if `target` is no stream: in a transaction
-        XADD would fail, and XACK would be carried out all the same.
+        Returns the reply of XACK. Raises TypeError if `target` is not a stream: in a transaction
+        the XADD would fail, but the XACK would run.
         """
         kind = await self._client.type(target)
         if kind not in (b"stream", b"none"):
-            raise TypeError(f"the key {target} is a {kind.decode()} and no stream")
+            raise TypeError(f"the key {target} is a {kind.decode()}, not a stream")
         words = dead_letter(
             [word for pair in entry.pairs for word in pair],
             stream=self._stream,
@@ -181,7 +181,7 @@ class Group:
         return int(acknowledged)
 
     async def _delivered_ms(self, entry_id: str) -> int | None:
-        """When an entry of this consumer was last delivered or renewed; None if it is not."""
+        """When an entry of this consumer was last delivered or renewed; None if not pending."""
         async with self._client.pipeline(transaction=False) as pipeline:
             pipeline.execute_command(*self._pending_request(entry_id))
             pipeline.time()
@@ -191,5 +191,5 @@ class Group:
         return int(seconds) * 1000 + int(microseconds) // 1000 - int(pending[0][2])
 
 
-def _as_it_came(response: Any, **options: Any) -> Any:
+def _unchanged(response: Any, **options: Any) -> Any:
     return response

@@ -1,8 +1,8 @@
-"""The proof: what the server holds at the end, against what the data set says.
+"""The audit of the demo: compares the server's data at the end with the data set.
 
-The ledger is a second stream. Every acknowledgement was written to it in the same transaction as
-its XACK, so its order is the order of the acknowledgements: the first record that names an entry is
-the one whose XACK counted. An entry in a later record as well was processed twice (which a consumer
+The ledger is a second stream. Each acknowledgement is written to it in the same transaction as its
+XACK, so it has the order of the acknowledgements: the first record that names an entry is the one
+whose XACK counted. An entry that a later record names as well was processed twice (which a consumer
 group allows), but acknowledged once.
 """
 
@@ -57,7 +57,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is compared. `stream`, `group`: XINFO; `pending`: XPENDING's summary."""
+    """The data to compare. `stream`, `group`: XINFO; `pending`: XPENDING's summary."""
 
     departures: Sequence[Departure]
     sent_ids: Sequence[bytes]
@@ -93,7 +93,7 @@ def read_ledger(client: redis.Redis, key: str) -> Ledger:
 
 
 def count_intact(evidence: Evidence) -> int:
-    """How many departures the stream holds under the ID it answered, with the fields sent."""
+    """How many departures the stream holds with the ID that XADD returned and the fields sent."""
     intact = 0
     for entry_id, departure in zip(evidence.sent_ids, evidence.departures, strict=False):
         stored = evidence.stored.get(entry_id, {})
@@ -130,19 +130,19 @@ def check_consumers(evidence: Evidence) -> Iterator[Check]:
     delivered = sum(tally.delivered for tally in tallies.values())
     yield Check("delivered for the first time", total, delivered)
     acknowledged = sum(tally.acknowledged for tally in tallies.values())
-    yield Check("acknowledged, by what XACK answered", total, acknowledged)
-    yield Check("acknowledged, by the ledger", total, len(ledger.acknowledged_by))
+    yield Check("acknowledged, according to XACK's replies", total, acknowledged)
+    yield Check("acknowledged, according to the ledger", total, len(ledger.acknowledged_by))
     missing = sum(entry_id not in ledger.acknowledged_by for entry_id in evidence.sent_ids)
-    yield Check("departures that nobody acknowledged", 0, missing)
+    yield Check("departures that no consumer acknowledged", 0, missing)
     answered = Counter({name: tally.acknowledged for name, tally in tallies.items()})
     yield Check(
-        "XACK's answers agree with the ledger, each consumer", ledger.by_consumer(), answered
+        "XACK's replies agree with the ledger, for each consumer", ledger.by_consumer(), answered
     )
     yield Check("consumers that crashed", evidence.expected_crashes, len(evidence.crashed))
     abandoned = sum(tallies[name].unacknowledged for name in evidence.crashed)
     claimed = sum(tally.claimed for tally in tallies.values())
-    # More than was abandoned is allowed: a live consumer that was slow may have lost a batch.
-    yield Check("all that they left was claimed", True, 0 < abandoned <= claimed)
+    # More than the abandoned entries is allowed: a slow consumer may have lost a batch to another.
+    yield Check("all entries that they left were claimed", True, 0 < abandoned <= claimed)
 
 
 def check_carriers(evidence: Evidence) -> Iterator[Check]:
@@ -151,7 +151,7 @@ def check_carriers(evidence: Evidence) -> Iterator[Check]:
 
 
 def audit(evidence: Evidence) -> list[Check]:
-    """Every check, passed or not, in the order in which a reader wants them."""
+    """Every check, passed or not, in the order of the report."""
     return [
         *check_stream(evidence),
         *check_group(evidence),

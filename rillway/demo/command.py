@@ -38,10 +38,10 @@ CLAIMING = "consumer-10"
 
 # The rate of the seeds' latency test.
 RATE = 10_000
-# Fewer, and the run is over before two consumers can crash in the middle of it.
+# With fewer, the run ends before two consumers can crash in the middle of it.
 MIN_DEPARTURES = 2_000
 READY_SECONDS = 30.0
-# The run is given up if nothing at all was acknowledged for so long.
+# The run is aborted if nothing was acknowledged for this long.
 STALL_SECONDS = 30.0
 JOIN_SECONDS = 10.0
 
@@ -51,10 +51,10 @@ class DemoFailed(Exception):
 
 
 class Crew:
-    """The ten consumer processes and what they have counted."""
+    """The ten consumer processes and their counters."""
 
     def __init__(self, url: str, crashes_from_ms: int) -> None:
-        # A fresh interpreter each: they must share nothing with the producer but the server.
+        # A new interpreter for each: they must share nothing with the producer but the server.
         context = multiprocessing.get_context("spawn")
         self.stop_event = context.Event()
         self.tallies = {name: Tally.create() for name in NAMES}
@@ -92,7 +92,7 @@ class Crew:
     def note_crashes(self) -> list[str]:
         """The consumers that were found to have crashed since the last call.
 
-        Raises DemoFailed if one ended in any other way than it was meant to.
+        Raises DemoFailed if one ended in an unexpected way.
         """
         found = []
         for name, process in self.processes.items():
@@ -143,7 +143,7 @@ def watch(crew: Crew, progress: report.Progress, sent: int) -> None:
 def wait_for_the_rest(
     crew: Crew, progress: report.Progress, client: redis.Redis, total: int
 ) -> None:
-    """Until the group has nothing pending and nothing left to read; or until nothing moves."""
+    """Wait until the group has no pending and no unread entries; or until progress stops."""
     last_acknowledged, last_move = -1, time.monotonic()
     while True:
         watch(crew, progress, total)
@@ -159,7 +159,7 @@ def wait_for_the_rest(
 
 
 def gather(client: redis.Redis, crew: Crew, producer: Producer) -> Evidence:
-    """Ask the server for everything that is compared."""
+    """Read all data to compare from the server."""
     print(f"\nReading back the stream and the ledger ({LEDGER}) ...", flush=True)
     return Evidence(
         departures=producer.departures,
@@ -204,9 +204,9 @@ def show(evidence: Evidence, sending_seconds: float, seconds: float) -> bool:
 
 
 def clear_keys(client: redis.Redis, overwrite: bool) -> None:
-    """Make room for the demo's two keys, if that is allowed.
+    """Delete the demo's two keys, if that is allowed.
 
-    Raises DemoFailed if they are there and may not be deleted.
+    Raises DemoFailed if they exist and may not be deleted.
     """
     if overwrite:
         client.delete(STREAM, LEDGER)
@@ -231,7 +231,7 @@ def open_server(options: argparse.Namespace) -> Iterator[str]:
             yield service.url
         finally:
             if options.keep_server:
-                print(f"\nThe server goes on: redis-cli -p {service.port}")
+                print(f"\nThe server is still running: redis-cli -p {service.port}")
                 print(f"Stop it: kill {service.process.pid}", flush=True)
             else:
                 service.stop()
@@ -272,7 +272,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--overwrite", action="store_true", help=f"delete the keys {STREAM} and {LEDGER} first"
     )
     parser.add_argument(
-        "--departures", type=positive(MIN_DEPARTURES), help="only the first so many of the year"
+        "--departures", type=positive(MIN_DEPARTURES), help="only this many, the first of the year"
     )
     parser.add_argument(
         "--rate",
@@ -282,7 +282,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     if options.keep_server and options.directory is None:
-        parser.error("--keep-server needs --directory, where the server goes on running")
+        parser.error("--keep-server needs --directory, where the server keeps running")
     return options
 
 

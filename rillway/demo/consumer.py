@@ -1,8 +1,8 @@
-"""One of ten consumer processes: read through the group, count, acknowledge; crash or claim.
+"""One of the demo's ten consumer processes: reads, counts, acknowledges; crashes or claims.
 
-An acknowledgement and the record of what it was for are one transaction: MULTI, XACK of the
-entries, XADD to the ledger, EXEC. Whenever the process dies, either both happened or neither did,
-so the ledger says what was acknowledged, by whom, and the audit needs nobody's word for it.
+An acknowledgement and its record are one transaction: MULTI, XACK of the entries, XADD to the
+ledger, EXEC. Whenever the process dies, either both happened or neither did, so the ledger is a
+reliable record of the acknowledgements, independent of the consumers' own counters.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ READ_COUNT = 100
 BLOCK_MS = 500
 CLAIM_EVERY_SECONDS = 0.5
 CLAIM_COUNT = 500
-# Longer than a live consumer can take for one batch on a slow machine, short enough to watch.
+# Longer than a running consumer takes for one batch on a slow machine, short enough to watch.
 CLAIM_MIN_IDLE_MS = 2_000
-# A crashing consumer goes on reading until it holds this many entries, so that it leaves something.
+# A crashing consumer reads on until it holds this many entries, so that some stay pending.
 CRASH_HOLDING = 200
 
 
@@ -45,7 +45,7 @@ class Assignment:
 
 
 def run_consumer(assignment: Assignment, tally: Tally, stop: Event) -> None:
-    """The process's main function: work until told to stop, or until the parent is gone."""
+    """The process's main function: work until `stop` is set or the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     Consumer(assignment, tally).run(stop)
 
@@ -71,7 +71,7 @@ class Consumer:
                 self.next_claim = time.monotonic() + CLAIM_EVERY_SECONDS
 
     def read_new(self) -> list[Entry]:
-        # redis-py's annotations unite every protocol and setting; what comes is a list of streams.
+        # redis-py's annotation covers every protocol and setting; the result is a list of streams.
         reply: Any = self.client.xreadgroup(
             self.assignment.group,
             self.assignment.name,
@@ -102,7 +102,7 @@ class Consumer:
         self.tally.add_acknowledged(acknowledged)
 
     def claim_idle(self) -> None:
-        """Take over, and finish, whatever another consumer has held for too long."""
+        """Claim and process entries that another consumer has held for too long."""
         cursor = b"0-0"
         while True:
             cursor, entries, _ = self.client.xautoclaim(

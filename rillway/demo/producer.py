@@ -1,8 +1,8 @@
 """Pipelined XADD at a steady rate.
 
-As many departures as are due go out in one pipeline, up to a thousand times a second. A stream
-that is filled as fast as possible would only measure how long its own queue is: the latency of an
-entry means something while its consumers keep up.
+All departures that are due are sent in one pipeline, up to a thousand times a second. Filling the
+stream as fast as possible would only measure the length of its queue: latency is meaningful only
+while consumers keep up.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Producer:
         self.seconds = 0.0
 
     def run(self, rate: int) -> Iterator[int]:
-        """Send everything at `rate` departures a second (0: as fast as they are taken).
+        """Send everything at `rate` departures a second (0: as fast as the server accepts them).
 
         Yields the number sent so far after each pipeline, so that the caller can show progress.
         """
@@ -46,7 +46,7 @@ class Producer:
                 time.sleep(TICK_SECONDS)
 
     def count_due(self, rate: int, elapsed_seconds: float) -> int:
-        """How many departures belong into the next pipeline."""
+        """How many departures belong to the next pipeline."""
         if rate == 0:
             return MAX_PIPELINE
         return min(int(elapsed_seconds * rate) - len(self.sent), MAX_PIPELINE)

@@ -1,4 +1,4 @@
-"""What the demo shows: progress while it runs; tables and the latency histogram at the end."""
+"""The demo's output: progress while it runs; tables and the latency histogram at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BAR_EVERY_SECONDS = 0.2
 
 
 class Progress(Protocol):
-    """Shown while the demo runs. `update` may be called often; it draws only now and then."""
+    """Progress of the demo. `update` may be called often; it draws only from time to time."""
 
     def update(self, sent: int, acknowledged: int) -> None: ...
 
@@ -26,7 +26,7 @@ class Progress(Protocol):
 
 
 class LineProgress:
-    """A line every two seconds: for logs, and where rich is not installed."""
+    """A line every two seconds: for logs, and if rich is not installed."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -154,7 +154,7 @@ def latency_lines(tallies: Mapping[str, Tally]) -> Iterator[str]:
 
 
 def check_lines(checks: Sequence[Check]) -> Iterator[str]:
-    """A line for each check: what was found, and what should have been found if it was not that."""
+    """A line for each check: the value found, and the expected one if they differ."""
     for check in checks:
         if check.passed:
             shown = f": {check.found:,}" if type(check.found) is int else ""

@@ -1,4 +1,4 @@
-"""A server of the demo's own: `rillway serve` as a process, found by the port that it names."""
+"""The demo's own server: a `rillway serve` process, whose port is read from its log."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import rillway
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
 PORT_LINE = re.compile(r"\bport (\d+)\b")
-# Where this very package lies, so that the child runs the same one whatever folder it starts in.
+# The folder of this package, so that the child imports the same one from any working directory.
 IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
 
 
 class ServerFailed(Exception):
-    """The server did not start; the message holds what it printed."""
+    """The server did not start; the message contains its output."""
 
 
 class Service:
@@ -49,7 +49,7 @@ class Service:
         self.pid_file.write_text(f"{self.process.pid}\n")
         try:
             self.port = self.wait_until_ready()
-        except BaseException:  # Ctrl-C too: nobody else knows of the process yet
+        except BaseException:  # also for Ctrl-C: no other code can end the process yet
             self.stop()
             raise
 
@@ -67,7 +67,7 @@ class Service:
         raise ServerFailed(f"the server did not start:\n{self.log.read_text(errors='replace')}")
 
     def answers_on(self, port: int) -> bool:
-        """Whether it is this process that listens there, and not a server that was there before."""
+        """Whether this process listens there, and not another server that was started before."""
         try:
             with redis.Redis(port=port) as client:
                 return bool(client.info("server")["process_id"] == self.process.pid)
@@ -75,7 +75,7 @@ class Service:
             return False
 
     def stop(self) -> None:
-        """End the process: politely, then not."""
+        """End the process: SIGTERM, then SIGKILL."""
         self.process.terminate()
         try:
             self.process.wait(STOP_SECONDS)

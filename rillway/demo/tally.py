@@ -1,11 +1,11 @@
-"""What each consumer has counted, in shared memory.
+"""The consumers' counters, in shared memory.
 
-A consumer that is killed takes its variables with it. These counters lie in memory that the parent
-shares with all its consumers, so they are still right after a SIGKILL, and the parent can show
-progress without asking the server. Each row has one writer, its consumer; the parent only reads.
+A killed consumer loses its variables. These counters are in memory that the parent shares with all
+consumers, so they are correct after a SIGKILL, and the parent can show progress without asking the
+server. Each row has one writer, its consumer; the parent only reads.
 
-The tally is the consumers' own account. What proves the run is the ledger on the server; see
-audit.py, which compares the two.
+The tally is the consumers' own account. The proof of a run is the ledger on the server; audit.py
+compares the two.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Tally:
         self.cells[READY] = 1
 
     def add_delivered(self, entries: int) -> None:
-        """Entries that XREADGROUP gave it for the first time."""
+        """Entries that XREADGROUP delivered to it for the first time."""
         self.cells[DELIVERED] += entries
 
     def add_claimed(self, entries: int) -> None:
-        """Entries that it took over from another consumer."""
+        """Entries that it claimed from another consumer."""
         self.cells[CLAIMED] += entries
 
     def add_acknowledged(self, entries: int) -> None:
-        """What XACK answered, summed."""
+        """The sum of XACK's replies."""
         self.cells[ACKNOWLEDGED] += entries
 
     def add_latency(self, latency_ms: float) -> None:
@@ -71,7 +71,7 @@ class Tally:
 
     @property
     def unacknowledged(self) -> int:
-        """Entries that were given to it and that it has not acknowledged."""
+        """Entries that were delivered to it and not acknowledged."""
         return self.delivered + self.claimed - self.acknowledged
 
     def latencies(self) -> Iterator[int]:

@@ -1,7 +1,7 @@
-"""Rillway in other people's tests: a server of its own, one line away.
+"""A Rillway server for test suites: pytest fixtures, and a context manager.
 
 - `server(**directives)`: for scripts and unittest, `with` and `async with`;
-- `RillwayContainer`: the same in the shape of a testcontainers class;
+- `RillwayContainer`: the same with the interface of a testcontainers class;
 - the pytest plugin (rillway/testing/plugin.py), which pytest finds by itself.
 
 Nothing here imports redis-py, asyncio or pytest before it is needed: pytest loads the plugin in
@@ -18,7 +18,7 @@ __all__ = ["RillwayContainer", "RillwayServer", "ServerFailed", "server"]
 
 
 def server(**directives: Value) -> RillwayServer:
-    """A server to be used in `with` or `async with`: it runs inside the block, and only there.
+    """A server for `with` or `async with`: it runs inside of the block only.
 
     Directives are those of the configuration file, with `_` for `-`: `server(maxclients=10)`.
     Raises ValueError for one that belongs to the harness, and on entry ServerFailed.

@@ -1,9 +1,9 @@
-"""The shape of testcontainers' `RedisContainer`, without a container.
+"""A drop-in replacement for testcontainers' `RedisContainer`, without a container.
 
-For suites that are written against that class: `RillwayContainer` takes its place, needs no
-container engine, and is up in a fraction of a second.
+For suites that use that class: `RillwayContainer` replaces it, needs no container engine, and
+starts in a fraction of a second.
 
-Leaves out what only means something for a container: volumes, networks, environment, commands.
+Leaves out what only applies to containers: volumes, networks, environment, commands.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class RillwayContainer:
         password: str | None = None,
         **directives: Value,
     ) -> None:
-        """`image` is only there so that a call for RedisContainer fits; it names nothing.
+        """`image` is ignored; it exists because RedisContainer has it.
 
-        `port` is the one *inside*, by which `get_exposed_port` is asked. Raises ValueError for a
-        directive that belongs to the harness.
+        `port` is the port *inside* of the container, the argument of `get_exposed_port`. Raises
+        ValueError for a directive that is reserved for the harness.
         """
         self.image = image
         self.port = port
@@ -43,7 +43,7 @@ class RillwayContainer:
         self._server: RillwayServer | None = None
 
     def start(self) -> RillwayContainer:
-        """Runs the server until it answers. Raises ServerFailed."""
+        """Starts the server and waits until it answers. Raises ServerFailed."""
         if self._server is None:
             self._server = RillwayServer(self._directives)
         self._server.start()
@@ -59,29 +59,29 @@ class RillwayContainer:
         return self._started().host
 
     def get_exposed_port(self, port: int | str) -> int:
-        """Where the port inside is found outside. Raises ValueError for any other than `port`."""
+        """The port on the host. Raises ValueError for any other port than the constructor's."""
         if int(port) != self.port:
             raise ValueError(f"port {port} is not exposed; the server's is {self.port}")
         return self._started().port
 
     def get_connection_url(self) -> str:
-        """`redis://HOST:PORT/0`, with the password in it if there is one."""
+        """`redis://HOST:PORT/0`, with the password if there is one."""
         return self._started().url
 
     def get_client(self, **options: Any) -> redis.Redis:
-        """A redis-py client; `options` are its own. Whoever asks for it closes it."""
+        """A redis-py client; `options` are its own. The caller closes it."""
         import redis
 
         return redis.Redis.from_url(self.get_connection_url(), **options)
 
     async def get_async_client(self, **options: Any) -> redis.asyncio.Redis:
-        """As AsyncRedisContainer has it."""
+        """A redis-py asyncio client, as AsyncRedisContainer returns."""
         import redis.asyncio
 
         return redis.asyncio.Redis.from_url(self.get_connection_url(), **options)
 
     def get_logs(self) -> tuple[bytes, bytes]:
-        """What the server printed, as (stdout, stderr); all of it comes as the first."""
+        """The server's output as (stdout, stderr); all of it is in the first."""
         return self._started().log.encode(), b""
 
     def __enter__(self) -> RillwayContainer:

@@ -1,6 +1,6 @@
-"""Directives as a test gives them, and as lines of the file that the server reads.
+"""Converts a test's directives to a configuration file for the server.
 
-A file and not a command line: a value may begin with `--`, and a password is not for `ps`.
+A file and not a command line, because a value may begin with `--`, and `ps` would show passwords.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ Value: TypeAlias = str | int | float | bool | Sequence[str | int]
 # Between double quotes the server reads \xHH as a byte; a line break would end the directive.
 ESCAPED = re.compile(r'[\\"\x00-\x1f]')
 
-# The port is read from the log (process.py), so that line must be printed, and where it is looked
-# for.
+# Reserved: the port is read from the log (process.py), so the log must be in its place.
 RESERVED = {
     "logfile": "the log is kept for the test's report",
     "dir": "the server runs in a folder of its own",
@@ -24,20 +23,20 @@ SILENT_LEVELS = ("warning", "nothing")
 
 
 def normalized(directives: Mapping[str, Value]) -> dict[str, Value]:
-    """The directives under their names in the file. Raises ValueError for a reserved one."""
+    """The directives with their names in the file. Raises ValueError for a reserved one."""
     named = {name.lower().replace("_", "-"): value for name, value in directives.items()}
     for name, reason in RESERVED.items():
         if name in named:
             raise ValueError(f"'{name}' cannot be set here: {reason}")
     if named.get("loglevel") in SILENT_LEVELS:
-        raise ValueError("'loglevel' must be notice or more talkative: the log names the port")
+        raise ValueError("'loglevel' must be notice or more verbose: the log names the port")
     return named
 
 
 def parse_lines(lines: Iterable[str]) -> dict[str, Value]:
-    """Directives from lines as in the configuration file: `stream-node-max-entries 10`.
+    """Directives from lines of the configuration file: `stream-node-max-entries 10`.
 
-    Raises ValueError for a line that has no value or whose quotes do not balance.
+    Raises ValueError for a line without a value or with unbalanced quotes.
     """
     import shlex
 

@@ -1,10 +1,10 @@
-"""What runs in the server's process: `rillway serve`, for as long as the test process lives.
+"""Runs `rillway serve` in a child process that ends together with the test process.
 
-The test process may be killed in a way that lets none of its clean-up run. So the server follows
-it: standard input is a pipe whose other end only the test process holds, and which the kernel
-closes when that process ends. A fork of the test process would hold it too; therefore the parent's
-number is looked at as well, which changes when the parent ends. (Linux has PR_SET_PDEATHSIG, but it
-goes by the *thread* that started the child, and a fixture may well be set up in a thread.)
+The test process may be killed before its clean-up runs. So the child watches it: standard input is
+a pipe whose other end only the test process holds, and which the kernel closes when that process
+ends. A fork of the test process would hold it too, so the parent's process ID is checked as well,
+which changes when the parent ends. (Linux has PR_SET_PDEATHSIG, but it follows the *thread* that
+started the child, and a fixture may be set up in a thread.)
 
 Run as a script, not imported: `python -P launcher.py PARENT ROOT TEMPORARY [ARGUMENT ...]`, where
 TEMPORARY is a folder to be removed when the parent has ended, or empty.
@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.5
 
 
 def follow(parent: int, stdin: int, temporary: str) -> None:
-    """Ends this process, at once and however busy it is, when `parent` has ended."""
+    """Ends this process at once, however busy it is, when `parent` ends."""
     while os.getppid() == parent:
         readable, _, _ = select.select([stdin], [], [], LOOK_SECONDS)
         if readable and not os.read(stdin, 1):
@@ -34,10 +34,10 @@ def follow(parent: int, stdin: int, temporary: str) -> None:
 
 
 def serve(root: str, arguments: list[str]) -> int | None:
-    """`rillway serve` of the very package that the test process has imported from `root`.
+    """`rillway serve` of the package that the test process has imported from `root`.
 
-    `root` may be a site-packages folder, which must not stand before the standard library for
-    longer than it takes to import `rillway`.
+    `root` may be a site-packages folder, which must precede the standard library on `sys.path` only
+    while `rillway` is imported.
     """
     sys.path.insert(0, root)
     from rillway.__main__ import serve as rillway_serve

@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures `rillway_server`, `rillway_client`, `rillway_async_client`.
 
-pytest finds it by its entry point. Until a test asks for a server it does nothing; a project's own
-fixture of one of these names takes the place of ours, and then it does nothing either.
+pytest finds it by its entry point. It does nothing until a test requests a server. A project's own
+fixture of one of these names overrides it.
 
 With pytest-xdist every worker is a pytest session of its own and so has a server of its own.
 """
@@ -27,7 +27,7 @@ ScopeName = Literal["session", "module", "function"]
 SCOPES: tuple[ScopeName, ...] = ("session", "module", "function")
 REPORTED_CHARACTERS = 10_000
 
-# The servers that our fixture runs now, and how long the log of each was when the test began.
+# The servers that our fixture runs, and the length of each one's log when the test began.
 RUNNING = pytest.StashKey[list[RillwayServer]]()
 LOGGED = pytest.StashKey[dict[RillwayServer, int]]()
 
@@ -85,7 +85,7 @@ def configured_directives(config: pytest.Config) -> dict[str, Value]:
 
 @pytest.fixture(scope=configured_scope)
 def rillway_directives(pytestconfig: pytest.Config) -> dict[str, Value]:
-    """The server's directives. To be overridden where one module wants others than the rest."""
+    """The server's directives. Override it in a module that needs other ones."""
     return configured_directives(pytestconfig)
 
 
@@ -124,10 +124,10 @@ def rillway_client(
 def rillway_async_client(
     request: pytest.FixtureRequest, rillway_server: RillwayServer
 ) -> redis.asyncio.Redis:
-    """A redis-py asyncio client of the server, for whichever plugin runs the coroutine.
+    """A redis-py asyncio client of the server, for any plugin that runs coroutines.
 
-    It is closed at the end of the test function, in the loop and the task in which it was used: a
-    fixture's own end may come after its loop's.
+    It is closed at the end of the test function, in the loop and the task that have used it,
+    because the loop may be closed before fixtures are torn down.
     """
     import redis.asyncio
 
@@ -139,7 +139,7 @@ def rillway_async_client(
 
 
 def closing(function: Any, client: redis.asyncio.Redis) -> Any:
-    """The coroutine function, with the client's connections closed behind it."""
+    """Wraps a coroutine function, and closes the client's connections after it."""
 
     @functools.wraps(function)
     async def run(*arguments: Any, **named: Any) -> Any:
@@ -156,7 +156,7 @@ def closing(function: Any, client: redis.asyncio.Redis) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Empties the servers: before the test's fixtures, so that theirs is not what is removed."""
+    """Empties the servers before the test's fixtures run, so that the fixtures' data stays."""
     running = item.config.stash[RUNNING]
     for server in running:
         if item.config.getini("rillway_flush"):
@@ -165,14 +165,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def renew(server: RillwayServer) -> None:
-    """An empty server that answers, whatever the last test has done to it.
+    """Makes the server empty and responsive, whatever the last test has done to it.
 
     Raises ServerFailed if it does not start again.
     """
     try:
         server.flush()
     except ServerFailed:
-        # Stopped, paused, given another password: the next test must not pay for it.
+        # Stopped, paused, with another password: that must not affect the next test.
         server.restart()
         server.flush()
 

@@ -1,11 +1,11 @@
-"""A server for tests: a process of its own on a free loopback port.
+"""A server process for tests, on a free loopback port.
 
-It answers before `start` returns and is gone when `stop` returns, and it ends with the process that
-started it, in whatever way that ends (launcher.py). The environment's RILLWAY_* variables are not
-for it: a test must not depend on where it runs.
+It answers before `start` returns, has ended when `stop` returns, and ends with the process that
+started it, however that ends (launcher.py). It ignores the environment's RILLWAY_* variables,
+because a test must not depend on its environment.
 
-Leaves out redis-py: the few requests made here are written by hand, so that a test suite which uses
-another client loads no second one.
+Does not use redis-py: the few requests here are encoded by hand, so that a test suite with another
+client does not load a second one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.002
 
 PORT_LINE = re.compile(r"\bport (\d+) on ([^\s,]+)")
-# An address that means "all of this machine's" is no address to connect to.
+# Clients cannot connect to a wildcard address.
 WILDCARDS = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -41,22 +41,22 @@ IMPORT_ROOT = Path(rillway.__file__).parents[1]
 
 
 class ServerFailed(Exception):
-    """The server did not start, or did not answer as it must; the text holds what it printed."""
+    """The server did not start, or did not answer correctly; the text contains its output."""
 
 
 class RillwayServer:
-    """One server. `host` and `port` say where it listens once it is started.
+    """One server. `host` and `port` are its address once it is started.
 
-    A test may restart, stop and start it again as it likes; the port stays, the log goes on.
+    A test may stop, start and restart it; the port stays the same, and the log continues.
     """
 
     def __init__(
         self, directives: Mapping[str, Value] | None = None, *, folder: Path | None = None
     ) -> None:
-        """`folder`: where it runs and keeps its log; None for a temporary one, which is removed
+        """`folder`: its working directory, with its log; None for a temporary one, which is removed
         with this object, so that the log can still be read after `stop`.
 
-        Raises ValueError for a directive that belongs to the harness.
+        Raises ValueError for a directive that is reserved for the harness.
         """
         self.directives = normalized(directives or {})
         self.host = "127.0.0.1"
@@ -71,7 +71,7 @@ class RillwayServer:
 
     @property
     def url(self) -> str:
-        """`redis://127.0.0.1:PORT/0`, with the password if `requirepass` asks for one."""
+        """`redis://127.0.0.1:PORT/0`, with the password of `requirepass` if it is set."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         credentials = f":{quote(self.password, safe='')}@" if self.password else ""
         return f"redis://{credentials}{host}:{self.port}/0"
@@ -82,7 +82,7 @@ class RillwayServer:
 
     @property
     def log(self) -> str:
-        """All that the server has printed, over its restarts. Empty before it is started."""
+        """The server's output, across restarts. Empty before it is started."""
         try:
             return self._log_file.read_text(errors="replace")
         except FileNotFoundError:
@@ -101,10 +101,10 @@ class RillwayServer:
         return "running" if status is None else f"exit status {status}"
 
     def start(self) -> None:
-        """Runs the server until it answers. Does nothing if it is running. Raises ServerFailed."""
+        """Starts the server and waits until it answers, unless it runs. Raises ServerFailed."""
         if self.running:
             return
-        # No RILLWAY_PORT or the like of the environment may get in between.
+        # RILLWAY_PORT and other such variables of the environment must have no effect.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RILLWAY_")}
         argv = self._command_line()
         printed_before = len(self.log)
@@ -116,7 +116,7 @@ class RillwayServer:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C is for the tests; the server is still needed while they are taken down.
+                # Ctrl-C is for the tests; their teardown still needs the server.
                 start_new_session=True,
             )
         try:
@@ -129,7 +129,7 @@ class RillwayServer:
     def stop(self) -> None:
         """Ends the server; does nothing if it is not running.
 
-        Nor does it in a fork of the process that started it: subprocess knows whose child is whose.
+        Also does nothing in a fork of the process that started it: there it is not a child.
         """
         process = self._process
         if process is None:
@@ -144,15 +144,15 @@ class RillwayServer:
             process.stdin.close()
 
     def restart(self) -> None:
-        """Ends the server and runs it again: same port, same folder. Raises ServerFailed.
+        """Stops and starts the server: same port, same folder. Raises ServerFailed.
 
-        Connections break; whether data is there again is what the directives say of persistence.
+        Connections break; data survives only if the directives enable persistence.
         """
         self.stop()
         self.start()
 
     def flush(self) -> None:
-        """Empties all databases. Raises ServerFailed if the server does not do it."""
+        """Empties all databases. Raises ServerFailed if that fails."""
         self._ask("FLUSHALL")
 
     def __enter__(self) -> RillwayServer:
@@ -184,23 +184,23 @@ class RillwayServer:
         await asyncio.to_thread(self.stop)
 
     def _command_line(self) -> list[str]:
-        """How the server is started; writes its configuration file if it is not there yet."""
+        """The server's command line; writes its configuration file if it does not exist yet."""
         configuration = self.folder / "rillway.conf"
-        if not configuration.exists():  # what CONFIG REWRITE wrote is kept over a restart
-            # No snapshots, unless the test wants them: its folder goes with it.
+        if not configuration.exists():  # a restart keeps the changes of CONFIG REWRITE
+            # No snapshots, unless the test wants them: its folder is temporary.
             directives = {"save": "", **self.directives}
             configuration.write_text(file_text(directives), errors="surrogateescape")
-        # -P: the launcher's own folder is not where its imports are to be found.
+        # -P: do not import from the launcher's own folder.
         argv = [sys.executable, "-P", str(LAUNCHER), str(os.getpid()), str(IMPORT_ROOT)]
         argv += [str(self.folder) if self._is_temporary else ""]
         argv += [str(configuration), "--dir", str(self.folder)]
-        # 0 the first time, unless the directives name a port; the same one ever after.
+        # 0 at the first start, unless the directives name a port; then always the same port.
         if self.port or "port" not in self.directives:
             argv += ["--port", str(self.port)]
         return argv
 
     def _wait_until_it_listens(self, printed_before: int) -> None:
-        """Reads `host` and `port` off the log. Raises ServerFailed."""
+        """Reads `host` and `port` from the log. Raises ServerFailed."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             alive = self.running
@@ -214,7 +214,7 @@ class RillwayServer:
         raise self._failure("did not start")
 
     def _ask(self, *words: str) -> None:
-        """Sends one request. Raises ServerFailed unless it is answered, and not by an error."""
+        """Sends one request. Raises ServerFailed if the reply is missing or an error."""
         requests = [("AUTH", self.password), words] if self.password else [words]
         try:
             with (
@@ -234,7 +234,7 @@ class RillwayServer:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # and not a fork of the test process, on its way out
+    if os.getpid() == owner:  # not in a fork of the test process that exits
         shutil.rmtree(folder, ignore_errors=True)
 
 

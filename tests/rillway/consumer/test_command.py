@@ -110,7 +110,7 @@ def test_sigterm_finishes_the_entry_at_hand_and_acknowledges_it(
         {"stream": STREAM, "id": ids[1], "deliveries": 1, "fields": {"n": "slow"}},
     ]
     assert list(scene.pending()) == [ids[2]]
-    assert "SIGTERM: finishing the entry at hand" in text
+    assert "SIGTERM: finishing the current entry" in text
     assert text.endswith("in all: 2 acknowledged, 3 new\n")
 
 
