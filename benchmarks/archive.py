@@ -112,7 +112,7 @@ def measure_archive(
 
 
 def measure_queries(server: str, url: str, folder: Path, runs: int) -> None:
-    """Of what was archived last, and some entries more."""
+    """A range of the entries that were archived last, and some later ones."""
     with Connection(url) as connection:
         requests = [("XADD", STREAM, "*", "n", n, "item", "milk") for n in range(LIVE)]
         connection.call_all(requests)

@@ -1,4 +1,4 @@
-"""Measuring a case: both servers side by side, in turn, A B A B."""
+"""Measures a case: both servers side by side, alternating, A B A B."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def compare(case: Case, contenders: Sequence[Contender], scale: Scale) -> list[R
 
 
 def _check_replies(sessions: Sequence[Session]) -> None:
-    """A server that answers something else may well be faster."""
+    """Raise ServerError if the replies differ: a server with another reply may be faster."""
     replies = {session.reply or b"" for session in sessions}
     if len(replies) > 1:
         shown = " and ".join(repr(reply[:SHOWN_BYTES]) for reply in replies)
@@ -53,7 +53,7 @@ def _measured(contender: Contender, session: Session) -> Figures:
 
 
 def has_case(contender: Contender, case: Case) -> bool:
-    """Whether a server knows what the case asks for: ours does, Redis from some version on."""
+    """Whether a server supports the case: ours does, Redis from some version on."""
     if case.is_of_machine:
         return contender.is_ours
     return contender.is_ours or contender.program.version >= case.since

@@ -1,4 +1,4 @@
-"""The two that are compared: which program runs on which cores, and the server that cases share."""
+"""The two contenders: the programs, their cores, and the servers that cases share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.servers import Program, Server
 
 @dataclass
 class Contender:
-    """A program, the cores on which it is measured, and its server of the present setting."""
+    """A program, its cores, and its running server for the current setting."""
 
     program: Program
     cores: Cores
@@ -21,12 +21,12 @@ class Contender:
     _shared: tuple[Setting, Server] | None = None
 
     def start(self, *directives: str, alone: bool = True) -> Server:
-        """A server that answers. `alone` keeps it, and children that save, on one core."""
+        """A running server. `alone` pins it, and children that save, to one core."""
         core_set = {self.cores.server} if alone else {self.cores.server, self.cores.load}
         return Server(self.program, core_set, directives)
 
     def shared(self, setting: Setting, scale: Scale) -> Server:
-        """The server of a setting, prepared. That of another setting ends."""
+        """The prepared server of a setting. The server of another setting is ended."""
         if self._shared and self._shared[0] == setting:
             return self._shared[1]
         self.end_shared()
@@ -41,21 +41,21 @@ class Contender:
         return server
 
     def end_shared(self) -> None:
-        """End the server that cases share, if there is one."""
+        """End the shared server, if there is one."""
         if self._shared:
             self._shared[1].end()
             self._shared = None
 
 
 def end_shared(contenders: Sequence[Contender]) -> None:
-    """End the servers that cases share."""
+    """End the shared servers."""
     for contender in contenders:
         contender.end_shared()
 
 
 @contextmanager
 def ending_shared(contenders: Sequence[Contender]) -> Iterator[None]:
-    """Whatever happens within, no server is left behind."""
+    """End all servers after the block, even if it raises."""
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
-"""Figures and what follows from them: ratios of pairs, their spread, growth, targets, limits.
+"""Arithmetic on figures: ratios of pairs, their spread, growth, targets, limits.
 
-Only arithmetic: nothing here measures.
+Nothing here measures.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-# A core that is busy for so much of the time bounds the figure; below it, it waits for others.
+# From this utilization on, a core limits the figure; below it, it waits for others.
 FULL_CORE = 0.9
-# Others that use so much of the two cores disturb what is measured.
+# From this share of the two cores on, other programs disturb the measurement.
 DISTURBING = 0.15
-# Nothing is shown as better or worse than so many times.
+# The largest ratio that is shown.
 FARTHEST = 20.0
-# A server that is busy for so long after a measurement, as a share of it, has put work off.
+# A server that is busy for this share of a measurement after it has deferred work.
 PUT_OFF = 0.05
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What one measurement of one server says.
+    """The result of one measurement of one server.
 
     `server_busy`, `load_busy` and `others_busy` are shares of a core. `ceiling` is what the same
     load reaches with a server that does nothing. `later` is the processor time that the server
@@ -39,7 +39,7 @@ class Figure:
 
 
 class Measure(Enum):
-    """What a target is about."""
+    """The quantity of a target."""
 
     RATIO = "ratio"  # Rillway's figure as a share of Redis's
     VALUE = "value"  # Rillway's figure itself
@@ -48,7 +48,7 @@ class Measure(Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """A bound that Rillway is to keep: from below, or from above where lower is better."""
+    """A bound for Rillway: a minimum, or a maximum if lower is better."""
 
     measure: Measure
     bound: float
@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of several measurements, and between what they lay."""
+    """The median of several measurements, with their minimum and maximum."""
 
     median: float
     low: float
@@ -86,7 +86,7 @@ class Spread:
 class Result:
     """A row with the figures of each pair, in the order in which they were measured.
 
-    `theirs` is empty where Redis has no such thing.
+    `theirs` is empty if Redis does not support it.
     """
 
     row: Row
@@ -110,7 +110,7 @@ class Result:
 
     @property
     def goodness(self) -> Spread | None:
-        """How many times as good Rillway is: the ratio, turned over where less is better."""
+        """How many times as good Rillway is: the ratio, inverted if less is better."""
         ratio = self.ratio
         if ratio is None or not self.row.lower_is_better:
             return ratio
@@ -119,7 +119,7 @@ class Result:
 
     @property
     def ceiling(self) -> float | None:
-        """What the load reaches at least: with a server that does nothing, or with one of these."""
+        """A lower bound of the load's capacity: with a null server, or with one of these."""
         known = [figure.ceiling for figure in self.ours if figure.ceiling is not None]
         if not known:
             return None
@@ -127,19 +127,19 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The limit, and `later` if one of the two has put work off."""
+        """The limit, and `later` if one of the two has deferred work."""
         later = any(has_put_off(figures) for figures in (self.ours, self.theirs))
         return tuple(note for note in (self.limit, "later" if later else "") if note)
 
     @property
     def limit(self) -> str:
-        """What bounded one of the two figures where it was not the server, the worst of these."""
+        """What limited a figure, if not the server: the worst of both."""
         limits = {limit(figures) for figures in (self.ours, self.theirs)}
         return next(name for name in ("others", "load", "waiting", "") if name in limits)
 
 
 def limit(figures: Sequence[Figure]) -> str:
-    """What kept one server from more.
+    """What limited a server's figure.
 
     `others`: other programs used the same cores. `load`: the load's core was full and the server's
     was not. `waiting`: neither was full, as with one client that sends a request after each reply.
@@ -156,13 +156,13 @@ def limit(figures: Sequence[Figure]) -> str:
 
 
 def has_put_off(figures: Sequence[Figure]) -> bool:
-    """Whether a server went on working when the load was over."""
+    """Whether a server went on working after the load."""
     later = [figure.later for figure in figures if figure.later is not None]
     return bool(later) and statistics.median(later) >= PUT_OFF
 
 
 def growth(result: Result, results: Mapping[str, Result], ours: bool = True) -> Spread | None:
-    """The figures of each turn as a share of those in the row's base, for one of the servers."""
+    """One server's figures of each turn, divided by those of the base row."""
     base = results.get(result.row.base or "")
     if base is None:
         return None
@@ -172,7 +172,7 @@ def growth(result: Result, results: Mapping[str, Result], ours: bool = True) -> 
 
 
 def is_met(target: Target, result: Result, results: Mapping[str, Result]) -> bool | None:
-    """Whether the median keeps the bound; None where there is nothing to compare with."""
+    """Whether the median keeps the bound; None if there is nothing to compare with."""
     if target.measure is Measure.VALUE:
         value: float | None = result.our_value
     else:

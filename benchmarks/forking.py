@@ -1,10 +1,10 @@
-"""What a child that saves costs the server: the fork itself, and the copying while it lives.
+"""The cost of a saving child: the fork itself, and copy on write while the child runs.
 
     PYTHONPATH=. python benchmarks/forking.py [--entries 1000000] [--groups 0] [--redis]
 
 Fills one stream per million entries (fields `f` with 20 bytes), then measures how long one XADD
 takes for a client that sends one after another: with nothing else going on, and during BGSAVE. The
-two need a core each, or the second figure tells of nothing but the missing one. With --groups,
+two need a core each, or the second figure only shows that one is missing. With --groups,
 every entry is pending in a group, so that there are many small objects.
 """
 
@@ -45,7 +45,7 @@ def info(client: RespClient, section: str) -> dict[str, str]:
 
 
 def is_saving(client: RespClient) -> bool:
-    """Whether a child saves."""
+    """Whether a child is saving."""
     return info(client, "persistence")["rdb_bgsave_in_progress"] == "1"
 
 

@@ -1,8 +1,8 @@
-"""How fast the data comes back at a start: Rillway beside redis-server, on the same files.
+"""Loading speed at a start: Rillway beside redis-server, on the same files.
 
-redis-server makes the files. Then both are started on copies of them, in turn, and say in their log
-how long they loaded; that is compared with the time until they were ready, and how much they hold
-with what the server held that made the files.
+redis-server writes the files. Then both are started on copies of them, in turn. Their logs report
+the loading time, which is checked against the time until they were ready; the amount of data is
+checked against that of the server that wrote the files.
 
     PYTHONPATH=. python benchmarks/loading.py [--runs 5] [--only NAME]
 
@@ -32,7 +32,7 @@ from benchmarks.machine import end_with_parent
 ROOT = Path(__file__).resolve().parents[1]
 LOADED = re.compile(rb"DB loaded from (?:append only file|disk): ([0-9.]+) seconds")
 READY = b"Ready to accept connections"
-# What a start takes besides loading, at most: more, and the log's figure is not to be believed.
+# The most that a start may take besides loading; with more, the log's figure is not plausible.
 START_SECONDS = 3.0
 
 APPEND_ONLY = ("--appendonly", "yes", "--save", "", "--auto-aof-rewrite-percentage", "0")
@@ -42,7 +42,7 @@ ENTRIES = 1_000_000
 GROUP_ENTRIES = 200_000
 READ_COUNT = 10
 BATCH = 100
-HELD = "held"  # the name of the file that tells what the server held that made the others
+HELD = "held"  # the file with the amount of data of the server that wrote the others
 
 
 class Server:
@@ -89,16 +89,16 @@ class Server:
         return subprocess.run(command, check=True, capture_output=True).stdout
 
     def benchmark(self, count: int, *words: str) -> None:
-        """A command so often, with a number that is drawn each time."""
+        """Run a command `count` times, each with a random number."""
         command = ["redis-benchmark", "-p", str(self.port), "-n", str(count), "-r", "1000000"]
         subprocess.run([*command, "-P", "100", "-q", *words], check=True, stdout=subprocess.DEVNULL)
 
     def add_entries(self, count: int) -> None:
-        """XADD so often, to the stream `s`."""
+        """Run XADD `count` times, on the stream `s`."""
         self.benchmark(count, "XADD", "s", "*", "f", "__rand_int__")
 
     def held(self) -> bytes:
-        """How much there is."""
+        """The amount of data."""
         return self.call("DBSIZE") + self.call("XLEN", "s")
 
 
@@ -148,7 +148,7 @@ def _pack(*words: str | int | bytes) -> bytes:
 
 
 def _ask(connection: socket.socket, requests: list[bytes]) -> list[Any]:
-    """The replies to some requests that leave in one write."""
+    """Send some requests in one write; returns the replies."""
     connection.sendall(b"".join(requests))
     reader = hiredis.Reader()
     replies: list[Any] = []
@@ -166,7 +166,7 @@ def _groups_of(numbers: range, size: int) -> Iterator[range]:
 
 @dataclass(frozen=True)
 class Files:
-    """What redis-server leaves of some work, and the directives with which it is loaded."""
+    """Files that redis-server writes for some data, and the directives to load them with."""
 
     name: str
     work: Callable[[Server], None]
@@ -197,7 +197,7 @@ def seconds_to_load(
 ) -> float:
     """Start a server on a copy of the files; how long it loaded, as its log says.
 
-    Raises RuntimeError if it holds something else than it should, or took longer than it says.
+    Raises RuntimeError if its data is not as expected, or it took longer than it reports.
     """
     with tempfile.TemporaryDirectory(prefix="rillway-loading-") as directory:
         copy = Path(directory) / "data"
@@ -215,7 +215,7 @@ def seconds_to_load(
 
 
 def free_port() -> int:
-    """A port that nobody listens on at present."""
+    """An unused port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 

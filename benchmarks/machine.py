@@ -1,4 +1,4 @@
-"""The machine that a benchmark runs on: its cores, what else it does, and who is busy meanwhile."""
+"""The machine that a benchmark runs on: cores, load, and the processor time of processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LIBC = ctypes.CDLL(None)
 
 @dataclass(frozen=True)
 class Cores:
-    """Where servers run, and where load is made. They are the same where only one is allowed."""
+    """The cores of servers and of load; the same one if only one is allowed."""
 
     server: int
     load: int
@@ -42,7 +42,7 @@ def choose_cores(allowed: Sequence[int]) -> Cores:
 
 @contextmanager
 def pinned(cores: set[int]) -> Iterator[None]:
-    """Processes that are started within run on these cores, as do their threads and children."""
+    """Pin processes that are started in the block, their threads and children to these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -52,15 +52,12 @@ def pinned(cores: set[int]) -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """For a child when it begins: Linux is to kill it when its parent ends.
-
-    However that ends: a run that is killed leaves no server behind.
-    """
+    """Called in a child: have Linux kill it when its parent ends, however that ends."""
     _LIBC.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def description() -> dict[str, str]:
-    """What a reader of figures must know of the machine."""
+    """The properties of the machine that matter for the figures."""
     memory_bytes = os.sysconf("SC_PHYS_PAGES") * PAGE_BYTES
     return {
         "processor": _processor(),
@@ -78,7 +75,7 @@ def load_average() -> str:
 
 
 def file_system(path: str) -> str:
-    """What kind of file system holds a path: what a sync costs depends on it."""
+    """The type of a path's file system, on which the cost of a sync depends."""
     place = os.path.realpath(path)
     best = ("/", "unknown")
     for line in Path("/proc/mounts").read_text().splitlines():
@@ -98,10 +95,10 @@ def _processor() -> str:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time that a process has used, with its threads. Raises OSError if it is gone.
+    """Processor time that a process has used, with its threads. Raises OSError if it has ended.
 
-    Linux makes a clock of each process: its number is in the upper bits, the kind in the lower.
-    /proc tells the same in steps of 10 ms, which is too coarse for measurements of half a second.
+    Linux has a clock for each process: the process ID is in the upper bits, the kind in the lower.
+    /proc has the same value in steps of 10 ms, too coarse for measurements of half a second.
     """
     return time.clock_gettime(~pid << 3 | _CLOCK_OF_ALL_THREADS)
 
@@ -113,12 +110,12 @@ def own_cpu_seconds() -> float:
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory of a process that is in use, as the system counts it."""
+    """The resident memory of a process."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
 
 
 def busy_seconds(cores: set[int]) -> float:
-    """Processor time that was used on these cores, or taken by the machine below this one."""
+    """Processor time that was used on these cores, or stolen by the hypervisor."""
     names = {f"cpu{core}" for core in cores}
     ticks = 0
     for line in Path("/proc/stat").read_text().splitlines():
@@ -130,10 +127,10 @@ def busy_seconds(cores: set[int]) -> float:
 
 
 class Stopwatch:
-    """How long something took, and how busy a server, this process and others were meanwhile.
+    """A stopwatch, which also measures the processor use of a server, this process and others.
 
-    A share of 1.0 is one core. This process counts with the children for which it waited within;
-    the others are whoever else ran on the cores of the two.
+    A share of 1.0 is one core. This process includes the children for which it waited meanwhile;
+    the others are all other processes on the cores of the two.
     """
 
     def __init__(self, server_pid: int) -> None:
@@ -145,7 +142,7 @@ class Stopwatch:
 
     @property
     def shares(self) -> tuple[float, float, float]:
-        """Of the server, the load, the others."""
+        """The shares of the server, the load, and the others."""
         return self.server_busy, self.load_busy, self.others_busy
 
     def __enter__(self) -> Stopwatch:

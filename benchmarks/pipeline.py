@@ -7,8 +7,8 @@ and the server share the cores. The goals on two cores are 400,000 entries a sec
 to Parquet and 250,000 into the sink. Entries have three short fields. Runs before the first that
 counts warm up the JVM.
 
-Beside each median stands the processor time for a million entries, of Spark with its workers and of
-the server: on a machine that has other work to do, that says more than the rate.
+Each median comes with the processor time for a million entries, of Spark with its workers and of
+the server: on a machine with other load, that is more meaningful than the rate.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def measurements(count: int) -> Iterator[pa.RecordBatch]:
-    """Entries as a sensor might send them, some 30 bytes each."""
+    """Entries like those of a sensor, some 30 bytes each."""
     for begin in range(0, count, BATCH_ROWS):
         rows = [
             [
@@ -61,7 +61,7 @@ def measurements(count: int) -> Iterator[pa.RecordBatch]:
 
 
 def own_tree() -> list[int]:
-    """This process and everything below it, dead children of the living included."""
+    """This process and all its descendants, including ended children of running ones."""
     parents: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():

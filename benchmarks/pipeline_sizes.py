@@ -1,4 +1,4 @@
-"""The pipeline with entries that are large, and with streams that are many: time and memory.
+"""The pipeline with large entries, and with many streams: time and memory.
 
     PYTHONPATH=. python benchmarks/pipeline_sizes.py [--entries 10000] [--bytes 1000000]
                                                      [--streams 2000] [--redis]

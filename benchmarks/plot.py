@@ -1,8 +1,8 @@
-"""The picture: how many times as good Rillway is as Redis in each case, a panel for each family.
+"""Plots the ratios: how many times as good Rillway is as Redis, a panel for each family of cases.
 
-To the right is better for Rillway everywhere: where less is better, the ratio is turned over. The
-axis is logarithmic, the same in all panels, and ends at `FARTHEST`; what lies beyond is drawn at
-its end as an arrow.
+Right means better for Rillway everywhere: if less is better, the ratio is inverted. The axis is
+logarithmic, the same in all panels, and ends at `FARTHEST`; values beyond are drawn as an arrow at
+its end.
 """
 
 from __future__ import annotations
@@ -118,5 +118,5 @@ def _within(value: float) -> float:
 
 
 def _beyond(value: float) -> int:
-    """1 to the right of what is shown, -1 to the left, else 0."""
+    """1 if a value is beyond the right end of the axis, -1 beyond the left, else 0."""
     return (value > FARTHEST) - (value < 1 / FARTHEST)

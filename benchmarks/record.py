@@ -1,8 +1,8 @@
-"""What is kept of a run: every figure, as JSON, written anew after each case.
+"""The record of a run: every figure, as JSON, written again after each case.
 
-So a run that is interrupted loses the case that it was at. The next one goes on from the file
-(`resume`): a run may be made in several goes, each of which says when and by what it was made.
-Figures of another machine, other servers or other amounts of data are refused.
+An interrupted run loses only its current case. The next one continues from the file (`resume`): a
+run may consist of several goes, each with its time and commit. Figures of another machine, other
+servers or other amounts of data are refused.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class UnfitRecord(Exception):
-    """A file holds no record, or one whose figures do not belong beside those of this run."""
+    """A file holds no record, or one whose figures cannot be combined with those of this run."""
 
 
 @dataclass
 class Go:
-    """One start of the program: what was measured between it and its end."""
+    """One run of the program, which may measure a part of the cases."""
 
     command: str
     source: str  # the commit
@@ -71,14 +71,14 @@ class Record:
         return all(row.name in self.results for row in case.rows)
 
     def check_fits(self, other: Record) -> None:
-        """Raises UnfitRecord if figures of the other record do not belong beside these."""
+        """Raises UnfitRecord if the figures of the other record cannot be combined with these."""
         for name in ("machine", "servers", "settings"):
             mine, found = getattr(self, name), getattr(other, name)
             if mine != found:
                 raise UnfitRecord(f"its {name} differ: {found} there, {mine} here")
 
     def sort(self, cases: Sequence[Case]) -> None:
-        """Bring the rows into the order of the cases; those of no case go."""
+        """Sort the rows in the order of the cases; drop those of unknown cases."""
         names = [row.name for case in cases for row in case.rows]
         self.results = {name: self.results[name] for name in names if name in self.results}
 
@@ -97,14 +97,14 @@ def commit() -> str:
 
 
 def write(record: Record, path: Path) -> None:
-    """Put the file in place in one step: there is always a whole one."""
+    """Replace the file atomically."""
     temporary = path.with_name(path.name + ".new")
     temporary.write_text(json.dumps(as_json(record), indent=1) + "\n")
     os.replace(temporary, path)
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """All there is, every figure of every pair included, and what follows from them."""
+    """The whole record: every figure of every pair, and the values computed from them."""
     return {
         "machine": record.machine,
         "servers": list(record.servers),
@@ -163,7 +163,7 @@ def read(path: Path, cases: Sequence[Case]) -> Record:
 
 
 def from_json(written: Mapping[str, Any], rows: Mapping[str, Row]) -> Record:
-    """What `as_json` made. Results of rows that there are no longer are left out."""
+    """The record from the output of `as_json`. Results of unknown rows are left out."""
     ours, theirs = written["servers"]
     return Record(
         dict(written["machine"]),

@@ -1,4 +1,4 @@
-"""What is shown and written: lines while it runs, and the page benchmarks/RESULTS.md."""
+"""The report of a run: progress lines, and the page benchmarks/RESULTS.md."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def spread_text(spread: Spread) -> str:
 
 
 def bound_text(target: Target, result: Result) -> str:
-    """What is to be reached."""
+    """A target as text."""
     sign = "<=" if result.row.lower_is_better else ">="
     return {
         Measure.RATIO: f"{sign} {target.bound:.2f}",
@@ -79,7 +79,7 @@ def bound_text(target: Target, result: Result) -> str:
 
 
 def verdict(target: Target, result: Result, results: Mapping[str, Result]) -> str:
-    """Whether it is reached; empty where there is nothing to compare with."""
+    """Whether it is reached; empty if there is nothing to compare with."""
     met = is_met(target, result, results)
     return "" if met is None else "met" if met else "MISSED"
 
@@ -91,7 +91,7 @@ def target_text(target: Target, result: Result, results: Mapping[str, Result]) -
 
 
 def reached_text(target: Target, result: Result, results: Mapping[str, Result]) -> str:
-    """What there is of what was to be reached."""
+    """The value to compare with a target."""
     if target.measure is Measure.VALUE:
         return f"{number_text(result.our_value)} {result.row.unit.split()[0]}"
     spread = result.ratio if target.measure is Measure.RATIO else growth(result, results)
@@ -114,7 +114,7 @@ def cells(result: Result, results: Mapping[str, Result]) -> tuple[str, ...]:
 
 
 def unit_text(result: Result) -> str:
-    """The unit, and which way is better where that is down."""
+    """The unit, with a note if less is better."""
     return result.row.unit + (" (less is better)" if result.row.lower_is_better else "")
 
 
@@ -122,7 +122,7 @@ def unit_text(result: Result) -> str:
 
 
 def console_lines(result: Result, results: Mapping[str, Result]) -> Iterator[str]:
-    """One row, and below it what belongs to it."""
+    """The lines of one row: its figures, growth and details."""
     name, ours, theirs, ratio, spread, target, _, note = cells(result, results)
     parts = [f"{name:<38} {ours:>12} {theirs:>12} {unit_text(result)}"]
     parts += [f"ratio {ratio} ({spread})"] if ratio else []
@@ -171,7 +171,7 @@ def markdown(record: Record, picture: str | None = None) -> str:
 
 
 def sections(results: Mapping[str, Result]) -> dict[str, list[Result]]:
-    """The rows of each family, which need not have been measured one after the other."""
+    """The rows by family."""
     found: dict[str, list[Result]] = {}
     for result in results.values():
         found.setdefault(result.row.section, []).append(result)
@@ -179,14 +179,14 @@ def sections(results: Mapping[str, Result]) -> dict[str, list[Result]]:
 
 
 def _about(record: Record) -> Iterator[str]:
-    """Machine, settings, when and how it was run, and what the notes mean."""
+    """The machine, the settings, the goes, and the meaning of the notes."""
     settings = [
         (SETTINGS.get(name, name), f"{value:,}" if isinstance(value, int) else str(value))
         for name, value in record.settings.items()
     ]
     yield table(("", ""), [*record.machine.items(), *settings])
     if len(record.goes) > 1:
-        yield f"The run was made in {len(record.goes)} goes, each going on where the last ended:"
+        yield f"The run consists of {len(record.goes)} parts, each continuing the last one:"
     headings = ("begun", "minutes", "cases", "load before", "load after", "commit", "command")
     lines = []
     for go in record.goes:
@@ -197,7 +197,7 @@ def _about(record: Record) -> Iterator[str]:
 
 
 def _targets(record: Record) -> str:
-    """All rows that are to reach something."""
+    """All rows with a target."""
     lines = [
         (
             result.row.name,
@@ -243,7 +243,7 @@ def _growth_cells(result: Result, results: Mapping[str, Result]) -> tuple[str, .
 
 
 def _short_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table without the columns in which nothing stands."""
+    """A table without its empty columns."""
     used = [index for index in range(len(headings)) if any(row[index] for row in rows)]
     return table([headings[i] for i in used], [[row[i] for i in used] for row in rows])
 

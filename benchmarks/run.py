@@ -1,17 +1,17 @@
-"""Rillway beside redis-server, on this machine, in one run. docs/benchmarks.md tells the method.
+"""Runs the benchmarks: Rillway beside redis-server, in one run. Method: docs/benchmarks.md.
 
     make bench                                  all cases; some half an hour
-    make bench ARGS="--quick"                   the most telling ones, smaller; some two minutes
+    make bench ARGS="--quick"                   the most important ones, smaller; some two minutes
     make bench ARGS="--quick --only xadd"       cases whose names begin with xadd
     make bench ARGS="--resume FILE"             measure what is missing in the figures of a run
     make bench ARGS="--report FILE"             measure nothing: write the page of these figures
     make bench ARGS="--compiled --only xadd"    Rillway as `make compiled` has built it
     make bench ARGS="--list"
 
-The figures are written as they come: to --json FILE, or --resume FILE; by a full run that is given
-neither, to benchmarks/figures.json (compiled.json with --compiled). Whenever all cases of a full
-run are measured, and nothing is compiled, benchmarks/RESULTS.md, benchmarks/results.png and the
-figures in docs/benchmarks.md follow.
+Figures are written after each case: to --json FILE or --resume FILE; by a full run without these
+options, to benchmarks/figures.json (compiled.json with --compiled). When all cases of a full run
+are measured, and nothing is compiled, benchmarks/RESULTS.md, benchmarks/results.png and the figures
+in docs/benchmarks.md are written, too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """What was asked for. Exits as argparse does."""
+    """The options. Exits as argparse does."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -67,7 +67,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--pairs", type=_positive, help="turns of A B (5; with --quick, 3)")
     files = parser.add_mutually_exclusive_group()
-    files.add_argument("--json", type=Path, metavar="FILE", help="write every figure, anew")
+    files.add_argument("--json", type=Path, metavar="FILE", help="write every figure to a new file")
     files.add_argument("--resume", type=Path, metavar="FILE", help="measure what is missing there")
     files.add_argument("--report", type=Path, metavar="FILE", help="write the page of figures")
     parser.add_argument(
@@ -92,7 +92,7 @@ def scale_of(options: argparse.Namespace) -> Scale:
 
 
 def figures_file(options: argparse.Namespace) -> Path | None:
-    """Where the figures go."""
+    """The file for the figures."""
     given: Path | None = options.json or options.resume
     is_full = not options.quick and not options.only and scale_of(options).pairs >= FULL_PAIRS
     name = "compiled.json" if options.compiled else "figures.json"
@@ -102,7 +102,7 @@ def figures_file(options: argparse.Namespace) -> Path | None:
 def is_complete(made: Record) -> bool:
     """Whether these are figures for RESULTS.md: all cases, full amounts, five pairs or more.
 
-    RESULTS.md is about what everybody has: nothing is compiled.
+    RESULTS.md is about the interpreted server: nothing is compiled.
     """
     wanted = asdict(FULL) | {"pairs": made.settings["pairs"]}
     is_full = all(made.settings[name] == value for name, value in wanted.items())
@@ -111,7 +111,7 @@ def is_complete(made: Record) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 if a case could not be measured, 2 for options that lead nowhere."""
+    """Exit status 1 if a case could not be measured, 2 for invalid options."""
     options = options_of(arguments)
     try:
         if options.report:
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(cases: Sequence[Case], options: argparse.Namespace, arguments: str) -> int:
-    """Measure what is asked for. Raises ServerError (no Redis) and UnfitRecord."""
+    """Measure the chosen cases. Raises ServerError (no Redis) and UnfitRecord."""
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
     contenders = [
         Contender(
@@ -152,7 +152,7 @@ def _run(cases: Sequence[Case], options: argparse.Namespace, arguments: str) -> 
 
 
 def _record(contenders: Sequence[Contender], scale: Scale, resumed: Path | None) -> Record:
-    """An empty record of this machine and these servers, or one that was begun here."""
+    """An empty record of this machine and these servers, or the one to resume."""
     ours, theirs = (contender.program.title for contender in contenders)
     cores = contenders[0].cores
     pinned = f"servers to core {cores.server}, load to core {cores.load}"
@@ -173,9 +173,9 @@ def measure(
     made: Record,
     path: Path | None,
 ) -> int:
-    """All cases; the exit status. One that fails is noted, and the others go on.
+    """Measure all cases; returns the exit status. A failing case is noted, and the others run.
 
-    After each, all that is known is in the file: what ends the run loses one case.
+    The file is written after each, so an interruption loses one case.
     """
     started = time.monotonic()
     place = machine.pinned({contenders[0].cores.load})
@@ -197,9 +197,9 @@ def measure(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt within.
+    """Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt in the block.
 
-    Once: the next signal must not disturb the end of the servers.
+    Only once: another signal must not disturb the shutdown of the servers.
     """
 
     def interrupt(*_: object) -> None:
@@ -218,13 +218,13 @@ def _interruptible() -> Iterator[None]:
 
 
 def _take(case: Case, contenders: Sequence[Contender], scale: Scale, made: Record) -> list[str]:
-    """Measure a case; what to show of it."""
+    """Measure a case; returns the lines to show."""
     started = time.monotonic()
     try:
         results = compare(case, contenders, scale)
     except Exception as error:
         made.failures[case.name] = f"{type(error).__name__}: {error}"
-        end_shared(contenders)  # whatever state they are in
+        end_shared(contenders)  # their state is unknown
         return [f"{case.name}: FAILED: {made.failures[case.name]}"]
     made.failures.pop(case.name, None)
     made.add(results)
@@ -235,7 +235,7 @@ def _take(case: Case, contenders: Sequence[Contender], scale: Scale, made: Recor
 
 
 def _write_page(made: Record, figures: Path) -> int:
-    """RESULTS.md and docs/benchmarks.md of a whole run; of any other a page beside its figures."""
+    """Write RESULTS.md and docs/benchmarks.md for a whole run, else a page beside its figures."""
     page, picture = FOLDER / "RESULTS.md", FOLDER / "results.png"
     if not is_complete(made):
         page, picture = figures.with_suffix(".md"), figures.with_suffix(".png")

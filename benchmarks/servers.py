@@ -1,7 +1,7 @@
-"""The servers that are compared: how each is started, pinned, asked, watched and ended.
+"""The servers that are compared: starting, pinning, commands, and ending.
 
 Both are started in the same way: a free loopback port, an empty directory of their own, the same
-directives. They are killed at the end, for nobody needs what they would write then.
+directives. They are killed at the end, because the files of a clean shutdown are not needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ READY_SECONDS = 20.0
 REPLY_SECONDS = 600.0
 SETTLE_SECONDS = 20.0
 SETTLE_STEP_SECONDS = 0.03
-# A server that does nothing still looks at its clients some ten times a second.
+# An idle server still runs its timer some ten times a second.
 IDLE_BUSY = 0.15
 POLL_SECONDS = 0.001
 COMMON_DIRECTIVES = ["--bind", "127.0.0.1", "--save", "", "--maxclients", "10000"]
@@ -43,13 +43,13 @@ Word = bytes | str | int
 
 
 def pack(*words: Word) -> bytes:
-    """A request as it is sent."""
+    """A request as bytes."""
     packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]
     return packed
 
 
 class ServerError(Exception):
-    """A server did not start, answered an error, or went away."""
+    """A server did not start, answered an error, or closed the connection."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Program:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Ours, but for what would have each start translate the modules anew."""
+        """The environment, without settings that disable Python's bytecode cache."""
         own = {"PYTHONPATH": str(self.modules)} if self.modules else {}
         inherited = {name: os.environ[name] for name in os.environ if name != NO_BYTECODE}
         return inherited | own
@@ -74,7 +74,7 @@ class Program:
 
 
 def rillway_program() -> Program:
-    """The Rillway of this checkout. Its version is compared with nothing."""
+    """The Rillway of this checkout. Its version is not checked."""
     version = tuple(int(part) for part in re.findall(r"\d+", rillway.__version__))
     return Program("Rillway", (sys.executable, "-m", "rillway", "serve"), version)
 
@@ -83,13 +83,13 @@ def compiled_program() -> Program:
     """The same, with modules that Cython compiled. Raises ServerError if there are none."""
     if not any(COMPILED.glob("rillway/app/**/*.so")):
         raise ServerError(f"{COMPILED}: nothing is compiled; make compiled")
-    # -P: not the modules of the directory in which it starts.
+    # -P: do not import modules of the working directory.
     command = (sys.executable, "-P", "-m", "rillway", "serve")
     return Program(COMPILED_NAME, command, rillway_program().version, COMPILED)
 
 
 def redis_program(path: str) -> Program:
-    """A redis-server, by name or path. Raises ServerError if it does not say its version."""
+    """A redis-server, by name or path. Raises ServerError if it does not print its version."""
     try:
         shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -101,7 +101,7 @@ def redis_program(path: str) -> Program:
 
 
 class Server:
-    """A running server, with a connection to ask it. Ends with the `with` block."""
+    """A running server, with a connection for commands. Ends with the `with` block."""
 
     def __init__(self, program: Program, cores: set[int], directives: tuple[str, ...]) -> None:
         self.program = program
@@ -111,7 +111,7 @@ class Server:
         place = ["--port", str(self.port), "--dir", self._folder.name]
         command = [*program.command, *place, *COMMON_DIRECTIVES, *directives]
         with pinned(cores), self._log.open("wb") as log:
-            # In a session of its own: Ctrl-C is for the run, which ends its servers in order.
+            # In a session of its own: Ctrl-C goes to the run only, which ends its servers in order.
             self._process = subprocess.Popen(
                 command,
                 cwd=ROOT,
@@ -165,13 +165,13 @@ class Server:
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
     def check_errors(self) -> None:
-        """Raises ServerError if any request was ever refused: redis-benchmark counts such, too."""
+        """Raises ServerError if any request was refused: redis-benchmark counts those, too."""
         refused = self.info("stats")["total_error_replies"]
         if refused != "0":
             raise ServerError(f"{self.program.name} refused {refused} requests")
 
     def raw_reply(self, request: bytes) -> bytes:
-        """The reply to a packed request as it came. Raises ServerError if it is an error."""
+        """The raw reply to a packed request. Raises ServerError if it is an error."""
         self._connection.sendall(request + PING)
         parts = bytearray()
         while not parts.endswith(PONG):
@@ -182,12 +182,12 @@ class Server:
         return reply
 
     def flush(self) -> None:
-        """Empty it, and wait until it has given back what it held."""
+        """Flush the server, and wait until it has freed its memory."""
         self.call("FLUSHALL")
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the server does nothing: what it does later must not weigh on others."""
+        """Wait until the server is idle, so that deferred work does not affect later cases."""
         self.wait_until(self._is_idle)
 
     def wait_until(self, holds: Callable[[], bool], seconds: float = SETTLE_SECONDS) -> None:
@@ -197,7 +197,7 @@ class Server:
             time.sleep(SETTLE_STEP_SECONDS / 3)
 
     def resident_bytes(self) -> int:
-        """Memory in use once the server has come to rest and given back what it need not keep."""
+        """Memory in use once the server is idle and has freed what it can."""
         self.settle()
         self.call("MEMORY", "PURGE")
         return resident_bytes(self.pid)

@@ -1,10 +1,10 @@
-"""From starting `rillway serve` to its first PONG, and `rillway.testing.server()`, in milliseconds.
+"""Start-up times: of `rillway serve` to its first PONG, and of `rillway.testing.server()`, in ms.
 
 The goals are 250 for the first and 300 for the second.
 
     PYTHONPATH=. python benchmarks/startup.py [--runs 9]
 
-The first run compiles the modules where that was not done yet, so it is shown but not counted.
+The first run may compile the modules to bytecode, so it is shown but not counted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the storage of streams and groups costs, without a server around it.
+"""Micro-benchmarks of the storage of streams and groups, without a server.
 
     python benchmarks/storage_micro.py [--entries 1000000]
 
 Prints a line for each figure. Times are the best of five runs, with the garbage collector on and
-at most 100,000 entries. Memory is what a process gained in resident size.
+at most 100,000 entries. Memory is the growth of the resident size.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def small_fields(count: int) -> list[list[bytes]]:
 
 
 def wide_fields(count: int) -> list[list[bytes]]:
-    """`count` field lists as a sensor might send them."""
+    """`count` field lists like those of a sensor."""
     chance = random.Random(1)
     return [
         [

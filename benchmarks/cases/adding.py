@@ -1,4 +1,4 @@
-"""XADD: small entries and 1 KiB ones, with and without a cap, and some that are less alike."""
+"""Cases of XADD: small and 1 KiB entries, with and without a cap, and mixed ones."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ CAP = "100000"
 STREAMS = 100
 
 VARIANTS = ("small", "1KiB", "maxlen")
-# What redis-benchmark sends; its numbers are new in each request.
+# The requests of redis-benchmark; their numbers differ in each request.
 ARGUMENTS = {
     "small": ("XADD", "s", "*", "f", "__rand_int__"),
     "maxlen": ("XADD", "s", "MAXLEN", "~", CAP, "*", "f", "__rand_int__"),
-    # Measured for two pipelines only: what a producer may do that is not the simplest thing.
+    # Less simple producers, measured for two pipeline lengths only.
     "three-fields": ("XADD", "s", "*", "sensor", "__rand_int__", "temp", "21.5", "state", "ok"),
     "hundred-streams": ("XADD", "s__rand_int__", "*", "f", "v"),
     "own-fields": ("XADD", "s", "*", "__rand_int__", "__rand_int__"),
 }
 OTHERS = ("three-fields", "hundred-streams", "own-fields")
-# Sent by a quicker load than redis-benchmark, which is the limit in front of Redis.
+# Sent by a faster load than redis-benchmark, which would be the limit for Redis.
 PACKED = {"1KiB": KIB, "packed": SMALL, "mixed": MIXED}
 TARGETS = {("small", 64, 50): 1.0, ("small", 1, 50): 0.9}
 QUICK = {*TARGETS, ("1KiB", 64, 50), ("maxlen", 64, 50), ("small", 16, 50)}

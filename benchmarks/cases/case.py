@@ -1,7 +1,7 @@
-"""What a case is: rows of the table, and how one server is measured for them.
+"""A benchmark case: rows of the table, and the measurement of one server for them.
 
-A case opens a session for each server. Sessions of both live side by side while their measurements
-alternate; each prepares what it needs once, and each measurement leaves the server as it found it.
+A case opens a session for each server. Both sessions are open while their measurements alternate;
+each is prepared once, and each measurement leaves its server unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Figures = Mapping[str, Figure]
 class Session:
     """A server that is ready to be measured.
 
-    reply: what it answers to the case's requests, where that must be the same for both servers.
+    reply: its reply to the case's requests, if both servers must have the same.
     """
 
     measure: Callable[[], Figures]
@@ -35,10 +35,10 @@ SessionOpener = Callable[[Contender, Scale], AbstractContextManager[Session]]
 class Case:
     """Rows that are measured together.
 
-    is_quick: `--quick` measures it even if it is not asked for by name.
-    most_pairs: for what takes long and varies little.
-    since: the version of Redis that has such a thing first.
-    is_shared: its server may be the one that the case before had, and may stay for the next one.
+    is_quick: `--quick` measures it even if it is not chosen by name.
+    most_pairs: a limit for cases that take long and vary little.
+    since: the first version of Redis that supports it.
+    is_shared: its server may be shared with the previous and the next case.
     is_of_machine: it measures no server, and so only once.
     """
 

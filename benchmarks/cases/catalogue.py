@@ -43,11 +43,11 @@ CASES: list[Case] = [
 
 
 class UnknownCase(Exception):
-    """No case's name begins like that."""
+    """No case's name begins with that prefix."""
 
 
 def chosen(prefixes: Sequence[str], is_quick: bool) -> list[Case]:
-    """The cases to measure: those named, in full or by how they begin; else all, or the quick ones.
+    """The cases to measure: those with the given names or prefixes; else all, or the quick ones.
 
     Raises UnknownCase.
     """
@@ -58,7 +58,7 @@ def chosen(prefixes: Sequence[str], is_quick: bool) -> list[Case]:
 
 
 def _named(prefix: str) -> list[str]:
-    """The case of exactly this name, or all that begin so."""
+    """The case of exactly this name, or all with this prefix."""
     names = [case.name for case in CASES if case.name.startswith(prefix)]
     if not names:
         raise UnknownCase(prefix)

@@ -1,4 +1,4 @@
-"""Hashes, lists, sets and sorted sets: small requests to large ones, and small ones read whole."""
+"""Cases of collections: small requests on large ones, and reading small ones completely."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEMBERS = 10_000
 FEW = 20
 ANY = "member:__rand_int__"
 
-# Every request leaves the collection as large as it was.
+# No request changes the size of the collection.
 COMMANDS = {
     "hashes/hset": ("HSET", "hash", ANY, "value"),
     "hashes/hget": ("HGET", "hash", ANY),
@@ -37,7 +37,7 @@ QUICK = {"hashes/hset", "lists/lmove", "sets/sadd", "sorted-sets/zadd"}
 
 
 def _fill(server: Server, _: Scale) -> None:
-    """The members as redis-benchmark writes them, so that every one that is asked for is there."""
+    """Add the members that redis-benchmark will request."""
     names = [f"member:{number:012}" for number in range(MEMBERS)]
     server.call("HSET", "hash", *(word for name in names for word in (name, "value")))
     server.call("HSET", "counters", *(word for name in names for word in (name, "0")))

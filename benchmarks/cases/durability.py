@@ -1,6 +1,6 @@
-"""What it costs to keep every write on disk: `appendonly yes`, with each policy.
+"""Cases of durability: the cost of `appendonly yes`, with each policy of `appendfsync`.
 
-A server serves both policies, one after the other: what fills it is written before.
+One server is used for both policies, one after the other, and filled before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUICK = "everysec/xadd-small-p64-c50"
 
 
 def _kept(setting: Setting) -> Setting:
-    """The same, with an append-only file."""
+    """The same setting with an append-only file."""
     # A rewrite would begin in the middle of a measurement, for one server and not for the other.
     directives = ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
     return Setting(f"{setting.name}, kept", (*setting.directives, *directives), setting.prepare)
@@ -71,7 +71,7 @@ def _adds() -> Iterator[Case]:
 
 
 def _reads() -> Iterator[Case]:
-    """One is enough to show that reading costs what it costs without a file."""
+    """One case is enough to show that reads cost the same as without a file."""
     load = partial(reading.read, "xrange", 100)
     yield from _cases(STREAM, "xrange-count-100", load, same_replies=True)
 

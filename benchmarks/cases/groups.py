@@ -1,4 +1,4 @@
-"""Consumer groups: reading and acknowledging, and looking at and claiming what is pending."""
+"""Cases of consumer groups: reading and acknowledging, listing and claiming pending entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTS = (1, 10, 100)
 CONSUMERS = (1, 10, 100)
 TARGET = (100, 10)
 CLAIM_VERSION = (8, 4)
-# A million pending entries are to cost a request no more than ten thousand.
+# Target: a request costs no more with a million pending entries than with ten thousand.
 FLAT = 0.9
 
 PENDING_COMMANDS: dict[str, tuple[str, ...]] = {
@@ -42,23 +42,23 @@ def consuming(count: int, consumers: int, scale: Scale) -> Load:
 
 
 def _fill_group(server: Server, scale: Scale) -> None:
-    """A stream and a group that has read nothing yet."""
+    """Create a stream and a group that has read nothing yet."""
     fill(server, b"s", scale.entries)
     server.call("XGROUP", "CREATE", "s", "g", "0")
 
 
 def on_pending(command: str, size: str, scale: Scale) -> Load:
-    """A command on a group with so many pending entries."""
+    """A command on a group with a given number of pending entries."""
     return RedisBenchmark(PENDING_COMMANDS[command], 50, 1, SIZES[size](scale))
 
 
 def since(command: str) -> tuple[int, ...]:
-    """The version of Redis that first has one of the commands on pending entries."""
+    """The first version of Redis with a command on pending entries."""
     return CLAIM_VERSION if command == "xreadgroup-claim" else ()
 
 
 def _fill_pending(size: str, server: Server, scale: Scale) -> None:
-    """A stream whose entries are all pending, for ten consumers."""
+    """Create a stream whose entries are all pending, for ten consumers."""
     count = SIZES[size](scale)
     fill(server, b"s", count)
     deliver(server, b"s", b"g", count)
@@ -75,7 +75,7 @@ def _consuming_case(count: int, consumers: int) -> Case:
         setting=GROUP,
         same_replies=True,
         unit="entries/s",
-        # The target names no number of consumers; it is to hold for each of them.
+        # The target applies to any number of consumers.
         at_least=1.0 if count == 100 else None,
         is_quick=(count, consumers) == TARGET,
     )

@@ -1,7 +1,7 @@
-"""The same rates on small and on huge streams, and with many pending entries.
+"""Cases of growth: the same rates on small and huge streams, and with many pending entries.
 
 Each server runs four times side by side, once for each state, so that a state is measured moments
-after the one with which it is compared, and not on a heap that another one left behind.
+after its base, and with a heap of its own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.servers import Server
 
 FLAT = 0.9
-# The last entries of the stream, which the group reads over and over.
+# The last entries of the stream, which the group reads repeatedly.
 LAP = 10_000
 
 
 @dataclass(frozen=True)
 class State:
-    """A stream `s` of so many entries, the first of which are pending in its group `g`."""
+    """A stream `s` with a number of entries, the first of which are pending in its group `g`."""
 
     name: str
     entries: Callable[[Scale], int]

@@ -1,7 +1,7 @@
-"""What the machine adds to a delay: probes of a server that does nothing but answer.
+"""The machine's own latency: probes of a null server.
 
-With the cores to itself, and beside a process that computes, as a child does that saves. Nothing
-that is measured in the same way can be expected to be below that.
+With the cores to itself, and beside a process that computes, like a saving child. No server can be
+expected to have a lower latency.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.load.replier import Replier
 from benchmarks.machine import end_with_parent
 
 REPLY = b"$3\r\n1-1\r\n"
-# As that of Rillway's children that save.
+# That of Rillway's saving children.
 NICENESS = 10
 
 
@@ -47,7 +47,7 @@ def _felt(port: int, seconds: float, beside_work: bool) -> Figure:
 
 @contextmanager
 def _computing() -> Iterator[None]:
-    """A process on any of the cores that does not wait for anything."""
+    """Run a process that computes without pause, on any of the cores."""
     child = os.fork()
     if not child:
         try:
@@ -56,7 +56,7 @@ def _computing() -> Iterator[None]:
             while True:
                 time.monotonic()
         finally:
-            os._exit(1)  # what the run has begun is not this process's to end
+            os._exit(1)  # the clean-up of the run is not for this process
     try:
         yield
     finally:

@@ -59,7 +59,7 @@ def _prepare(server: Server, unacknowledged: int) -> None:
 
 
 def seeds_lines(delays_ms: Sequence[float]) -> Iterator[str]:
-    """The classes of a millisecond, written as the seeds write them."""
+    """A histogram by milliseconds, in the form of the project's first latency test."""
     tally = Tally.create()
     for delay_ms in delays_ms:
         tally.add_latency(delay_ms)

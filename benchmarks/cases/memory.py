@@ -1,6 +1,6 @@
-"""Memory: what a process grew by, for each entry, pending entry, connection and waiting client.
+"""Cases of memory: a process's growth for each entry, pending entry, connection, blocked client.
 
-Each measurement has a server of its own, which has done nothing before.
+Each measurement has a new server of its own.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from benchmarks.load.entries import KIB, MIXED, SMALL, WIDE, Shape, acknowledge,
 from benchmarks.servers import PING, PONG, Server, connect, pack
 
 CONNECTIONS = 1_000
-# Filling takes long, and the figures of one server hardly differ from each other.
+# Filling takes long, and the figures of one server hardly vary.
 PAIRS = 3
-# The larger entries are fewer, so that they need no more memory in all.
+# There are fewer large entries, so that the total memory is the same.
 SHAPES = {"small": (SMALL, 1), "1KiB": (KIB, 5), "20-fields": (WIDE, 5), "mixed": (MIXED, 5)}
 WAIT = pack("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
 
 
 class _Growth:
-    """Bytes that a server gained since this was made, for each of `count` things."""
+    """The growth of a server's memory since the creation of this object, divided by `count`."""
 
     def __init__(self, server: Server, count: int) -> None:
         self._server = server
@@ -50,7 +50,7 @@ def _entries(name: str, contender: Contender, scale: Scale) -> Iterator[Session]
 
 
 def _grown_by_entries(server: Server, name: str, shape: Shape, count: int) -> Figures:
-    """Filled; delivered to a group; acknowledged. The last is compared with the empty server."""
+    """Fill; deliver to a group; acknowledge. The last is compared with the empty server."""
     entry = _Growth(server, count)
     fill(server, b"s", count, shape)
     figures = {f"memory/{name}-entry": entry.figure()}
@@ -64,7 +64,7 @@ def _grown_by_entries(server: Server, name: str, shape: Shape, count: int) -> Fi
 
 @contextmanager
 def _automatic(contender: Contender, scale: Scale) -> Iterator[Session]:
-    """Small entries with IDs of the server's making, many in one millisecond."""
+    """Small entries with automatic IDs, many in one millisecond."""
 
     def measure() -> Figures:
         with contender.start() as server:
@@ -77,7 +77,7 @@ def _automatic(contender: Contender, scale: Scale) -> Iterator[Session]:
 
 @contextmanager
 def _clients(name: str, contender: Contender, _: Scale) -> Iterator[Session]:
-    """Connections that sent a PING, and perhaps wait for entries since."""
+    """Connections that have sent a PING; some of them are blocked in a read."""
 
     def measure() -> Figures:
         with contender.start() as server, ExitStack() as stack:

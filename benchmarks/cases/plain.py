@@ -1,4 +1,4 @@
-"""PING, SET and GET: what a request costs that does next to nothing."""
+"""Cases of PING, SET and GET: the minimal cost of a request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUICK = {("ping", 1, 50), ("set", 64, 50), ("get", 64, 50)}
 
 
 def _set_all(server: Server, _: Scale) -> None:
-    """The keys as redis-benchmark writes them, so that every GET finds one."""
+    """Set the keys that redis-benchmark will request, so that every GET finds one."""
     pairs = [(f"key:{number:012}", "value") for number in range(KEYS)]
     server.call("MSET", *(word for pair in pairs for word in pair))
 

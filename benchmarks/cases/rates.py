@@ -1,4 +1,4 @@
-"""Cases that run one load against a server for a while, and count."""
+"""Throughput cases: run one load against a server for some time, and count requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.machine import Cores, cpu_seconds
 from benchmarks.servers import Server
 
 LoadMaker = Callable[[Scale], Load]
-# How long the load's own ceiling is measured, as a share of what a measurement takes.
+# How long the load's own ceiling is measured, as a share of a measurement's duration.
 CEILING_SHARE = 0.5
 
 
@@ -39,8 +39,8 @@ def rate(
     before: done to the setting's server for this case.
     flush: empty the server after each measurement, for loads that add.
     same_replies: both servers must answer the same bytes.
-    at_least: the ratio to reach.
-    growth: the row with which this one is compared, and the share of its rate to reach.
+    at_least: the target ratio.
+    growth: the base row, and the target share of its rate.
     """
     targets = [Target(Measure.RATIO, at_least)] if at_least is not None else []
     targets += [Target(Measure.GROWTH, growth[1])] if growth else []
@@ -72,14 +72,14 @@ def rate(
 
 
 def _later(server: Server) -> float:
-    """Processor time in seconds that a server uses until it has come to rest."""
+    """Processor time in seconds that a server uses until it is idle."""
     before = cpu_seconds(server.pid)
     server.settle()
     return cpu_seconds(server.pid) - before
 
 
 def _ceiling(load: Load, cores: Cores, scale: Scale) -> float | None:
-    """What the load reaches where the server does nothing; None where nothing could answer it."""
+    """The rate of the load with a null server; None if no null server can answer it."""
     script = load.script()
     if script is None:
         return None

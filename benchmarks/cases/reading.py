@@ -1,4 +1,4 @@
-"""XRANGE, XREVRANGE and XREAD on a stream of small entries, and entries for readers that wait."""
+"""Cases of reading: XRANGE, XREVRANGE and XREAD of small entries; fan-out to blocked readers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.servers import Server
 
 COUNTS = (1, 10, 100, 1000)
-# redis-benchmark parses every reply; from here on that is slower than the server that makes them.
+# redis-benchmark parses every reply; from this COUNT on it is slower than the server.
 COUNTS_BY_BYTES = 100
-# So many that what a server keeps at hand of those read last does not decide.
+# So many that a server's cache of recently read entries does not determine the result.
 PLACES = 1_000
 # Mixed entries are five times as long as small ones.
 MIXED_DIVISOR = 5
@@ -41,7 +41,7 @@ MIXED_STREAM = Setting("mixed entries", prepare=_fill_mixed)
 
 
 def reading(command: str, count: int, entries: int) -> Load:
-    """Reads of COUNT entries from places all over a stream that `fill` made."""
+    """Reads of COUNT entries at random places of a stream that `fill` has created."""
     if count < COUNTS_BY_BYTES:
         return RedisBenchmark(read_words(command, "1__rand_int__", count), 50, 1, entries)
     chance = random.Random(3)
@@ -51,7 +51,7 @@ def reading(command: str, count: int, entries: int) -> Load:
 
 
 def read_words(command: str, place: str, count: int) -> tuple[str, ...]:
-    """One request: COUNT entries from a place on, or before it."""
+    """One request: COUNT entries from a place on, or backwards."""
     if command == "xread":
         return ("XREAD", "COUNT", str(count), "STREAMS", "s", place)
     end = "+" if command == "xrange" else "-"
@@ -59,7 +59,7 @@ def read_words(command: str, place: str, count: int) -> tuple[str, ...]:
 
 
 def read(command: str, count: int, scale: Scale) -> Load:
-    """Reads of the stream that the setting STREAM has."""
+    """Reads of the stream of the setting STREAM."""
     return reading(command, count, scale.entries)
 
 
@@ -72,7 +72,7 @@ def _poll_in_vain(_: Scale) -> Load:
 
 
 def fan_out(readers: int, batch: int, _: Scale) -> Load:
-    """Readers that wait for the entries of an empty stream."""
+    """Readers that block on an empty stream (fan-out)."""
     return Fanning(readers, batch)
 
 

@@ -1,7 +1,7 @@
-"""What replicas cost: XADD with one and with three of them, and a full synchronisation.
+"""Cases of replication: XADD with one and with three replicas, and a full synchronisation.
 
-For the rates, replicas take what they get and keep nothing, so that the primary is measured. A
-synchronisation is one between two servers of a kind, from REPLICAOF until the link is up.
+For the rates, replicas only read and keep nothing, so that the primary is measured. A
+synchronisation is between two servers of one kind, from REPLICAOF until the link is up.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _adds() -> Iterator[Case]:
 
 @contextmanager
 def _synchronisation(contender: Contender, scale: Scale) -> Iterator[Session]:
-    """The same primary each time, with a new replica."""
+    """One primary, with a new replica for each measurement."""
     with contender.start(*AT_ONCE, alone=False) as primary:
         fill(primary, b"s", scale.large)
 

@@ -1,4 +1,4 @@
-"""Scripts: EVALSHA of nothing, of a rate limiter with three commands, and of redis-py's Lock."""
+"""Cases of scripts: EVALSHA of an empty one, of a rate limiter, and of redis-py's Lock."""
 
 from __future__ import annotations
 

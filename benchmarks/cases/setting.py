@@ -1,4 +1,4 @@
-"""How much is measured, and what a server is started and filled with for it."""
+"""The scale of a run, and the settings of servers: directives and data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.servers import Server
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. Entry counts are multiples of 1,000."""
+    """The amounts of a run. Entry counts are multiples of 1,000."""
 
     seconds: float  # of one measurement of a rate
     pairs: int
@@ -29,12 +29,12 @@ Preparation = Callable[[Server, Scale], None]
 
 @dataclass(frozen=True)
 class Setting:
-    """A server's directives and what is put into it. Cases of one setting share a server."""
+    """A server's directives and data. Cases of one setting share a server."""
 
     name: str
     directives: tuple[str, ...] = ()
     prepare: Preparation | None = None
-    is_alone: bool = True  # on one core, as are children that save
+    is_alone: bool = True  # pinned to one core, with children that save
 
 
 EMPTY = Setting("empty")

@@ -1,7 +1,7 @@
-"""The longest that another client waits while one request works on very many IDs or keys.
+"""Stall cases: the longest wait of another client during one request with very many IDs or keys.
 
-Beside them: a transaction of many requests, and clients that send rubbish before they log in.
-Servers are on both cores, as with the other stalls.
+Also a transaction of many requests, and clients that send invalid input before they log in. Servers
+use both cores, as in the other stall cases.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Prepare = Callable[[Server, int], None]
 
 
 def _nothing(server: Server, count: int) -> None:
-    """What is asked for makes what it needs."""
+    """Prepare nothing: the request creates what it needs."""
 
 
 def _entries(server: Server, count: int) -> None:
@@ -52,7 +52,7 @@ def _keys(server: Server, count: int) -> None:
 
 
 def _with_ids(*words: str | int, behind: tuple[str, ...] = (), counted: bool = False) -> Bytes:
-    """A command with the IDs of all entries behind these words."""
+    """A command with these words, then the IDs of all entries."""
 
     def make(count: int) -> bytes:
         number = ("IDS", count) if counted else ()
@@ -86,7 +86,7 @@ def _always(*words: str) -> Bytes:
 
 @dataclass(frozen=True)
 class Request:
-    """What the server is given, and the request that follows."""
+    """The preparation of a server, and the request to measure."""
 
     prepare: Prepare
     make: Bytes
@@ -123,7 +123,7 @@ RUBBISH = {"blank-lines": b"\r\n", "unknown-words": b"x\r\n"}
 
 @contextmanager
 def _single(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
-    """The stream or the keys are made for each measurement, and taken away after it."""
+    """The stream or the keys are created for each measurement, and removed after it."""
     request = REQUESTS[name]
     count = min(COUNT, scale.entries)
     wire = request.make(count)
@@ -141,7 +141,7 @@ def _single(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
 
 @contextmanager
 def _rubbish(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
-    """Clients that never log in, all at once; who asked before is logged in."""
+    """Many clients that never log in, at once; the probes are logged in."""
     line = RUBBISH[name]
     wire = line * (STRANGER_BYTES // len(line))
     with contender.start(alone=False) as server:
@@ -161,7 +161,7 @@ def _rubbish(name: str, contender: Contender, scale: Scale) -> Iterator[Session]
 
 
 def _rave(stranger: socket.socket, wire: bytes) -> None:
-    """Send all of it, and read until the server has closed, which it may do at any time."""
+    """Send everything, and read until the server closes, which it may do at any time."""
     sender = threading.Thread(target=_send_all, args=(stranger, wire))
     sender.start()
     with suppress(ConnectionError):
@@ -177,7 +177,7 @@ def _send_all(connection: socket.socket, wire: bytes) -> None:
 
 
 def _send(port: int, wire: bytes) -> None:
-    """The request, and all of its reply. Raises ServerError if it is an error."""
+    """Send a request and read its reply. Raises ServerError if it is an error."""
     with connect(port) as connection:
         sender = threading.Thread(target=connection.sendall, args=(wire + PING,))
         sender.start()

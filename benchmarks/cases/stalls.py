@@ -1,7 +1,7 @@
-"""What other clients feel while one command works on millions: the 99.9th percentile.
+"""Stall cases: the p99.9 latency of other clients while one command works on millions of entries.
 
-Servers are on both cores here, as the children that save need one, too; so is the load, which asks
-for little.
+Servers use both cores here, because children that save need one, too; so does the load, which is
+light.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SAVING: dict[str, tuple[str, ...]] = {"bgsave": ("BGSAVE",), "bgrewriteaof": ("B
 
 @contextmanager
 def _destructive(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
-    """Ten million entries are made for each measurement, and taken away in it."""
+    """Ten million entries are created for each measurement, which removes them."""
     with contender.start(alone=False) as server:
 
         def measure() -> Figures:

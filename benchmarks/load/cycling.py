@@ -24,7 +24,7 @@ RECEIVE_BYTES = 1 << 20
 
 
 class Cycling:
-    """So many clients that send these requests, which always get the same replies."""
+    """A number of clients that send these requests, which always get the same replies."""
 
     def __init__(self, requests: Sequence[Sequence[Word]], clients: int) -> None:
         self.reply = b""
@@ -43,7 +43,7 @@ class Cycling:
         self.reply = digest.digest()
 
     def script(self) -> Script | None:
-        """Zeros, as nobody looks at them; None if not all requests and replies have one length."""
+        """Replies of zeros, which are not parsed; None if requests or replies vary in length."""
         sizes = set(zip(map(len, self._requests), self._reply_bytes, strict=True))
         if len(sizes) > 1:
             return None

@@ -1,4 +1,4 @@
-"""The seeds' latency test: messages with their time inside, ten consumers of one group.
+"""The latency test: messages that contain their send time, ten consumers of one group.
 
 A producer sends them at an even rate, whether or not they are consumed; each consumer reads up to
 COUNT, looks at the clock, acknowledges, and waits for more. Both share the load's core.
@@ -28,7 +28,7 @@ START_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Delays:
-    """Each message's milliseconds, and how busy server, load and others were."""
+    """The latency of each message in ms, and the processor use of server, load and others."""
 
     delays_ms: array.array[float]
     busy: tuple[float, float, float]
@@ -49,7 +49,7 @@ def delays(
         finally:
             os.kill(producer, signal.SIGKILL)
             used = os.wait4(producer, 0)[2]
-        # The producer was waited for only now, so that the stopwatch did not count it.
+        # Wait for the producer only now, so that the stopwatch does not count it.
         server, load, others = watch.shares
         producer_busy = (used.ru_utime + used.ru_stime) / watch.seconds
         return Delays(measured, (server, load + producer_busy, max(0.0, others - producer_busy)))
@@ -58,7 +58,7 @@ def delays(
 
 
 class _Reader:
-    """A consumer's connection, which always waits for more."""
+    """A consumer's connection, which always has a blocking read pending."""
 
     def __init__(self, port: int, key: str, group: str, name: str, count: int) -> None:
         self.connection = connect(port)
@@ -70,7 +70,7 @@ class _Reader:
         self.connection.sendall(self._read)
 
     def receive(self, measured: array.array[float]) -> None:
-        """Take what is there; acknowledge the messages of whole replies, and wait again."""
+        """Read available bytes; acknowledge the messages of complete replies, and block again."""
         chunk = self.connection.recv(RECEIVE_BYTES)
         if not chunk:
             raise ServerError("the server closed the connection")
@@ -78,7 +78,7 @@ class _Reader:
         while (reply := self._replies.gets()) is not False:
             if isinstance(reply, hiredis.ReplyError):
                 raise ServerError(str(reply))
-            if isinstance(reply, int):  # what XACK said
+            if isinstance(reply, int):  # the reply of XACK
                 continue
             ((_, entries),) = reply
             now_ns = time.time_ns()
@@ -102,7 +102,7 @@ def _receive(readers: list[_Reader], total: int, deadline: float) -> array.array
 
 
 def _start_producer(port: int, key: str, rate: int, total: int) -> int:
-    """The process that sends. It ends when it is killed."""
+    """Start the sending process; returns its ID. It ends when it is killed."""
     producer = os.fork()
     if producer:
         return producer
@@ -113,9 +113,9 @@ def _start_producer(port: int, key: str, rate: int, total: int) -> int:
 
 
 def _produce(connection: socket.socket, key: str, rate: int, total: int) -> None:
-    """Send each message when its time has come, with the time at which it is sent.
+    """Send each message at its time, with that time inside.
 
-    Then read on: a connection that is closed with replies unread loses what was sent last.
+    Then read on: closing a connection with unread replies would lose the last messages.
     """
     connection.settimeout(None)
     start = time.monotonic() + START_SECONDS
@@ -133,7 +133,7 @@ def _produce(connection: socket.socket, key: str, rate: int, total: int) -> None
 
 
 def _take_replies(connection: socket.socket) -> None:
-    """Whatever is there; the consumers know what was added."""
+    """Read and drop available replies; the consumers see what was added."""
     try:
         connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
     except BlockingIOError:

@@ -1,6 +1,6 @@
-"""Replicas that take all that they are sent and keep nothing: what a primary spends on replicas.
+"""Null replicas, which read the stream and keep nothing, to measure the primary's cost.
 
-They are the same ones for every primary, and cost the machine as little as can be.
+They are the same for every primary, and use as little processor time as possible.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def attach(count: int, server: Server) -> None:
 
 
 def online(server: Server) -> int:
-    """How many of its replicas get the stream."""
+    """How many of its replicas are online."""
     return sum("state=online" in value for value in server.info("replication").values())
 
 
 def _drain(connections: list[socket.socket]) -> None:
-    """Until the server has closed all of them."""
+    """Read until the server has closed all connections."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends when the server does
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     left = set(connections)

@@ -1,4 +1,4 @@
-"""Entries to fill streams with: their shapes, their requests, and groups in which they are pending.
+"""Test data for streams: shapes of entries, their XADD requests, pending entries of groups.
 
 IDs are given: FIRST_MS-0, one more for each entry. They all have the same length, so that replies
 with as many entries have the same length too, and redis-benchmark can draw one: `1__rand_int__`.
@@ -26,8 +26,7 @@ class Shape:
     """Entries of one kind: how many fields, and bytes in each value. Values differ.
 
     Values of up to 32 bytes are decimal digits, as numbers and times are; longer ones are random
-    bytes, which nothing can compress. `pool` is how many different entries there are before they
-    come again.
+    bytes, which do not compress. `pool` is the number of different entries, which then repeat.
     """
 
     name: str
@@ -37,7 +36,7 @@ class Shape:
 
     @functools.cached_property
     def bodies(self) -> list[bytes]:
-        """The fields and values of each, packed as they stand behind the ID."""
+        """The fields and values of each, packed as in a request after the ID."""
         chance = random.Random(7)
         return [self._body(chance) for _ in range(self.pool)]
 
@@ -52,8 +51,8 @@ class Shape:
 
 
 class Mixed(Shape):
-    """Events such as programs send, of all lengths: a kind, a user, an amount, a token that nothing
-    compresses much, now and then a remark."""
+    """Events like those of real programs, of varying length: a kind, a user, an amount, a token
+    that hardly compresses, sometimes a remark."""
 
     def _body(self, chance: random.Random) -> bytes:
         remark = chance.choices(_WORDS, k=chance.choice([0, 0, 0, 0, 0, 3, 9]))
@@ -71,7 +70,7 @@ _WORDS = b"the order was sent late and came back to us because nobody was at hom
 
 
 def _packed(pairs: list[tuple[bytes, bytes]]) -> bytes:
-    """Names and values as they stand in a request."""
+    """Names and values as in a request."""
     words = [word for pair in pairs for word in pair]
     return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
 
@@ -88,7 +87,7 @@ def entry_id(number: int) -> bytes:
 
 
 def adding(key: bytes, shape: Shape) -> bytes:
-    """What stands in front of an entry's body, where the server makes the ID."""
+    """The beginning of an XADD with an automatic ID, before the entry's body."""
     return _head(key, shape) + b"$1\r\n*\r\n"
 
 
@@ -99,7 +98,7 @@ def _head(key: bytes, shape: Shape) -> bytes:
 def requests(key: bytes, count: int, shape: Shape, first: int | None = 0) -> Iterator[bytes]:
     """XADD of `count` entries, packed, some hundred in each piece.
 
-    With `first` None, the server makes the IDs: several entries get the same millisecond.
+    With `first` None, IDs are automatic: several entries have the same millisecond.
     """
     head = _head(key, shape)
     bodies = itertools.cycle(shape.bodies)
@@ -125,14 +124,14 @@ def fill(
         for piece, size in zip(pieces, _batch_sizes(count), strict=True):
             connection.sendall(piece)
             missing += size
-            while missing > BATCH:  # the next piece is made while the server works on this one
+            while missing > BATCH:  # build the next piece while the server works on this one
                 missing -= _replies(connection.recv(1 << 16), reader)
         while missing:
             missing -= _replies(connection.recv(1 << 16), reader)
 
 
 def deliver(server: Server, key: bytes, group: bytes, count: int, consumers: int = 10) -> None:
-    """Make the group, and let its consumers read `count` entries that nobody acknowledges."""
+    """Create the group, and let its consumers read `count` entries without acknowledging them."""
     server.call("XGROUP", "CREATE", key, group, "0")
     for start in range(0, count, READ_BATCH):
         consumer = b"c%d" % (start // READ_BATCH % consumers)
@@ -142,7 +141,7 @@ def deliver(server: Server, key: bytes, group: bytes, count: int, consumers: int
 
 
 def acknowledge(server: Server, key: bytes, group: bytes, count: int) -> None:
-    """XACK of the first `count` entries that `fill` made. Raises ServerError if one was not."""
+    """XACK the first `count` entries that `fill` added. Raises ServerError if one fails."""
     acknowledged = 0
     for start in range(0, count, READ_BATCH):
         ids = [entry_id(number) for number in range(start, min(start + READ_BATCH, count))]
@@ -159,7 +158,7 @@ def _batch_sizes(count: int) -> Iterator[int]:
 
 
 def _replies(chunk: bytes, reader: hiredis.Reader) -> int:
-    """How many whole replies a chunk ends."""
+    """How many replies a chunk completes."""
     if not chunk:
         raise ServerError("the server closed the connection")
     reader.feed(chunk)

@@ -1,8 +1,8 @@
-"""Readers that wait for new entries of one stream, and a producer that adds some for all of them.
+"""Fan-out: blocked readers of one stream, and a producer that adds entries for all of them.
 
-In each round the producer adds a batch in one write, and the round ends when every reader has it
-all. A reader asks for what follows the last entry that it got, as it would anywhere; how many that
-were follows from the length of what came, for all entries have the same length.
+In each round the producer adds a batch in one write, and the round ends when every reader has all
+of it. A reader asks for the entries after its last one, as real readers do; the number of received
+entries follows from the length of the reply, because all entries have the same length.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, connect, pack
 
 RECEIVE_BYTES = 1 << 18
-# *1, *2, the key, and the number of entries, which stands between these and its CRLF.
+# The bytes of a reply before its entries: *1, *2, the key, and the number of entries.
 HEAD = b"*1\r\n*2\r\n$1\r\ns\r\n*"
 
 
-# Packed before, so that packing is not measured. Should there be more rounds, those pack theirs.
+# Packed in advance, so that packing is not measured. Further rounds pack their own.
 ROUNDS_AHEAD = 4_000
 
 
 class Fanning:
-    """So many readers; so many entries in each batch. The stream `s` must be empty at first."""
+    """Blocked readers, and batches of entries for them. The stream `s` must be empty at first."""
 
     reply = b""
 
@@ -43,11 +43,11 @@ class Fanning:
 
     @property
     def _ids_bytes(self) -> int:
-        """What XADD answers to a batch."""
+        """The length of XADD's replies to a batch."""
         return self._batch * len(b"$15\r\n\r\n" + entry_id(0))
 
     def learn(self, server: Server) -> None:
-        """Nothing: the length of an entry is known, and each reply is looked at."""
+        """Nothing to learn: the length of an entry is known, and each reply is checked."""
 
     def script(self) -> Script:
         reply = HEAD + b"%d\r\n" % self._batch + bytes(self._entry_bytes * self._batch)
@@ -55,7 +55,7 @@ class Fanning:
         return _Spreading(waits, len(_packed(self._batch)[0]), reply, bytes(self._ids_bytes))
 
     def run(self, at: Address, seconds: float) -> Figure:
-        _packed(self._batch)  # in this process, for all those that follow
+        _packed(self._batch)  # in this process, before the child is forked
         return in_own_process(lambda: self._run(at, seconds))
 
     def _run(self, at: Address, seconds: float) -> Figure:
@@ -79,7 +79,7 @@ class Fanning:
         return Figure(delivered / watch.seconds, *watch.shares)
 
     def _receive_all(self, readers: dict[int, _Reader], poll: select.epoll, wanted: int) -> None:
-        """Until every reader has so many entries, and waits for more."""
+        """Receive until every reader has `wanted` entries, and blocks again."""
         waits: dict[int, bytes] = {}
         behind = len(readers)
         while behind:
@@ -94,13 +94,13 @@ class Fanning:
 
     @staticmethod
     def _wait_after(entries: int) -> bytes:
-        """XREAD for those behind the first so many, packed."""
+        """XREAD for the entries after the first `entries`, packed."""
         last = entry_id(entries - 1)
         return pack("XREAD", "BLOCK", "0", "STREAMS", "s", last)
 
 
 class _Reader:
-    """A connection that waits; how many entries it got; what is missing of a reply."""
+    """A blocked connection, its number of entries, and the missing bytes of a reply."""
 
     def __init__(self, port: int) -> None:
         self.connection: socket.socket = connect(port)
@@ -111,7 +111,7 @@ class _Reader:
         self.connection.sendall(request)
 
     def receive(self, entry_bytes: int) -> bool:
-        """Take what is there; whether a reply is whole now."""
+        """Read available bytes; returns whether a reply is complete."""
         chunk = self.connection.recv(RECEIVE_BYTES)
         if self._missing == 0:
             line_end = chunk.find(b"\r\n", len(HEAD))
@@ -127,7 +127,7 @@ class _Reader:
 
 
 class _Spreading:
-    """A script: each reader gets each batch in the same bytes; its producer gets the IDs."""
+    """The null server's script: each reader gets the bytes of each batch, the producer the IDs."""
 
     def __init__(self, wait_bytes: set[int], batch_bytes: int, reply: bytes, ids: bytes) -> None:
         self._wait_bytes = wait_bytes
@@ -136,7 +136,7 @@ class _Spreading:
         self._ids = ids
         self._batches = 0
         self._received: dict[int, int] = {}
-        self._seen: dict[int, int] = {}  # batches that each client got
+        self._seen: dict[int, int] = {}  # batches that were sent to each client
         self._waiting: set[int] = set()
 
     def join(self, client: int) -> None:
@@ -154,7 +154,7 @@ class _Spreading:
             self._received[client] = 0
             self._batches += 1
             yield client, self._ids
-        # A reader may come to wait when the next batch is here already.
+        # A reader may begin to wait after the next batch has arrived.
         for reader in [one for one in self._waiting if self._seen[one] < self._batches]:
             self._waiting.remove(reader)
             self._seen[reader] += 1
@@ -169,14 +169,14 @@ def _packed(batch: int) -> list[bytes]:
 
 
 def _batches(batch: int) -> Iterator[bytes]:
-    """All batches: first those that were packed before."""
+    """All batches: first those packed in advance."""
     yield from _packed(batch)
     for number in itertools.count(ROUNDS_AHEAD):
         yield from requests(b"s", batch, SMALL, first=number * batch)
 
 
 def _skip(connection: socket.socket, size: int) -> None:
-    """Receive so many bytes. Raises ServerError if they end before."""
+    """Receive `size` bytes. Raises ServerError if the connection ends before."""
     while size:
         chunk = connection.recv(min(size, RECEIVE_BYTES))
         if not chunk or chunk.startswith(b"-"):

@@ -1,4 +1,4 @@
-"""What every load is: something that is run against a server for a while, and says a figure."""
+"""The interface of loads: each runs against a server for some time, and returns a figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.servers import Server
 
 
 class Address(Protocol):
-    """Where a load goes: a server, or something that answers in its place."""
+    """The target of a load: a server, or a null server."""
 
     @property
     def pid(self) -> int: ...
@@ -20,14 +20,14 @@ class Address(Protocol):
 
 
 class Script(Protocol):
-    """What a server that does nothing has to answer, so that the load goes on."""
+    """The replies of a null server, so that the load goes on."""
 
     def join(self, client: int) -> None:
-        """A client has come. Clients are numbers, which return when one has gone."""
+        """A client has connected. Clients are numbers, which are reused after one has left."""
         ...
 
     def answers(self, client: int, size: int) -> Iterable[tuple[int, bytes]]:
-        """A client has sent so many bytes: who gets what."""
+        """A client has sent `size` bytes: returns the replies, each with its client."""
         ...
 
 
@@ -36,19 +36,19 @@ class Load(Protocol):
 
     @property
     def reply(self) -> bytes:
-        """What the server answered in `learn`."""
+        """The server's reply in `learn`."""
         ...
 
     def learn(self, server: Server) -> None:
-        """See once what replies are like. Raises ServerError if they are not as they should be."""
+        """Record an example of the replies. Raises ServerError if they are not as expected."""
         ...
 
     def run(self, at: Address, seconds: float) -> Figure:
-        """Make load for about so long. Raises ServerError or RuntimeError if a reply is wrong."""
+        """Run for about `seconds`. Raises ServerError or RuntimeError if a reply is wrong."""
         ...
 
     def script(self) -> Script | None:
-        """For a server that does nothing but keep this load going; None if there is no such."""
+        """The script of a null server for this load; None if there is none."""
         ...
 
 
@@ -70,7 +70,7 @@ class SameReply:
 
 
 class ReplyByLength:
-    """Requests of some kinds, told apart by their length; a client sends one at a time."""
+    """Requests of several kinds, distinguished by length; a client sends one at a time."""
 
     def __init__(self, replies: dict[int, bytes]) -> None:
         self._replies = replies

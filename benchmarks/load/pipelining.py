@@ -1,9 +1,8 @@
-"""XADD of entries that were packed beforehand: so many clients, so many requests in each write.
+"""Pipelined XADD of entries that are packed in advance, from several clients.
 
-redis-benchmark sends the same bytes again and again, but for the digits of a number; here each
-value is its own. Sending costs little more than the copying, so this is also the quicker load
-where values are large or pipelines long. Replies are counted by the `$` with which each begins,
-for there is none in an ID.
+redis-benchmark repeats the same bytes, except for the digits of a number; here all values differ.
+Sending costs little more than copying, so this load is also faster if values are large or pipelines
+long. Replies are counted by their first byte `$`, which no ID contains.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from benchmarks.servers import Server, ServerError, connect
 
 RECEIVE_BYTES = 1 << 18
 WAIT_SECONDS = 20.0
-# So many different writes at least, and as many entries as the shape has.
+# At least this many different writes, and all entries of the shape's pool.
 LEAST_WRITES = 16
 
 
@@ -46,7 +45,7 @@ class Pipelining:
         return SameReply(len(self._request), self.reply)
 
     def run(self, at: Address, seconds: float) -> Figure:
-        assert self._writes  # packed in this process, for all those that follow
+        assert self._writes  # packed in this process, before the child is forked
         return in_own_process(lambda: self._run(at, seconds))
 
     @property
@@ -75,7 +74,7 @@ class Pipelining:
                 client.sendall(next(writes))
                 sent += 1
             busy = len(clients)
-            while busy:  # what was sent is waited for: nothing is left for the server to do later
+            while busy:  # wait for all replies, so that the server has no work left
                 for number, _ in _poll(poll):
                     client = clients[number]
                     missing[number] -= _replies(client.recv(RECEIVE_BYTES))
@@ -96,7 +95,7 @@ def _poll(poll: select.epoll) -> list[tuple[int, int]]:
 
 
 def _replies(chunk: bytes) -> int:
-    """How many replies begin in what came. Raises ServerError if one is an error."""
+    """How many replies begin in a chunk. Raises ServerError if one is an error."""
     if not chunk or chunk.startswith(b"-") or b"\n-" in chunk:
         raise ServerError(f"an unexpected reply: {chunk[:80]!r}")
     return chunk.count(b"$")

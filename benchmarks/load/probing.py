@@ -1,7 +1,7 @@
-"""What other clients feel while one command works: a request each millisecond, by the clock.
+"""Measures the latency of other clients during one command: a probe is due each millisecond.
 
-A request is late from the moment at which it should have been sent, so that those that had to wait
-behind a slow one count, too.
+Latency counts from the moment at which a probe was due, so that probes that wait for a slow one
+count, too (no coordinated omission).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ REQUEST = pack("XADD", "other", "MAXLEN", "~", "1000", "*", "f", "v")
 
 
 class Probe(NamedTuple):
-    """When a request was due (monotonic clock), and how long after that its reply was here."""
+    """When a request was due (monotonic clock), and how long after that its reply arrived."""
 
     due: float
     delay_ms: float
 
 
 def delays_during(port: int, work: Callable[[], None]) -> tuple[list[float], float]:
-    """Milliseconds of the requests that were due while `work` ran, and the seconds that it took.
+    """The latencies in ms of probes that were due while `work` ran, and its duration in seconds.
 
-    Those of a second at least: what a command leaves to be done after its reply counts as well.
+    At least a second is measured, so that work deferred after the reply counts as well.
     """
     with _probing(port) as probes:
         time.sleep(0.1)
@@ -44,7 +44,7 @@ def delays_during(port: int, work: Callable[[], None]) -> tuple[list[float], flo
 
 @contextmanager
 def _probing(port: int) -> Iterator[list[Probe]]:
-    """The list has the probes once the block is left."""
+    """Probe during the block; the list is filled at its end."""
     probes: list[Probe] = []
     forking = get_context("fork")
     here, there = forking.Pipe()

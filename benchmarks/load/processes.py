@@ -1,4 +1,4 @@
-"""Load is made in a process of its own, so that nothing else runs in it while it is measured."""
+"""Runs a load in a process of its own, so that nothing else runs in it during the measurement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 def in_own_process(work: Callable[[], Result]) -> Result:
-    """What `work` returns or raises, run in a copy of this process."""
+    """Run `work` in a fork of this process; returns or raises its result."""
     forking = get_context("fork")
     receiving, sending = forking.Pipe(duplex=False)
     process = forking.Process(target=_run, args=(work, sending), daemon=True)
@@ -23,7 +23,7 @@ def in_own_process(work: Callable[[], Result]) -> Result:
         result, error = receiving.recv()
     except EOFError:
         raise RuntimeError("the process that makes the load ended") from None
-    except BaseException:  # Ctrl-C: nobody waits for the load any more
+    except BaseException:  # Ctrl-C: the result is not needed any more
         process.kill()
         raise
     finally:

@@ -1,6 +1,6 @@
-"""Load by redis-benchmark, for the commands that it can speak.
+"""Load by redis-benchmark, for the commands that it can send.
 
-`__rand_int__` in an argument becomes twelve digits, others in each request.
+`__rand_int__` in an argument becomes twelve digits, different ones in each request.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ DIGITS = "0" * 12
 
 
 class RedisBenchmark:
-    """One command, so many clients, so many requests in each write.
+    """One command, a number of clients, and a number of requests in each write.
 
-    How many requests fill the wanted time is known from the run before, or else from a short one.
+    The number of requests for the wanted time follows from the previous run, or from a short one.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class RedisBenchmark:
         self._rates: dict[int, float] = {}
 
     def learn(self, server: Server) -> None:
-        """Ask once: what the reply is like. Raises ServerError if it is an error."""
+        """Send one request, and record the reply. Raises ServerError if it is an error."""
         self.reply = server.raw_reply(self._request())
 
     def script(self) -> Script:

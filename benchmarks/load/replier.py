@@ -1,7 +1,7 @@
-"""A server that does nothing: it receives requests, parses none, and answers as a script says.
+"""A null server: receives requests without parsing them, and sends the replies of a script.
 
-What a load reaches with it is the load's ceiling, or rather a bound from below: for many clients
-without a pipeline, a loop in Python that receives and sends is itself no faster than Redis.
+A load's rate with it is the load's ceiling, or rather a lower bound of that: for many clients
+without a pipeline, a Python loop that receives and sends is no faster than Redis.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from benchmarks.load.load import Script
 from benchmarks.machine import end_with_parent, pinned
 
 RECEIVE_BYTES = 1 << 18
-# redis-benchmark asks for two directives first, and takes an error for an answer.
+# redis-benchmark requests two directives first, and accepts an error as the reply.
 CONFIG = b"*3\r\n$6\r\nCONFIG\r\n"
 
 
 class Replier:
-    """The process that answers, for the time of a `with` block."""
+    """The null server's process, for the duration of a `with` block."""
 
     def __init__(self, script: Script, core: int) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
@@ -51,9 +51,9 @@ class Replier:
 
 
 def _newcomers(listener: socket.socket) -> Iterator[socket.socket]:
-    """All who have connected, so that no request runs before those who came before it have joined.
+    """Accept all pending connections, so that no request runs before earlier clients have joined.
 
-    A reader that joined behind the batch for which it waits would wait for ever.
+    A reader that joined after the batch for which it waits would wait for ever.
     """
     while True:
         try:
