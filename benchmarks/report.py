@@ -186,7 +186,7 @@ def _about(record: Record) -> Iterator[str]:
     ]
     yield table(("", ""), [*record.machine.items(), *settings])
     if len(record.goes) > 1:
-        yield f"The run consists of {len(record.goes)} parts, each continuing the last one:"
+        yield f"The run was made in {len(record.goes)} goes, each continuing the last one:"
     headings = ("begun", "minutes", "cases", "load before", "load after", "commit", "command")
     lines = []
     for go in record.goes:

@@ -29,7 +29,7 @@ def sample() -> record.Record:
     return made
 
 
-def test_who_is_ahead_is_bold_and_nobody_if_it_is_close() -> None:
+def test_the_better_figure_is_bold_unless_both_are_close() -> None:
     shown = summary.figures(sample())
     assert "| XADD, 50 clients; requests/s | 90.0 | **100** | 0.90 |" in shown
     assert "| XRANGE COUNT 1000; requests/s | **500** | 100 | 5.00 |" in shown

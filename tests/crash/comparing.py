@@ -1,4 +1,4 @@
-"""What a connection's keys hold beside what they must hold."""
+"""Compares the observed content of a connection's keys with the expected one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.crash.observation import (
     format_id,
 )
 
-CLOCK_MS = 2  # what the server's clock, read once per loop cycle, may be behind ours
+CLOCK_MS = 2  # how far the server's clock, read once per batch, may lag
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Survival:
-    """How much of a history is there: so many of its records. `problem`: why none fits."""
+    """How many records of a history have survived. `problem`: why no number fits."""
 
     records: int
     problem: str = ""

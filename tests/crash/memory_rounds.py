@@ -76,7 +76,7 @@ class MemoryTally:
 
 
 class Failed(Exception):
-    """A round found a loss or a contradiction; the text tells what."""
+    """A round found a loss or a contradiction; the text describes it."""
 
 
 class Life:

@@ -139,7 +139,7 @@ def observe_group(
                   ObservedPending(consumer[b"name"], delivery_ms, count))  # fmt: skip
     free = [i for i, entry in pending.items() if entry.consumer == b"" and i not in owned]
     agree("the consumers' PELs", sorted(owned.keys() | set(free)), list(pending))
-    agree("entries that nobody owns", row.get(b"nacked-count", 0), len(free))
+    agree("entries without an owner", row.get(b"nacked-count", 0), len(free))
 
     extended = ask("XPENDING", key, name, "-", "+", "100000")
     agree("XPENDING", [(parse_id(e[0]), e[1], e[3]) for e in extended],

@@ -57,7 +57,7 @@ def clock_ms() -> int:
 
 
 class Failed(Exception):
-    """A round found a loss or a contradiction; the text tells all that is needed to look at it."""
+    """A round found a loss or a contradiction; the text has all details to examine it."""
 
 
 @dataclass
@@ -160,7 +160,7 @@ class Rounds:
             time.sleep(self.random.uniform(*START_SECONDS))
             server.kill()
             self.tally.kills_at_start += 1
-            log.unlink()  # the port in it is nobody's any more
+            log.unlink()  # the port in it is no longer used
         try:
             server = wait_until_loaded(self.begin(folder.path, log, directives))
         except DidNotStart as failure:

@@ -12,7 +12,7 @@ from tests.damage.disks import MANIFEST, append_only_files, check, digest, disk,
 
 FILES = append_only_files()
 DATA = FILES[MANIFEST]
-# Without the files of history, whose lines matter to nobody.
+# Without the history files, whose lines do not matter.
 LINES = [line for line in DATA.splitlines(keepends=True) if not line.endswith(b"type h\n")]
 WHOLE = digest(server(disk(FILES), appendonly="yes"))
 

@@ -64,7 +64,7 @@ CUTS = range(SIZE - LAST_BYTES, SIZE + 1)
 
 
 def boundaries() -> set[int]:
-    """Where nothing is torn: behind whole units, and behind the SELECT in front of one."""
+    """The offsets at which nothing is torn: after whole units, and after the SELECT before one."""
     text = FILES[LAST_INCREMENT]
     selects = [encode_request([b"SELECT", number]) for number in (b"0", b"1")]
     behind = {s + len(r) for s in STATES for r in selects if text[s:].startswith(r)}
@@ -99,7 +99,7 @@ def test_all_whole_units_before_a_cut_are_loaded_and_nothing_else() -> None:
             check(started)
 
 
-def test_what_is_written_after_a_cut_can_be_loaded() -> None:
+def test_requests_written_after_a_truncation_can_be_loaded() -> None:
     for size in CUTS[::23]:
         started = server(disk(cut_at(size)), appendonly="yes", appendfsync="always")
         fill(started, "SET later yes", "XADD orders * a b")
@@ -107,7 +107,7 @@ def test_what_is_written_after_a_cut_can_be_loaded() -> None:
         assert digest(again) == digest(started)
 
 
-def test_a_torn_file_that_may_not_be_cut_is_refused_and_left_as_it_is() -> None:
+def test_a_torn_file_that_may_not_be_truncated_is_refused_and_left_unchanged() -> None:
     for size in sorted({*CUTS[::4], *(boundaries() & {*CUTS})}):
         files = disk(cut_at(size))
         if size in boundaries():

@@ -106,7 +106,7 @@ def test_it_declares_its_port_its_volume_and_a_user_whose_number_is_not_roots() 
     assert CONFIG["User"] == f"{USER_ID}:{USER_ID}"
 
 
-# -- what it is told -----------------------------------------------------------------------------
+# -- configuration -------------------------------------------------------------------------------
 
 
 def test_without_arguments_it_serves_everyone_on_the_usual_port(container: Container) -> None:

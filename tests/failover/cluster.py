@@ -163,7 +163,7 @@ class Cluster:
         )  # type: ignore[no-untyped-call]
 
     def client(self) -> Any:
-        """A client of whoever is the primary."""
+        """A client of the current primary."""
         return self.sentinel().master_for(NAME)  # type: ignore[no-untyped-call]
 
     def primary(self) -> Node | None:

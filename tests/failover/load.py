@@ -69,7 +69,7 @@ class Ledger:
 
 
 class Worker(threading.Thread):
-    """Does one thing again and again, until it is told to stop. Errors of Redis are expected."""
+    """Repeats one action until `stop` is set. Redis errors are expected."""
 
     def __init__(self, cluster: Cluster, ledger: Ledger, name: str) -> None:
         super().__init__(name=name, daemon=True)

@@ -62,7 +62,7 @@ class Rounds:
         time.sleep(LOAD_SECONDS)
         at = time.monotonic()
         old.signal(signal.SIGKILL if how == KILL else signal.SIGSTOP)
-        wait_for(lambda: self._is_replaced(old), f"nobody takes over after {how}")
+        wait_for(lambda: self._is_replaced(old), f"no replica takes over after {how}")
         new_at = time.monotonic()
         wait_for(
             lambda: self.ledger.has_acknowledged_after(new_at),

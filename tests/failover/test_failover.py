@@ -64,7 +64,7 @@ def test_only_a_primary_that_comes_back_may_lose_more(how: str) -> None:
     assert not is_allowed(114.0, [wound])
 
 
-def test_a_message_that_nobody_got_is_noticed_and_one_that_came_twice_is_counted() -> None:
+def test_a_lost_message_is_noticed_and_a_duplicate_is_counted() -> None:
     once, twice, never = [(WAITED, b"p", number) for number in range(3)]
     ledger = ledger_of(once, twice)
     ledger.process(twice)

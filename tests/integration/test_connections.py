@@ -65,7 +65,7 @@ def read_to_end(sock: socket.socket) -> bytes:
         (b"\0" * 70000, b"too big inline request"),
     ],
 )
-def test_a_request_that_breaks_the_protocol_is_told_why_and_cut_off(
+def test_an_invalid_request_gets_its_error_and_the_connection_is_closed(
     rillway_server: RunningServer, request_bytes: bytes, error: bytes
 ) -> None:
     before = resident_bytes(rillway_server)
@@ -75,7 +75,7 @@ def test_a_request_that_breaks_the_protocol_is_told_why_and_cut_off(
     assert resident_bytes(rillway_server) - before < 16 * MIB
 
 
-def test_half_a_request_holds_nobody_up(rillway_server: RunningServer) -> None:
+def test_an_incomplete_request_delays_no_other_client(rillway_server: RunningServer) -> None:
     with raw_socket(rillway_server) as half, rillway_server.connect() as other:
         half.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000000\r\nabc")
         assert other.send("PING") == b"+PONG\r\n"
@@ -249,7 +249,7 @@ def test_a_server_that_is_open_to_everyone_says_so(
     assert "No password" not in closed.output()
 
 
-def test_a_pid_file_is_there_while_the_server_runs(
+def test_a_pid_file_exists_while_the_server_runs(
     run_rillway: Callable[..., RunningServer], tmp_path: Path
 ) -> None:
     path = tmp_path / "rillway.pid"

@@ -154,7 +154,7 @@ def test_writes_are_refused_until_a_snapshot_can_be_put_in_place(
         assert not list(tmp_path.glob("temp-*"))
 
 
-def test_the_peer_of_a_connection_that_is_closed_is_told_while_a_child_lives(
+def test_a_closed_connection_is_closed_for_its_peer_while_a_child_runs(
     start: Start,
 ) -> None:
     server = start()
@@ -306,7 +306,7 @@ def test_a_signal_whose_snapshot_fails_leaves_the_server_running(
     assert (tmp_path / "dump.rdb").exists()
 
 
-def test_who_insists_ends_a_server_that_is_saving_and_leaves_no_half_file(
+def test_a_second_sigint_ends_a_saving_server_and_leaves_no_partial_file(
     start: Start, tmp_path: Path
 ) -> None:
     server = start("--save", "3600 1000000")
@@ -322,7 +322,7 @@ def test_who_insists_ends_a_server_that_is_saving_and_leaves_no_half_file(
     assert [path.name for path in tmp_path.iterdir()] == ["rillway.log"]
 
 
-def test_nothing_is_answered_behind_a_shutdown_that_is_not_on_disk(start: Start) -> None:
+def test_every_answered_write_is_on_disk_after_a_shutdown(start: Start) -> None:
     server = start("--appendonly", "yes", "--appendfsync", "always")
     with server.connect() as client, server.connect() as other:
         sent = other.write_all([("INCR", "n") for _ in range(50_000)])

@@ -1,4 +1,4 @@
-"""Connections go without the collector of garbage, which never looks at what has lived for long."""
+"""Connections are freed without the garbage collector, which never visits long-lived objects."""
 
 from __future__ import annotations
 

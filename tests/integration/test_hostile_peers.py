@@ -1,4 +1,4 @@
-"""Peers that break the protocol of replication, over real sockets: the data stays as it was."""
+"""Peers that break the replication protocol, over real sockets: the data is unchanged."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_replica_that_never_reads_its_snapshot_holds_others_up_for_a_while_onl
 
 
 class BadPrimary:
-    """Shakes hands with whoever comes, and answers PSYNC with what it was given."""
+    """Accepts any handshake, and answers PSYNC with given bytes."""
 
     def __init__(self, answer: bytes, endless: bytes = b"") -> None:
         self.answer = answer
@@ -159,7 +159,7 @@ class BadPrimary:
         (b"+CONTINUE " + ID[:39] + b"\r\n", b""),
     ],
 )
-def test_a_primary_that_makes_no_sense_leaves_the_data_as_it_was(
+def test_a_primary_with_invalid_answers_leaves_the_data_unchanged(
     run_rillway: Start, answer: bytes, endless: bytes
 ) -> None:
     replica, bad = run_rillway("--repl-timeout", "1"), BadPrimary(answer, endless)

@@ -50,7 +50,7 @@ def write_large_file(folder: Path) -> bytes:
     return data
 
 
-def test_clients_are_told_to_wait_until_the_data_is_loaded(tmp_path: Path) -> None:
+def test_clients_are_answered_loading_until_the_data_is_loaded(tmp_path: Path) -> None:
     write_large_file(tmp_path)
     server = start(tmp_path)
     try:
@@ -66,7 +66,7 @@ def test_clients_are_told_to_wait_until_the_data_is_loaded(tmp_path: Path) -> No
         assert server.stop() == 0, server.output()
 
 
-def test_a_server_that_loads_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
+def test_a_loading_server_ends_at_once_on_a_signal(tmp_path: Path) -> None:
     data = write_large_file(tmp_path)
     server = start(tmp_path)
     assert first_reply(server, "GET", "key:1").startswith(b"-LOADING ")
@@ -125,7 +125,7 @@ def collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("collector")
-def test_no_request_runs_before_the_data_is_there(
+def test_no_request_runs_before_the_data_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

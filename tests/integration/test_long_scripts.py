@@ -1,4 +1,4 @@
-"""Scripts that run for long: others are answered, and can end them, over real sockets."""
+"""Long-running scripts over real sockets: other clients are answered, and can kill the script."""
 
 from __future__ import annotations
 

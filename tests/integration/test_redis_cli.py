@@ -242,7 +242,7 @@ def test_the_tabulator_completes_the_names_of_commands(
     terminal.wait_for("XINFO STREAM")
 
 
-def test_help_tells_what_a_command_does(open_cli: OpenCli, server: RunningServer) -> None:
+def test_help_explains_a_command(open_cli: OpenCli, server: RunningServer) -> None:
     terminal = open_cli()
     terminal.wait_for(prompt(server))
     printed = enter(terminal, "help xadd", prompt(server))
@@ -285,7 +285,7 @@ def test_an_invalidation_is_shown_between_replies(
     assert "-> invalidate: 's'" in printed and "PONG" in printed
 
 
-def test_a_terminal_connects_anew_after_a_restart(
+def test_a_terminal_reconnects_after_a_restart(
     open_cli: OpenCli, run_rillway: StartRillway
 ) -> None:
     first = run_rillway()

@@ -67,7 +67,7 @@ def test_a_connection_to_another_database(server: RunningServer, protocol: int) 
         nowhere.ping()
 
 
-def test_a_password_lets_in_who_knows_it(run_rillway: StartRillway, protocol: int) -> None:
+def test_clients_with_the_password_are_let_in(run_rillway: StartRillway, protocol: int) -> None:
     port = run_rillway().port
     with redis.Redis(port=port) as administrator:
         administrator.config_set("requirepass", "open sesame")

@@ -124,7 +124,7 @@ async def test_an_asynchronous_client_has_the_same(async_client: redis.asyncio.R
         assert await pipe.execute() == [1, 1, 3]
 
 
-def test_a_field_is_gone_when_its_time_has_passed(client: redis.Redis) -> None:
+def test_a_field_is_removed_when_its_time_to_live_is_over(client: redis.Redis) -> None:
     client.hpexpire("h", 1, "a", "b", "c")
     deadline = time.monotonic() + 10
     while client.exists("h"):

@@ -106,7 +106,7 @@ def test_a_crashed_consumers_entries_are_claimed_and_nothing_is_lost(
         for entry_id, _ in taken[:200]:
             assert crashing.xack("orders", "billing", entry_id) == 1
             done[entry_id] += 1
-    # It is gone with a hundred entries; the second consumer takes the rest, then what was left.
+    # It has ended with a hundred entries; the second consumer reads the rest, then claims those.
     while reply := client.xreadgroup("billing", "second", {"orders": ">"}, count=64, block=10):
         batch = [entry_id for entry_id, _ in entries_of(reply, "orders")]
         assert client.xack("orders", "billing", *batch) == len(batch)
@@ -285,7 +285,7 @@ async def test_waiting_consumers_are_served_in_the_order_in_which_they_came(
     assert [row["consumer"] for row in rows] == [f"consumer-{n:03}" for n in range(200)]
 
 
-async def test_no_entry_is_given_to_a_waiter_whose_connection_is_gone(
+async def test_no_entry_is_delivered_to_a_waiter_whose_connection_is_closed(
     async_client: redis.asyncio.Redis, server: RunningServer
 ) -> None:
     await async_client.xgroup_create("s", "g", mkstream=True)
@@ -304,7 +304,7 @@ async def test_no_entry_is_given_to_a_waiter_whose_connection_is_gone(
     assert [row["consumer"] for row in rows] == ["staying"]
 
 
-async def test_waiting_consumers_learn_that_their_group_is_gone(
+async def test_waiting_consumers_get_an_error_when_their_group_is_removed(
     async_client: redis.asyncio.Redis,
 ) -> None:
     await async_client.xgroup_create("s", "g", mkstream=True)

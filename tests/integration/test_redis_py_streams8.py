@@ -91,7 +91,7 @@ def entries_of(reply: Any, key: str) -> list[Any]:
 
 
 def fill(client: Any, *groups: str, entries: int = 4) -> list[str]:
-    """A stream s of so many entries, all of them pending for consumer c of each group."""
+    """A stream s of `entries` entries, all pending for consumer c of each group."""
     ids = [client.xadd("s", {"n": n}, id=f"{n}-1") for n in range(1, entries + 1)]
     for group in groups:
         client.xgroup_create("s", group, id="0")
@@ -221,7 +221,7 @@ def test_a_waiter_gets_an_entry_once_it_is_idle_for_long_enough(
     assert 300 <= idle_ms < 15_000
 
 
-def test_a_waiter_gets_what_is_given_back(client: Any, connect: Connect) -> None:
+def test_a_waiter_gets_a_released_entry(client: Any, connect: Connect) -> None:
     fill(client, "g", entries=1)
     waiter = connect()
     thread, results = in_background(
@@ -258,7 +258,7 @@ def test_keys_are_told_however_groups_are_called(client: Any) -> None:
     assert client.command_getkeys(*request) == ["s"]
 
 
-def test_the_sizes_of_streams_are_told(client: Any) -> None:
+def test_the_sizes_of_streams_are_shown(client: Any) -> None:
     fill(client, entries=5)
-    # redis-py makes a dict of what stands behind the name.
+    # redis-py converts the words after the name to a dict.
     assert client.info("keysizes")["db0_distrib_streams_items"] in ("4=1", {"4": 1})

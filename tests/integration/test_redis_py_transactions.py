@@ -83,7 +83,7 @@ def test_a_watched_key_that_changed_fails_the_transaction(client: Client) -> Non
     assert client.get("sold") is None
 
 
-def test_the_transaction_helper_tries_until_nobody_interferes(client: Client) -> None:
+def test_the_transaction_helper_retries_until_no_client_interferes(client: Client) -> None:
     client.set("n", "10")
     attempts = 0
 

@@ -156,7 +156,7 @@ class Ends:
         self.carried = {"told": not primary.name.startswith("redis")}
 
     def play(self, sequence: Sequence, cuts: list[tuple[int, bool]]) -> None:
-        """Run the commands; at some places cut every link, so that it goes on or begins anew."""
+        """Run the commands; at some places cut every link, so that it resumes or starts again."""
         with self.primary.connect() as client:
             client.send("FLUSHALL")
             for number, argv in enumerate(filter(can_be_compared, sequence.commands)):
@@ -205,7 +205,7 @@ def ends(
         return tmp_path_factory.mktemp("end")
 
     start = start_redis if request.param == "redis" else start_rillway
-    # Small backlogs are never below 16 KB, which no sequence fills: what must begin anew is said.
+    # A backlog has at least 16 KB, which no sequence fills, so a full one must be forced.
     primary = start(folder(), *AT_ONCE)
     replicas = [start_rillway(folder()), start_redis(folder())]
     for replica in replicas:

@@ -1,4 +1,4 @@
-"""One client's huge command holds up nobody else: over real sockets, without a stop-watch."""
+"""One client's huge command does not block the others: over real sockets, without a stopwatch."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def server(run_rillway: Callable[..., RunningServer]) -> RunningServer:
     return run_rillway()
 
 
-def test_who_leaves_a_long_reply_unread_costs_neither_time_nor_memory(
+def test_an_unread_long_reply_costs_neither_time_nor_memory(
     server: RunningServer,
 ) -> None:
     with server.connect() as slow, server.connect() as other:
@@ -95,7 +95,7 @@ def test_a_long_reply_is_that_of_one_moment_while_others_write(server: RunningSe
             fill(writer, "s", 20_000)
 
 
-def test_who_sends_no_more_is_answered_to_the_end(server: RunningServer) -> None:
+def test_a_client_that_has_closed_its_side_is_answered_completely(server: RunningServer) -> None:
     with server.connect() as other:
         fill(other, "s")
         expected = other.send("XRANGE", "s", "-", "+")
@@ -109,7 +109,7 @@ def test_who_sends_no_more_is_answered_to_the_end(server: RunningServer) -> None
         assert info(other, "clients", "connected_clients") == 1
 
 
-def test_who_leaves_a_long_reply_is_forgotten(server: RunningServer) -> None:
+def test_a_client_that_disconnects_during_a_long_reply_is_forgotten(server: RunningServer) -> None:
     with server.connect() as other:
         fill(other, "s")
         with server.connect() as slow:
@@ -129,7 +129,7 @@ def test_keys_answers_all_keys_while_they_go(server: RunningServer) -> None:
         assert writer.send("DBSIZE") == b":0\r\n"
 
 
-def test_what_is_removed_is_freed_by_and_by(server: RunningServer) -> None:
+def test_removed_data_is_freed_incrementally(server: RunningServer) -> None:
     with server.connect() as client:
         fill(client, "s", 2 * ENTRIES)
         before = info(client, "memory", "lazyfreed_objects")
@@ -170,7 +170,7 @@ def test_a_full_description_is_that_of_one_moment_while_others_work(server: Runn
         assert reader.read_reply() == expected
 
 
-def test_strangers_that_send_rubbish_hold_nobody_up(
+def test_invalid_input_before_login_delays_no_other_client(
     run_rillway: Callable[..., RunningServer],
 ) -> None:
     server = run_rillway()

@@ -95,7 +95,7 @@ PIECES = st.one_of(
 
 @settings(max_examples=examples(500))
 @given(st.lists(PIECES, max_size=8).map(b"".join), st.data())
-def test_what_is_cut_is_what_the_reader_reads(data: bytes, chance: st.DataObject) -> None:
+def test_the_cutter_finds_what_the_parser_reads(data: bytes, chance: st.DataObject) -> None:
     data = data[: chance.draw(st.integers(0, len(data)))]
     requests, position = cut(data)
     reader = RequestReader(Limits())

@@ -1,4 +1,4 @@
-"""protocol/errors.py: what makes up an error reply."""
+"""protocol/errors.py: the code and the wire form of an error."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def test_an_error_never_holds_a_line_break() -> None:
     assert replies.error(b"ERR a\r\nb") == b"-ERR a  b\r\n"
 
 
-def test_null_is_told_apart_by_protocol_and_shape() -> None:
+def test_null_depends_on_protocol_and_shape() -> None:
     assert (replies.NIL[2], replies.NIL_ARRAY[2]) == (b"$-1\r\n", b"*-1\r\n")
     assert replies.NIL[3] == replies.NIL_ARRAY[3] == b"_\r\n"
 

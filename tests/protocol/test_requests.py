@@ -1,4 +1,5 @@
-"""Bytes into requests: every rule and text, however the bytes are cut, and nothing for bombs."""
+"""protocol/requests.py: every rule and error text, for any split of the bytes; no decompression
+bombs."""
 
 from __future__ import annotations
 
@@ -356,7 +357,7 @@ def test_short_bulk_strings_have_limits_too() -> None:
     )
 
 
-def test_what_is_invalid_for_all_is_called_so_before_authentication_too() -> None:
+def test_input_that_is_invalid_for_all_gets_the_same_error_before_authentication() -> None:
     assert read([b"*1048577\r\n"], authenticated=False).error == (
         "Protocol error: invalid multibulk length"
     )
@@ -621,7 +622,7 @@ def test_the_fast_path_and_the_scanner_agree(
     stream = b"".join(fragments)
     scanned = read(single_bytes(stream), kind=Scanner)
     assert read([stream]) == scanned
-    # The fast path in front of it and behind it, and more to come.
+    # The fast path before it and after it, and an incomplete request at the end.
     for chunks in ([stream, PING * 200], [PING * 200 + stream + PING * 200]):
         assert read(chunks) == read(chunks, kind=Scanner)
     assert read_one_by_one([stream]) == scanned
@@ -631,7 +632,7 @@ def test_the_fast_path_and_the_scanner_agree(
 
 
 def read_one_by_one(chunks: Sequence[bytes]) -> Outcome:
-    """What is left behind each request is fed again."""
+    """The bytes after each request are fed again."""
     reader = RequestReader(Limits())
     requests = []
     for chunk in chunks:

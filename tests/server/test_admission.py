@@ -1,4 +1,4 @@
-"""server/admission.py: which requests may run now. CLIENT PAUSE: tests/commands/connection."""
+"""server/admission.py: admission control. CLIENT PAUSE: tests/commands/connection."""
 
 from __future__ import annotations
 

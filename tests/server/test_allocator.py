@@ -1,4 +1,4 @@
-"""server/allocator.py: what is free is kept for replies, and given back when that is worth it."""
+"""server/allocator.py: free memory is kept for replies, and returned if it is worth the time."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Process:
         self.free_bytes += size
 
 
-def test_what_is_notable_is_given_back_once() -> None:
+def test_a_notable_amount_is_returned_once() -> None:
     process = Process()
     process.free(NOTABLE_BYTES)
     process.memory.give_back_if_notable()
@@ -108,7 +108,7 @@ def test_what_was_used_again_meanwhile_is_given_back() -> None:
     assert process.trims == 2
 
 
-def test_what_is_given_back_on_request_is_not_given_back_again() -> None:
+def test_memory_returned_on_request_is_not_returned_again() -> None:
     process = Process()
     process.free(3 * NOTABLE_BYTES)
     process.memory.give_back()
@@ -116,7 +116,7 @@ def test_what_is_given_back_on_request_is_not_given_back_again() -> None:
     assert process.trims == 1
 
 
-def test_an_allocator_that_tells_nothing_is_left_alone() -> None:
+def test_an_allocator_without_figures_is_left_alone() -> None:
     process = Process()
     process.free_bytes = None
     process.memory.give_back_if_notable()

@@ -1,4 +1,4 @@
-"""When tasks run: between the loop's cycles, and how much of its time they take."""
+"""server/background_scheduler.py: when tasks run, and their share of the loop's time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Loop:
         self.given_back_ms.append(self.now_us // 1000)
 
     def tick(self, cycles: int = 0) -> None:
-        """After TICK_MS in which there were so many cycles."""
+        """Tick after TICK_MS with that many cycles."""
         self.instance.stats.cycles += cycles
         self.now_us += TICK_MS * 1000
         self.background_scheduler.tick()
@@ -125,7 +125,7 @@ def test_memory_is_freed_slowly_while_a_child_saves() -> None:
     assert loop.run() == SAVING_PAUSE_MS
 
 
-def test_what_is_tidied_waits_for_the_child_to_end() -> None:
+def test_tidying_waits_for_the_child_to_end() -> None:
     loop = Loop()
     loop.instance.persistence.rewrite_in_progress = True
     loop.instance.background_work.tidy(loop.work(1))
@@ -148,7 +148,7 @@ def test_no_chore_runs_after_the_end() -> None:
     assert (loop.steps, loop.scheduled) == (0, [])
 
 
-def test_what_is_free_is_given_back_when_the_loop_has_been_quiet_for_a_while() -> None:
+def test_free_memory_is_returned_when_the_loop_has_been_idle_for_a_while() -> None:
     loop = Loop()
     loop.free_bytes = NOTABLE_BYTES
     loop.tick(cycles=1000)
@@ -157,7 +157,7 @@ def test_what_is_free_is_given_back_when_the_loop_has_been_quiet_for_a_while() -
     assert loop.given_back_ms == [TICK_MS + QUIET_MS]
 
 
-def test_nobody_asks_again_what_is_free_when_nothing_was_done() -> None:
+def test_free_memory_is_not_measured_again_if_nothing_has_run() -> None:
     loop = Loop()
     for _ in range(20):
         loop.tick()

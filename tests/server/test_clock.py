@@ -1,4 +1,4 @@
-"""server/clock.py: what can be said of time without reading it."""
+"""server/clock.py: intervals, also when the clock is set back."""
 
 from __future__ import annotations
 

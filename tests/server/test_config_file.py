@@ -232,7 +232,7 @@ def test_a_variable_sets_the_directive_of_its_name() -> None:
     assert (config.stream_node_max_entries, config.port, path) == (200, 6379, None)
 
 
-def test_the_file_gives_way_to_the_environment_and_the_environment_to_the_command_line(
+def test_the_environment_overrides_the_file_and_the_command_line_overrides_both(
     file: Path,
 ) -> None:
     file.write_text("hz 20\ntimeout 1\ndatabases 3\n")
@@ -241,7 +241,7 @@ def test_the_file_gives_way_to_the_environment_and_the_environment_to_the_comman
     assert (config.hz, config.timeout, config.databases) == (40, 2, 3)
 
 
-def test_a_file_of_defaults_gives_way_to_everything_else(file: Path) -> None:
+def test_every_source_overrides_a_file_of_defaults(file: Path) -> None:
     defaults = file.with_name("defaults.conf")
     defaults.write_text("hz 20\ntimeout 1\ndatabases 3\ntcp-backlog 4\n")
     file.write_text("timeout 2\n")
@@ -264,7 +264,7 @@ def test_a_variable_may_hold_several_words_where_a_directive_takes_them() -> Non
 
 
 @pytest.mark.parametrize("password", ["two words", 'it\'s "so"', "back\\slash", "\udcff"])
-def test_a_variable_is_taken_as_it_stands(password: str) -> None:
+def test_a_variable_is_one_word_whatever_it_contains(password: str) -> None:
     assert load_configuration([], {"RILLWAY_REQUIREPASS": password})[0].requirepass == password
 
 
@@ -408,7 +408,7 @@ def test_a_rewrite_keeps_permissions_and_follows_a_symbolic_link(file: Path) -> 
     assert sorted(os.listdir(file.parent)) == ["link.conf", "rillway.conf"]
 
 
-def test_a_rewrite_that_fails_leaves_the_file_as_it_was(
+def test_a_failed_rewrite_leaves_the_file_unchanged(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_text("hz 20\n")

@@ -1,4 +1,4 @@
-"""server/cron.py: what happens without a request."""
+"""server/cron.py: periodic work."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_client_that_is_held_back_is_not_idle() -> None:
     assert not client.closed
 
 
-def test_ids_of_producers_are_forgotten_so_many_producers_at_a_time() -> None:
+def test_old_ids_of_producers_are_dropped_for_a_limited_number_of_producers_at_a_time() -> None:
     server = InProcessServer()
     client = server.connect()
     for i in range(5):

@@ -1,4 +1,4 @@
-"""server/dispatch.py: lookup, accounting, defects."""
+"""server/dispatch.py: lookup, statistics, bugs in handlers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_calls_failures_and_rejections_are_counted_apart() -> None:
     assert server.instance.stats.errors == {b"ERR": 1, b"WRONGTYPE": 1}
 
 
-def test_a_defect_in_a_handler_takes_nobody_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_a_handler_affects_no_other_client(monkeypatch: pytest.MonkeyPatch) -> None:
     server = InProcessServer()
     client = server.connect()
 

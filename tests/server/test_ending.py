@@ -41,7 +41,7 @@ def test_it_does_not_wait_longer_than_it_may() -> None:
     assert server.shutdown_requested
 
 
-def test_now_waits_for_nobody() -> None:
+def test_shutdown_now_waits_for_no_replica() -> None:
     server, _, client = lagging()
     client.execute("SHUTDOWN", "NOW")
     assert server.shutdown_requested

@@ -83,7 +83,7 @@ def test_what_makes_answers_durable_comes_before_they_leave() -> None:
     assert seen == [(0, True)]
 
 
-def test_no_request_runs_behind_one_that_ends_the_server() -> None:
+def test_no_request_runs_after_one_that_ends_the_server() -> None:
     server = InProcessServer()
     first, second = server.connect(), server.connect()
     first.execute("CLIENT", "PAUSE", "100", "ALL")

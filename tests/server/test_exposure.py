@@ -1,4 +1,4 @@
-"""Who is warned that the server is open to everyone."""
+"""server/exposure.py: when the log warns that the server accepts anyone."""
 
 from __future__ import annotations
 

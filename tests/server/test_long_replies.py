@@ -1,4 +1,4 @@
-"""Long replies are sent in pieces, and everybody else goes on."""
+"""server/long_replies.py: long replies are sent in pieces, while other clients are served."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_requests_of_the_client_wait_for_its_reply(server: SlicingServer) -> Non
     assert client.buffer.endswith(expected[-10:] + b"+PONG\r\n+OK\r\n")
 
 
-def test_messages_come_behind_the_reply_and_not_in_the_middle(server: SlicingServer) -> None:
+def test_messages_follow_the_reply_and_do_not_interrupt_it(server: SlicingServer) -> None:
     expected = at_once(server, *XRANGE)
     client = server.connect()
     client.execute("HELLO", "3")
@@ -141,7 +141,7 @@ def test_clients_take_turns(server: SlicingServer) -> None:
     assert all(client.received() == expected for client in clients)
 
 
-def test_a_client_that_takes_nothing_gets_no_more_and_holds_nobody_up(
+def test_a_client_that_does_not_read_gets_no_more_and_delays_no_other(
     server: SlicingServer,
 ) -> None:
     expected = at_once(server, *XRANGE)
@@ -180,7 +180,7 @@ def test_a_transaction_answers_at_once(server: SlicingServer) -> None:
     assert reply == b"+OK\r\n+QUEUED\r\n*1\r\n" + expected
 
 
-def test_a_reply_that_nobody_wants_to_see_is_not_made(server: SlicingServer) -> None:
+def test_a_reply_that_is_switched_off_is_not_made(server: SlicingServer) -> None:
     client = server.connect()
     client.execute("CLIENT", "REPLY", "OFF")
     assert client.execute(*XRANGE) == b""

@@ -1,4 +1,4 @@
-"""Commands that pause: EXEC with a script, what waits meanwhile, what goes on after it."""
+"""server/script_runs.py: scripts that pause, what waits meanwhile, and what resumes after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""server/session.py: requests in order, and those that must wait."""
+"""server/session.py: requests run in order, and wait if they must."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_broken_request_is_answered_after_those_before_it_and_ends_the_connect
     assert client.closed
 
 
-def test_requests_behind_a_blocking_one_wait_for_it() -> None:
+def test_requests_after_a_blocking_one_wait_for_it() -> None:
     server = InProcessServer()
     client = server.connect()
     client.pipeline(("XREAD", "BLOCK", "10", "STREAMS", "s", "$"), ("ECHO", "1"), ("ECHO", "2"))
@@ -77,7 +77,7 @@ def test_a_blocked_client_that_sends_more_than_the_query_buffer_holds_is_closed(
     assert server.instance.stats.client_query_buffer_limit_disconnections == 1
 
 
-def test_a_broken_request_behind_a_blocking_one_waits_for_it() -> None:
+def test_an_invalid_request_after_a_blocking_one_waits_for_it() -> None:
     server = InProcessServer()
     client = server.connect()
     assert client.feed(b"XREAD BLOCK 10 STREAMS s $\r\nPING\r\n*x\r\n") == b""
@@ -130,7 +130,7 @@ def test_what_a_transaction_queues_counts_towards_the_query_buffer_limit() -> No
 # -- turns ---------------------------------------------------------------------------------------
 
 
-def test_a_batch_whose_turn_is_over_gives_way_to_others() -> None:
+def test_a_batch_that_has_used_up_its_time_slice_yields_to_others() -> None:
     server = InProcessServer()
     first, second = server.connect(), server.connect()
     server.dispatcher.turn_ns = -1
@@ -143,7 +143,7 @@ def test_a_batch_whose_turn_is_over_gives_way_to_others() -> None:
     assert first.received() == b":3\r\n:4\r\n"
 
 
-def test_what_a_client_sends_while_others_have_their_turn_comes_behind_its_batch() -> None:
+def test_requests_sent_while_others_have_their_turn_run_after_the_batch() -> None:
     server = InProcessServer()
     client = server.connect()
     server.dispatcher.turn_ns = -1

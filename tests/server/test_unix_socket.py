@@ -1,4 +1,4 @@
-"""Which files give way to a Unix socket, and which is removed at the end."""
+"""server/unix_socket.py: stale socket files are replaced, and our own is removed at the end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def listener(tmp_path: Path) -> Iterator[socket.socket]:
         yield listener
 
 
-def test_a_socket_that_nobody_listens_on_gives_way(listener: socket.socket, tmp_path: Path) -> None:
+def test_a_socket_without_a_listener_is_replaced(listener: socket.socket, tmp_path: Path) -> None:
     make_way(f"{tmp_path}/s")
     assert not (tmp_path / "s").exists()
     make_way(f"{tmp_path}/s")  # there is nothing
 
 
 @pytest.mark.parametrize("clients", [0, 1])
-def test_a_socket_that_somebody_listens_on_stays(
+def test_a_socket_with_a_listener_stays(
     listener: socket.socket, tmp_path: Path, clients: int
 ) -> None:
     listener.listen(0)
@@ -43,7 +43,7 @@ def test_a_socket_that_somebody_listens_on_stays(
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
-def test_nothing_but_a_socket_gives_way(tmp_path: Path, kind: str) -> None:
+def test_only_a_socket_is_replaced(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "s"
     if kind == "file":
         path.write_text("precious")

@@ -1,4 +1,4 @@
-"""server/waiters.py: blocked clients are served, woken, or told that it is over."""
+"""server/waiters.py: blocked clients are served, woken, or time out."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_dollar_is_no_common_request() -> None:
     assert first.received() == b"" and b"4-1" in second.received()
 
 
-def test_who_waits_with_others_leaves_alone() -> None:
+def test_one_of_several_waiters_can_leave() -> None:
     server = InProcessServer()
     first, second, third, writer = (server.connect() for _ in range(4))
     for client in (first, second, third):
@@ -113,7 +113,7 @@ def test_who_waits_with_others_leaves_alone() -> None:
     assert not server.instance.blocked.waiters
 
 
-def test_who_asks_what_another_one_waits_for_gets_the_error_that_is_due() -> None:
+def test_a_request_like_that_of_a_waiter_still_gets_its_error() -> None:
     server = InProcessServer()
     first, second = server.connect(), server.connect()
     words = ("XREAD", "BLOCK", "0", "STREAMS", "s", "1-1")

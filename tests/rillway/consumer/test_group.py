@@ -55,7 +55,7 @@ async def test_a_group_that_was_destroyed_goes_on_where_it_was(scene: Scene, gro
     assert [entry.id for entry in await group.read_new(10, None)] == [third]
 
 
-async def test_a_stream_that_was_begun_anew_is_read_from_its_beginning(
+async def test_a_stream_that_was_created_again_is_read_from_its_beginning(
     scene: Scene, client: redis.asyncio.Redis
 ) -> None:
     scene.add("a")

@@ -38,7 +38,7 @@ class FakeServer:
 
 
 class ManualClock:
-    """A clock that moves only when somebody sleeps."""
+    """A clock that moves only in `sleep`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -26,7 +26,7 @@ def test_a_service_answers_on_a_free_port_until_it_is_stopped(tmp_path: Path) ->
     assert not (tmp_path / "run/server.pid").exists()
 
 
-def test_a_port_that_is_taken_is_a_failure_and_not_somebody_elses_server(tmp_path: Path) -> None:
+def test_a_used_port_is_a_failure_and_no_other_server_is_used(tmp_path: Path) -> None:
     service = Service(tmp_path / "first", port=0)
     try:
         with pytest.raises(ServerFailed, match=str(service.port)):

@@ -1,4 +1,4 @@
-"""A server as a process of a test: start, stop, restart, and that it never stays behind."""
+"""rillway/testing/process.py: start, stop, restart; no server outlives its test process."""
 
 from __future__ import annotations
 

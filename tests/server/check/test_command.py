@@ -47,7 +47,7 @@ def disk(**contents: bytes) -> MemoryFiles:
     return files
 
 
-def test_the_exit_status_tells_sound_from_broken() -> None:
+def test_the_exit_status_shows_whether_all_files_are_sound() -> None:
     assert run(disk(a=WHOLE), "a") == SOUND
     assert run(disk(a=TORN), "a") == BROKEN
     assert run(disk(a=WHOLE, b=TORN, c=WHOLE), "a", "b", "c") == BROKEN
@@ -87,7 +87,7 @@ def test_yes_answers_for_a_torn_end() -> None:
 @pytest.mark.parametrize(
     ("answer", "status"), [("yes\n", FIXED), ("y\n", BROKEN), ("\n", BROKEN), ("", BROKEN)]
 )
-def test_damage_is_cut_only_for_somebody_who_was_told_what_is_lost(
+def test_damage_is_truncated_only_after_a_question_that_names_the_loss(
     answer: str, status: int
 ) -> None:
     files, person = disk(a=DAMAGED), Person(answer)

@@ -1,4 +1,4 @@
-"""Counting what an instance holds."""
+"""server/check/contents.py: counts of an instance's content."""
 
 from __future__ import annotations
 

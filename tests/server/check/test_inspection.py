@@ -1,4 +1,4 @@
-"""What a file is, what is in it, and where it is broken."""
+"""server/check/inspection.py: kind, content and damage of files."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ WHOLE = requests("SET a 1", "MULTI", "SET b 1", "EXEC")
         (b"hello", UNKNOWN),
     ],
 )
-def test_a_file_is_told_apart_by_its_content(data: bytes, kind: str) -> None:
+def test_the_kind_of_a_file_follows_from_its_content(data: bytes, kind: str) -> None:
     assert inspect(data).kind == kind
 
 
-def test_a_snapshot_tells_who_wrote_it_when() -> None:
+def test_a_snapshot_names_its_writer_and_time() -> None:
     file = inspect(snapshot("SET a 1", "XADD s 1-1 f v"))
     assert file.problem is None
     assert (file.written_by, file.written_at_s, file.checksum) == ("7.4.0", 1600000000, "right")
@@ -151,7 +151,7 @@ def test_a_torn_end_can_be_cut(tail: bytes, reason: str) -> None:
         (requests("SET x 1").replace(b"$3", b"$2"), 10, "CR LF expected, found b'T\\r'", 4),
     ],
 )
-def test_damage_in_the_middle_tells_what_is_behind_it(
+def test_damage_in_the_middle_shows_how_much_follows_it(
     damage: bytes, offset: int, reason: str, lost: int
 ) -> None:
     problem = inspect(WHOLE + damage + WHOLE).problem
@@ -183,7 +183,7 @@ def test_damage_in_a_transaction_is_cut_before_it() -> None:
         assert not problem.is_torn
 
 
-def test_what_is_behind_damage_is_looked_for_a_limited_number_of_times(
+def test_requests_after_damage_are_searched_a_limited_number_of_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(inspection, "_MAX_RESUMPTIONS", 2)
@@ -220,7 +220,7 @@ def test_what_could_be_read_of_a_damaged_snapshot_is_counted() -> None:
     assert report.contents.databases[0].strings == 2
 
 
-def test_what_is_not_supported_is_counted_and_is_no_fault() -> None:
+def test_unsupported_values_are_counted_and_are_no_damage() -> None:
     body = b"REDIS0010\xfe\x00" + b"\x07\x01m\x00\x00" + b"\xff"  # a module's value
     file = inspect(body + bytes(8))
     assert file.problem is None
@@ -313,7 +313,7 @@ def test_an_empty_base_that_should_be_a_snapshot_is_broken() -> None:
     assert base.problem == Problem(0, "it is empty, but a snapshot never is")
 
 
-def test_progress_is_told_for_each_file() -> None:
+def test_progress_is_reported_for_each_file() -> None:
     told: list[tuple[str, int, int]] = []
     files = manifest_files({"x.1.incr.aof": WHOLE})
     Inspector(files, NOW_MS, lambda *now: told.append(now)).inspect("data/x.manifest")

@@ -1,4 +1,4 @@
-"""How a report reads."""
+"""server/check/presentation.py: reports as text and as JSON."""
 
 from __future__ import annotations
 

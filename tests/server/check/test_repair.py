@@ -1,4 +1,4 @@
-"""Cutting a file and keeping what was cut."""
+"""server/check/repair.py: truncating a file, and keeping a copy of the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from server.check.repair import cut
 from server.persistence.memory_files import MemoryFiles
 
 
-def test_what_is_cut_is_kept_and_both_are_on_disk() -> None:
+def test_the_truncated_file_and_the_copy_of_the_rest_are_on_disk() -> None:
     files = MemoryFiles()
     files.put("d/file", b"soundtorn")
     assert cut(files, "d/file", 5) == "d/file.cut-5"

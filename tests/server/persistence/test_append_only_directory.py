@@ -1,4 +1,4 @@
-"""server/persistence/append_only_directory.py: taking over what is there, and changing it."""
+"""server/persistence/append_only_directory.py: reading the manifest, and changing it."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_an_increment_that_cannot_be_made_changes_nothing(operation: str) -> Non
     assert len(directory.manifest.increments) == 1
 
 
-def test_a_manifest_of_which_nobody_knows_whether_it_is_on_disk_is_written_again() -> None:
+def test_a_manifest_that_may_not_be_on_disk_is_written_again() -> None:
     files = MemoryFiles()
     directory = read(files)
     directory.new_increment().close()

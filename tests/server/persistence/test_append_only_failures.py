@@ -29,7 +29,7 @@ class Session:
         self.files = files
         self.server = Server(files, policy)
         self.promised = 0  # units whose replies a client has, where a reply is a promise
-        self.troubles = 0  # errors that somebody was told of
+        self.troubles = 0  # reported errors
         self.steps = self._steps()
 
     def run(self) -> None:
@@ -42,7 +42,7 @@ class Session:
         self.note_promises()
 
     def check_refusal(self) -> None:
-        """Whatever could not be written is told, so that writes are refused."""
+        """Count a reported error, for which writes are refused."""
         server = self.server
         self.note_promises()
         if server.file.buffer_bytes and not server.syncer.waiting:

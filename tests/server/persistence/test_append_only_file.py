@@ -13,7 +13,7 @@ from tests.support.append_only import DIRECTORY, FIRST, MANIFEST, Server, load, 
 # -- opening and closing -------------------------------------------------------------------------
 
 
-def test_the_first_start_makes_a_base_of_what_is_there() -> None:
+def test_the_first_start_writes_a_base_of_the_present_data() -> None:
     server = Server(MemoryFiles())
     server.last = 2
     server.file.open(server.write_base)
@@ -65,7 +65,7 @@ def test_a_manifest_whose_name_is_not_on_disk_yet_is_safe_before_anything_is_pro
     assert load(server.files.crash()) == [1, 2]
 
 
-def test_what_is_appended_to_a_closed_file_is_nobodys_business() -> None:
+def test_requests_appended_to_a_closed_file_are_ignored() -> None:
     server = opened("always")
     server.file.close()
     server.cycle()
@@ -128,7 +128,7 @@ def test_a_snapshot_as_base_is_named_so() -> None:
     assert server.file.directory.manifest.base.name == "appendonly.aof.1.base.rdb"
 
 
-def test_the_sizes_are_told() -> None:
+def test_info_shows_the_sizes() -> None:
     server = opened("always")
     server.cycle(4)
     assert server.state.current_bytes == server.files.size(FIRST)
@@ -207,7 +207,7 @@ def test_a_rewrite_does_not_begin_with_a_disk_that_cannot_be_written() -> None:
     assert len(server.file.directory.manifest.increments) == 1
 
 
-def test_no_rewrite_begins_while_nobody_knows_which_manifest_is_on_disk() -> None:
+def test_no_rewrite_begins_while_the_manifest_on_disk_is_uncertain() -> None:
     server = opened("always")
     server.cycle(1)
     server.file.begin_rewrite()
@@ -237,7 +237,7 @@ def switched_on(server: Server) -> None:
 
 
 @pytest.mark.parametrize("policy", ["always", "everysec", "no"])
-def test_switching_on_promises_all_when_the_first_base_is_there(policy: str) -> None:
+def test_data_is_durable_once_switching_on_has_written_the_first_base(policy: str) -> None:
     server = Server(MemoryFiles(), policy)
     switched_on(server)
     assert server.file.phase is Phase.ON and server.synced == 6
@@ -265,7 +265,7 @@ def test_files_of_an_earlier_time_are_in_charge_until_then() -> None:
     ]  # fmt: skip
 
 
-def test_switching_on_that_failed_leaves_nothing_behind_and_can_be_repeated() -> None:
+def test_a_failed_switch_on_leaves_no_files_and_can_be_repeated() -> None:
     server = Server(MemoryFiles())
     server.cycle(1)
     server.file.begin_rewrite()

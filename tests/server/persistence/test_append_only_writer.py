@@ -224,7 +224,7 @@ def test_no_sync_beside_a_child_when_it_is_asked_for(policy: str, child: str) ->
 # -- errors --------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room_again() -> None:
+def test_a_full_disk_is_reported_and_loses_no_data_once_there_is_room_again() -> None:
     server = opened("everysec")
     server.cycle(2)
     size = server.files.size(FIRST)
@@ -275,7 +275,7 @@ def test_an_error_is_logged_twice_a_minute_at_most() -> None:
     assert lines.count("Error writing to the AOF file: No space left on device") == 3
 
 
-def test_a_sync_that_failed_is_told_until_one_succeeds() -> None:
+def test_a_failed_sync_is_reported_until_one_succeeds() -> None:
     server = opened("everysec")
     server.files.fail("sync", errno.EIO, at=1)
     server.cycle(1, ms=1000)
@@ -325,7 +325,7 @@ def test_a_sync_that_fails_during_the_rewrite_asks_for_another_one() -> None:
     assert not server.file.wants_rewrite and server.synced == 2
 
 
-def test_who_asks_for_no_syncs_is_not_refused_for_them() -> None:
+def test_without_a_sync_policy_failed_syncs_refuse_no_writes() -> None:
     server = opened("everysec")
     server.files.fail("sync", errno.EIO)
     server.cycle(1, ms=1000)

@@ -1,4 +1,4 @@
-"""Children by fork: how they end, what they tell, what they have let go of."""
+"""server/persistence/children.py: how children end, their reports, their closed descriptors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_child_that_is_killed_has_failed(children: ForkedChildren) -> None:
     assert not ending.was_called_off
 
 
-def test_a_child_that_is_called_off_is_gone_at_once_and_has_not_failed(
+def test_a_cancelled_child_ends_at_once_and_does_not_count_as_failed(
     children: ForkedChildren,
 ) -> None:
     pid = children.start(wait_for_ever)
@@ -168,7 +168,7 @@ def test_a_fork_that_is_refused_changes_nothing(
     assert ending_of(children, lambda child: None).succeeded
 
 
-# -- what INFO tells -----------------------------------------------------------------------------
+# -- INFO ----------------------------------------------------------------------------------------
 
 
 def test_a_start_is_counted_and_sampled() -> None:

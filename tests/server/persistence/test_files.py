@@ -1,4 +1,4 @@
-"""server/persistence/files.py: the operating system's files, for once on a real disk."""
+"""server/persistence/files.py: the operating system's files, on a real disk."""
 
 from __future__ import annotations
 

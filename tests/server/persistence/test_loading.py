@@ -1,4 +1,4 @@
-"""What is loaded at a start, and what stops it."""
+"""server/persistence/loading.py: which files a start loads, and what stops it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_base_may_be_a_snapshot() -> None:
     assert server.connect().execute("XLEN", "s") == b":2\r\n"
 
 
-def test_a_snapshot_may_have_requests_behind_it() -> None:
+def test_requests_may_follow_a_snapshot() -> None:
     files = MemoryFiles()
     files.put("appendonly.aof", snapshot("SET a 1") + requests("INCR a"))
     assert get(load_append_only(files), "a") == b"$1\r\n2\r\n"
@@ -262,14 +262,14 @@ def test_a_torn_file_stops_the_start_if_it_may_not_be_cut() -> None:
     assert files.snapshot()[INCREMENT] == WHOLE + b"*3\r\n"
 
 
-def test_a_torn_file_that_others_follow_stops_the_start_and_stays_as_it_is() -> None:
+def test_a_torn_file_that_others_follow_stops_the_start_and_is_left_unchanged() -> None:
     files = append_only(WHOLE + b"*3\r\n", WHOLE)
     with pytest.raises(LoadFailed, match="it is not the last file"):
         load_append_only(files)
     assert files.snapshot()[BASE] == WHOLE + b"*3\r\n"
 
 
-def test_a_torn_file_with_only_empty_ones_behind_it_is_cut() -> None:
+def test_a_torn_file_that_only_empty_ones_follow_is_truncated() -> None:
     files = append_only(WHOLE + b"*3\r\n")
     load_append_only(files)
     assert files.snapshot()[BASE] == WHOLE
@@ -282,7 +282,7 @@ def test_a_torn_file_with_only_empty_ones_behind_it_is_cut() -> None:
         (requests("SET x 1")[:-2] + b"XX", rf"CR LF expected at offset {len(WHOLE) + 25}, found"),
     ],
 )
-def test_damage_stops_the_start_and_is_left_as_it_is(damage: bytes, message: str) -> None:
+def test_damage_stops_the_start_and_the_file_is_left_unchanged(damage: bytes, message: str) -> None:
     files = append_only(b"", WHOLE + damage + WHOLE)
     with pytest.raises(LoadFailed, match=message) as failed:
         load_append_only(files)
@@ -342,7 +342,7 @@ def test_what_the_system_refuses_stops_the_start(operation: str) -> None:
 # -- slices ----------------------------------------------------------------------------------------
 
 
-def test_the_work_comes_in_slices_while_clients_are_told_to_wait(
+def test_loading_runs_in_slices_while_clients_are_answered_loading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("storage.append_only.reader.BATCH_BYTES", 200)

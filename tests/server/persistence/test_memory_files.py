@@ -1,4 +1,4 @@
-"""server/persistence/memory_files.py: what tests of persistence rest on."""
+"""server/persistence/memory_files.py: faults and crashes of the in-memory file system."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_the_system_refuses_is_refused(
     assert caught.value.errno == error
 
 
-def test_an_operation_fails_when_it_is_told_to(files: MemoryFiles) -> None:
+def test_an_operation_fails_on_request(files: MemoryFiles) -> None:
     file = files.append("a")
     files.fail("write", errno.ENOSPC, at=2)
     file.write(b"1")

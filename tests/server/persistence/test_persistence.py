@@ -1,4 +1,4 @@
-"""Durability as a whole: restarts, what is refused and when, the end."""
+"""server/persistence/persistence.py: restarts, refused writes, shutdown."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_group_is_after_a_restart_what_it_was_before() -> None:
 
 
 @pytest.mark.parametrize("preamble", ["yes", "no"])
-def test_the_append_only_file_begins_with_the_snapshot_that_is_there(preamble: str) -> None:
+def test_the_append_only_file_begins_with_the_data_of_an_existing_snapshot(preamble: str) -> None:
     before = InProcessServer(save="3600 1")
     for request in ("XADD s 1-1 f v", "XGROUP CREATE s g 0", "SET k v", "SAVE", "DEL k"):
         run(before, *request.split())
@@ -135,7 +135,7 @@ def test_an_append_only_file_switched_on_while_the_data_was_loaded_begins_with_t
     assert run(again, "GET", "k") == b"$5\r\nfresh\r\n"
 
 
-def test_a_switch_that_nobody_can_be_told_of_is_tried_until_it_works() -> None:
+def test_switching_on_during_loading_is_retried_until_it_succeeds() -> None:
     server = InProcessServer()
     run(server, "SET", "k", "1")
     persistence = server.persistence
@@ -188,7 +188,7 @@ def test_writes_are_refused_after_a_snapshot_has_failed_and_reads_are_not() -> N
         ("SAVE",),
     ],
 )
-def test_writes_run_again_at_once_when_the_reason_is_gone(way_out: tuple[str, ...]) -> None:
+def test_writes_run_again_at_once_when_the_error_is_solved(way_out: tuple[str, ...]) -> None:
     server = with_failing_disk(save="3600 1")
     assert run(server, "SET", "k", "v").startswith(MISCONF)
     server.files.heal()
@@ -226,7 +226,7 @@ def test_writes_are_refused_while_the_append_only_file_cannot_be_written() -> No
     assert run(server.restart(), "GET", "k") == b"$1\r\n3\r\n"
 
 
-def test_the_snapshot_is_the_reason_that_is_told_first() -> None:
+def test_a_failed_snapshot_is_reported_before_other_reasons() -> None:
     server = with_failing_disk(save="3600 1", appendonly="yes", stop_writes_on_bgsave_error="no")
     server.files.heal()
     server.files.free_bytes = 0

@@ -59,7 +59,7 @@ def test_a_reload_without_flush_refuses_keys_that_there_are_unless_it_merges() -
     assert client.execute("TTL", "a") == b":-1\r\n"
 
 
-def test_who_waits_for_a_key_looks_again_after_a_reload() -> None:
+def test_blocked_clients_are_served_after_a_reload() -> None:
     server = InProcessServer()
     server.connect().execute("SAVE")  # of nothing
     server.connect().execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")

@@ -1,4 +1,4 @@
-"""Replaying requests: what runs, what stops, and who hears of it."""
+"""server/persistence/replay.py: which requests run, what stops a replay, and what it skips."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_requests_run_in_their_database() -> None:
     assert client.execute("KEYS", "*") == b"*1\r\n$1\r\nb\r\n"
 
 
-def test_a_transaction_runs_when_its_end_is_there() -> None:
+def test_a_transaction_runs_once_its_end_is_read() -> None:
     server = InProcessServer()
     requests = [("SET", "a", 1), ("MULTI",), ("SET", "a", 2), ("SET", "b", 2)]
     replayed = replay(server, *requests)
@@ -50,7 +50,7 @@ def test_xadds_of_an_open_transaction_wait_for_its_end() -> None:
     assert server.connect().execute("EXISTS", "s") == b":0\r\n"
 
 
-def test_nobody_hears_of_what_is_replayed() -> None:
+def test_a_replay_notifies_no_client_and_propagates_nothing() -> None:
     server = InProcessServer(notify_keyspace_events="KEA")
     client = server.connect()
     client.execute("CONFIG", "RESETSTAT")
@@ -96,7 +96,7 @@ def test_what_no_handler_can_take_stops_the_replay(request_: tuple[str, ...], re
     assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
 
 
-def test_a_refusal_is_told_once_and_the_replay_goes_on() -> None:
+def test_a_refusal_is_logged_once_and_the_replay_goes_on() -> None:
     server = InProcessServer()
     replayed = replay(server, ("SET", "a", "x"), *[("INCR", "a")] * 3, ("SET", "b", 1))
     assert replayed.refusals == {"incr": 3}

@@ -316,7 +316,7 @@ def test_switching_on_is_tried_again_until_it_works() -> None:
     assert kept(server) == b"$1\r\n1\r\n"
 
 
-def test_switching_off_keeps_what_is_there_and_calls_a_rewrite_off() -> None:
+def test_switching_off_keeps_the_files_and_cancels_a_rewrite() -> None:
     server = started(appendfsync="no")
     server.children.is_held = True
     run(server, "BGREWRITEAOF")

@@ -1,4 +1,4 @@
-"""A snapshot's keys in the databases."""
+"""server/persistence/snapshot_restore.py: a snapshot's keys are restored into the databases."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_database_that_there_is_not_is_refused() -> None:
         fill(InProcessServer(NOW_MS), b"\xfe\x10" + A)
 
 
-def test_nodes_of_streams_are_squeezed_by_and_by() -> None:
+def test_nodes_of_streams_are_squeezed_incrementally() -> None:
     stream = Stream()
     for number in range(1, 1000):
         stream.append(number << 64, [b"f", b"a value that repeats itself"], 10, 4096)

@@ -1,4 +1,4 @@
-"""Snapshots: what is written and when, and what a failure leaves."""
+"""server/persistence/snapshots.py: when snapshots are written, and what a failure leaves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def state(server: InProcessServer) -> dict[str, str]:
 # -- in the foreground -------------------------------------------------------------------------
 
 
-def test_what_is_saved_is_there_after_a_power_failure() -> None:
+def test_saved_data_survives_a_power_failure() -> None:
     server = with_key()
     assert run(server, "SAVE") == OK
     assert kept(server.files.crash()) == b"$1\r\n1\r\n"
@@ -55,7 +55,7 @@ def test_a_snapshot_goes_where_the_configuration_says() -> None:
     assert sorted(server.files.snapshot()) == ["other.rdb"]
 
 
-def test_a_save_takes_all_changes_into_account_and_tells_when() -> None:
+def test_a_save_resets_the_count_of_changes_and_records_its_time() -> None:
     server = with_key()
     server.advance(5000)
     assert state(server)["rdb_changes_since_last_save"] == "1"
@@ -161,7 +161,7 @@ def test_what_changes_while_a_child_saves_counts_as_unsaved() -> None:
     assert kept(server.files.crash()) == b"$1\r\n1\r\n"
 
 
-def test_a_child_tells_how_far_it_is() -> None:
+def test_a_child_reports_its_progress() -> None:
     server = with_key()
     server.children.is_held = True
     run(server, "BGSAVE")
@@ -253,7 +253,7 @@ def test_a_save_point_needs_its_changes_and_its_time() -> None:
     assert state(server)["rdb_changes_since_last_save"] == "0"
     changed(server, 3)
     server.advance(60_000)
-    assert state(server)["rdb_saves"] == "1"  # more than so many seconds, as in Redis
+    assert state(server)["rdb_saves"] == "1"  # more than the seconds of the save point, as in Redis
     server.advance(1000)
     assert state(server)["rdb_saves"] == "2"
 
@@ -315,7 +315,7 @@ def test_a_scheduled_snapshot_waits_for_the_other_child() -> None:
 # -- what is left over -------------------------------------------------------------------------
 
 
-def test_a_start_removes_what_processes_left_that_are_gone() -> None:
+def test_a_start_removes_the_temporary_files_of_ended_processes() -> None:
     files = MemoryFiles()
     running, own = f"temp-{os.getppid()}.rdb", f"temp-{os.getpid()}.rdb"
     names = ("temp-repl-999999999-3.rdb", "temp-link-999999999.rdb")
@@ -369,7 +369,7 @@ def test_a_snapshot_never_takes_more_changes_into_account_than_there_are() -> No
     assert state(server)["rdb_changes_since_last_save"] == "0"
 
 
-def test_a_child_that_fails_leaves_nothing_behind() -> None:
+def test_a_failed_child_leaves_no_files() -> None:
     server = with_key()
     server.files.put("temp-1000.rdb", b"what it has written so far")
     server.children._ending = Ending(1000, error="a defect of ours")

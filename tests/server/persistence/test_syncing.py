@@ -28,7 +28,7 @@ def test_a_job_that_fails_unexpectedly_has_not_succeeded() -> None:
     assert job.done and job.error is not None
 
 
-def test_the_thread_runs_jobs_in_order_and_tells_of_each(tmp_path: Path) -> None:
+def test_the_thread_runs_jobs_in_order_and_notifies_after_each(tmp_path: Path) -> None:
     order: list[str] = []
     syncer = ThreadSyncer(lambda: order.append("notified"))
     file = OsFiles().create(f"{tmp_path}/a")

@@ -1,4 +1,4 @@
-"""In-process servers in one network, and peers whose bytes a test makes up."""
+"""In-process servers in one network, and fake peers whose bytes a test writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""server/replication/backlog.py: which bytes are held, and from where one can go on."""
+"""server/replication/backlog.py: which bytes it holds, and from which offsets one can resume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from server.replication.backlog import MIN_BYTES, Backlog
 
 
-def test_an_empty_backlog_lets_go_on_those_who_lack_nothing() -> None:
+def test_replicas_that_lack_nothing_resume_from_an_empty_backlog() -> None:
     backlog = Backlog(MIN_BYTES, 100)
     assert (backlog.first_offset, backlog.length) == (101, 0)
     assert [backlog.holds(offset) for offset in (100, 101, 102)] == [False, True, False]

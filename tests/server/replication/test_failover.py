@@ -39,7 +39,7 @@ def test_the_roles_are_exchanged(words: tuple[str | int, ...]) -> None:
 def test_writes_are_held_back_and_answered_by_what_this_server_is_then() -> None:
     cluster, primary, _ = pair()
     primary.connect().execute("SET", "k2", "v")
-    cluster.network.is_open = False  # what is on its way arrives, but nobody connects
+    cluster.network.is_open = False  # data in flight arrives, but no new connection opens
     client, reader = primary.connect(), primary.connect()
     assert client.execute("FAILOVER", "TIMEOUT", 60_000) == b"+OK\r\n"
     assert primary.instance.replication.failover == "waiting-for-sync"
@@ -85,7 +85,7 @@ def test_it_can_be_called_off_while_it_waits() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"-ERR PSYNC FAILOVER replid must match my replid.\r\n", b""])
-def test_who_is_refused_stays_the_primary(answer: bytes) -> None:
+def test_a_primary_whose_failover_is_refused_stays_the_primary(answer: bytes) -> None:
     cluster, primary, _ = pair()
     fake = FakePrimary({b"PSYNC": answer})
     cluster.network.peers[REPLICA] = fake.connect

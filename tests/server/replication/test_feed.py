@@ -54,7 +54,7 @@ def test_a_transaction_leaves_its_last_database_selected() -> None:
     assert stream(server, feed) == b"".join(whole)
 
 
-def test_a_run_of_xadds_comes_as_it_was_encoded() -> None:
+def test_the_stream_has_every_xadd_of_a_pipeline() -> None:
     server, feed = feeding()
     client = server.connect()
     client.execute("XADD", "s", "*", "f", "0")
@@ -75,7 +75,7 @@ def test_messages_select_nothing_and_reach_no_file() -> None:
     assert server.propagated == [(2, [[b"SET", b"k", b"v"]])]
 
 
-def test_a_message_with_nobody_to_hear_it_moves_nothing() -> None:
+def test_a_message_without_replicas_does_not_change_the_offset() -> None:
     server = InProcessServer()
     server.connect().execute("PUBLISH", "c", "m")
     assert server.instance.replication.offset == 0 and server.propagated == []

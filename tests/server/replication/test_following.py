@@ -105,7 +105,7 @@ def test_a_large_value_is_not_looked_at_until_it_is_whole(following: Following) 
 
 
 @pytest.mark.parametrize("data", [b"*2\r\n$3\r\nGET\r\n$9999999999999\r\n", b"+OK\r\n", b"$1\r\n"])
-def test_what_is_no_request_breaks_the_stream(following: Following, data: bytes) -> None:
+def test_bytes_that_are_no_request_break_the_stream(following: Following, data: bytes) -> None:
     with pytest.raises(BrokenStream):
         take(following, xadd(b"s", 1) + data)
 

@@ -1,4 +1,4 @@
-"""Peers that break the protocol: the data stays as it was, and work goes on with honest ones."""
+"""Peers that break the protocol: the data is unchanged, and replication goes on with good ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ID = b"ab" * 20
 
 
 def valid_answers() -> list[bytes]:
-    """What an honest primary may say to PSYNC, with some of the stream behind it."""
+    """What a correct primary may answer to PSYNC, followed by a part of the stream."""
     stream = command([b"SELECT", b"0"]) + command([b"SET", b"k", b"v"])
     transaction = command([b"MULTI"]) + command([b"INCR", b"n"]) + command([b"EXEC"])
     marked = b"+FULLRESYNC %b 7\r\n\n$EOF:%b\r\n%b%b" % (ID, MARK, SNAPSHOT, MARK)
@@ -132,7 +132,7 @@ def test_whatever_a_replica_says_others_are_served(
 
 
 def check_accounts(primary: InProcessServer) -> None:
-    """Nobody is kept who has left, and nothing is left behind."""
+    """No replica that has left is kept, and no file remains."""
     state = primary.instance.replication
     assert all(client in primary.instance.clients.values() for client in state.replicas)
     assert not [name for name in primary.files.names(".") if name.startswith("temp-repl")]

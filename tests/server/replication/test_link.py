@@ -105,7 +105,7 @@ def test_a_cut_link_goes_on_where_it_was() -> None:
     assert syncs(primary) == (1, 1)
 
 
-def test_who_was_away_for_too_long_gets_a_snapshot() -> None:
+def test_a_replica_that_was_disconnected_for_too_long_gets_a_snapshot() -> None:
     cluster, primary, replica = pair()
     cluster.network.is_open = False
     cluster.network.cut(replica)
@@ -183,7 +183,7 @@ def test_after_a_promotion_the_others_go_on_with_it() -> None:
     assert primary.instance.replication.second_id == name
 
 
-def test_who_has_more_than_the_promoted_one_gets_a_snapshot() -> None:
+def test_a_replica_that_is_ahead_of_the_promoted_one_gets_a_snapshot() -> None:
     cluster, primary, replica = pair()
     cluster.network.is_open = False
     cluster.network.cut(replica)
@@ -281,7 +281,7 @@ def test_the_handshake_is_what_redis_sends() -> None:
     assert fake.seen[2].startswith(b"*3\r\n$5\r\nPSYNC\r\n$40\r\n")
 
 
-def test_one_that_does_not_know_psync_is_asked_by_sync_and_never_told_anything() -> None:
+def test_a_primary_without_psync_is_asked_with_sync_and_gets_no_acknowledgements() -> None:
     data = snapshot(b"theirs")
     cluster, replica, fake = faked(
         {b"PSYNC": b"-ERR unknown command\r\n", b"SYNC": b"$%d\r\n%b" % (len(data), data)}
@@ -354,7 +354,7 @@ def test_a_snapshot_without_end_ends_where_the_disk_is_full(head: bytes) -> None
     assert any("No space left" in text for _, text in replica.log_lines)
 
 
-def test_to_go_on_where_nobody_asked_for_it_is_refused() -> None:
+def test_an_unrequested_partial_resynchronization_is_refused() -> None:
     cluster, replica, fake = faked({b"PSYNC": full_sync(snapshot(b"theirs"))})
     cluster.settle()
     fake.send(b"inline\r\n")
@@ -505,7 +505,7 @@ def test_readers_that_block_are_served_as_entries_arrive() -> None:
     assert b"2-1" in reader.received()
 
 
-def test_who_blocks_in_a_primary_that_becomes_a_replica_is_released_and_closed() -> None:
+def test_blocked_clients_of_a_primary_that_becomes_a_replica_are_unblocked_and_closed() -> None:
     cluster = Cluster()
     server = cluster.server(REPLICA)
     waiting = server.connect()

@@ -1,4 +1,4 @@
-"""Random work on a primary whose replicas lose and find it again: they end with the same data."""
+"""Random work on a primary whose replicas lose their links: all end with the same data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""server/replication/replicas.py: PSYNC, and what becomes of a replica's connection."""
+"""server/replication/replicas.py: PSYNC, acknowledgements, timeouts."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_acknowledgements_only_rise_and_nonsense_is_ignored() -> None:
     assert (held.offset, held.synced_offset) == (13, 11)
 
 
-def test_the_history_is_forgotten_when_nobody_has_asked_for_a_while() -> None:
+def test_the_history_is_dropped_after_a_while_without_replicas() -> None:
     server = serving(repl_backlog_ttl="60")
     state = server.instance.replication
     replica = online(server)
@@ -224,7 +224,7 @@ def test_a_snapshot_that_cannot_begin_is_an_error_and_the_end() -> None:
     assert answer == b"-ERR BGSAVE failed, replication can't continue\r\n" and replica.closed
 
 
-def test_a_child_that_fails_closes_those_who_wait_for_it() -> None:
+def test_a_failed_child_closes_the_replicas_that_wait_for_it() -> None:
     server = serving()
     server.snapshot_children.dies_at_byte = 10
     replica = follow(server)  # through a file

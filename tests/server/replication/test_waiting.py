@@ -20,7 +20,7 @@ def replica_of(server: InProcessServer) -> InProcessClient:
     return replica
 
 
-def test_one_question_for_all_who_wait_in_a_cycle() -> None:
+def test_one_getack_is_sent_for_all_clients_that_wait_in_a_cycle() -> None:
     server = InProcessServer(repl_diskless_sync_delay="0")
     replicas = [replica_of(server) for _ in range(3)]
     clients = [server.connect() for _ in range(20)]
@@ -69,7 +69,7 @@ def test_when_the_time_is_over_the_answer_is_what_was_reached() -> None:
     assert client.received() == b":1\r\n"
 
 
-def test_in_a_transaction_nobody_waits() -> None:
+def test_in_a_transaction_no_client_waits() -> None:
     server = InProcessServer(repl_diskless_sync_delay="0")
     replica_of(server)
     client = server.connect()
@@ -77,7 +77,7 @@ def test_in_a_transaction_nobody_waits() -> None:
     assert client.execute("EXEC") == b"*2\r\n+OK\r\n:1\r\n"
 
 
-def test_a_replica_waits_for_nobody() -> None:
+def test_wait_on_a_replica_does_not_wait() -> None:
     client = InProcessServer().connect()
     client.execute("REPLICAOF", "host", 1)
     assert client.execute("WAIT", 0, 0).startswith(b"-ERR WAIT cannot be used with replica")
