@@ -1,5 +1,5 @@
-"""protocol/requests.py: every rule and error text, for any split of the bytes; no decompression
-bombs."""
+"""protocol/requests.py: every rule and error text, however the bytes are split; announced sizes
+allocate nothing."""
 
 from __future__ import annotations
 
