@@ -4,7 +4,7 @@ A client is in one of the states of `State`; docs/architecture/server.md has the
 a client is halted its requests wait unread (server/session.py). What halts it is known to its
 owner: a blocking command (commands/core/blocking.py), a reply that is sent in pieces
 (commands/core/long_reply.py), CLIENT PAUSE or a failover (server/admission.py), its end. This
-module keeps the rest: who is postponed, who has yielded to others, and who resumes at the end of
+module keeps the rest: which clients are postponed, have yielded to others, or resume at the end of
 the cycle.
 
 Guarantees: a client that leaves a halting state resumes in the same cycle; those that yielded go

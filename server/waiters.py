@@ -4,8 +4,8 @@ Serving a waiter means running its command again. That happens when a key that i
 (`serve_ready_keys`), when the passing of time may have changed the result (`wake_due`), and on
 request (`wake`). The client is answered, or it blocks on; `unblock` answers it with a given reply.
 
-Leaves out: who waits for what, and until when (commands/core/blocking.py); when ready keys are
-served (server/dispatch.py and server/event_loop_cycle.py).
+Leaves out: the queues of waiters and their deadlines (commands/core/blocking.py); when ready keys
+are served (server/dispatch.py and server/event_loop_cycle.py).
 """
 
 from __future__ import annotations

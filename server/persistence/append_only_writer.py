@@ -309,7 +309,7 @@ class AppendOnlyWriter:
             self.file_bytes += written
             self._has_unsynced = True
 
-    # -- syncing beside the loop ---------------------------------------------------------------
+    # -- background syncs -----------------------------------------------------------------------
 
     def _syncing_is_off(self) -> bool:
         """no-appendfsync-on-rewrite: leave the disk to the child."""

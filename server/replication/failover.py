@@ -40,7 +40,7 @@ class Failover:
         self._follow = follow
         self._promote = promote
         self._target: tuple[str, int] | None = None
-        self._until_ms = 0  # 0: for ever
+        self._until_ms = 0  # 0: no limit
         self._is_forced = False
         link.refused = self._refused
 

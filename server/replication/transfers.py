@@ -88,7 +88,7 @@ class Transfers:
         self._newline_ms = 0
         self._files_written = 0
 
-    # -- who waits -----------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------
 
     def request(self, replica: Replica) -> None:
         """A replica needs a snapshot: it shares the current one if it can, else waits."""
