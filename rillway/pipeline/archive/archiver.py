@@ -2,8 +2,8 @@
 
 For each batch: the range is fixed by IDs, its entries are counted, tasks write them to files, files
 and count are compared, and one commit of the table names the files and the new end. That commit is
-the only thing that counts. Before it, there are files that nobody sees; after it, the next batch
-begins behind. So there is nothing to repair after a crash, and nothing that is done twice.
+the only thing that counts. Before it, there are files that no reader sees; after it, the next batch
+begins after it. So there is nothing to repair after a crash, and nothing that is done twice.
 
 Only what is committed, and on the disk, is trimmed (trim.py).
 """
@@ -72,12 +72,12 @@ class Report:
 
 
 def nothing(_: object) -> None:
-    """For a hook that nobody needs."""
+    """A hook that does nothing."""
 
 
 @dataclass(slots=True)
 class Hooks:
-    """What is told while it runs. `reached` is called at each step; raising there is a crash."""
+    """Callbacks while it runs. `reached` is called at each step; raising there is a crash."""
 
     planned: Callable[[int], None] = nothing
     advanced: Callable[[int], None] = nothing
@@ -279,7 +279,7 @@ class _Run:
             if (found.id if found is not None else None) != begun:
                 where = self._table.store
                 raise ArchiveError(
-                    f"{self._stream}: somebody else has archived it to {where} meanwhile"
+                    f"{self._stream}: another archiver has archived it to {where} meanwhile"
                 )
             try:
                 self._table.append(self._stream, end, files, note)

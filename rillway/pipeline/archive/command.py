@@ -1,7 +1,7 @@
 """`rillway archive`: streams go to a table of Parquet files, and then out of memory.
 
 Standard output has one line for each stream at the end of each round; progress, and what holds up a
-trim, goes to standard error. Exits with 0 when it is done, or has ended in --every as it was told;
+trim, goes to standard error. Exits with 0 when it is done, or was ended in --every by a signal;
 1 if it cannot go on, 2 for a bad argument, 128 + N if signal N came before all was archived. It may
 be started again at any time, whatever ended it.
 """
@@ -56,7 +56,7 @@ PASSING_ERRORS = (ConnectionLost, EngineFailed, LeaseLost, LeaseTaken)
 
 
 def main(arguments: list[str]) -> int:
-    """Archive, compact, expire, or tell the status. Returns the exit status."""
+    """Archive, compact, expire, or print the status. Returns the exit status."""
     job, options = parse_options(arguments)
     try:
         return JOBS[job](options)

@@ -21,7 +21,7 @@ MS_PER_MINUTE, MS_PER_HOUR, MS_PER_DAY = 60_000, 3_600_000, 86_400_000
 class Group:
     """A consumer group of one moment.
 
-    `lag`: how many entries it was not given, None where the server cannot tell. `idle_ms`: since
+    `lag`: how many entries it was not given, None where the server does not know. `idle_ms`: since
     when none of its consumers has done anything, None if it has no consumers.
     """
 
@@ -89,7 +89,7 @@ class Holdup:
     """A group that holds up a trim, and what it holds.
 
     `pending`: given and not acknowledged, anywhere in the stream; `unread`: not given, None where
-    the server cannot tell. `since_ms`: for how long the first of them has been waiting.
+    the server does not know. `since_ms`: for how long the first of them has been waiting.
     """
 
     stream: str

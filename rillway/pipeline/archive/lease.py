@@ -1,4 +1,4 @@
-"""A lease: who holds it may archive a stream into a table, and nobody else does at the same time.
+"""A lease: only its holder may archive a stream into a table.
 
 It is a key that expires, with a token that only its holder knows. A thread renews it. A holder that
 was away for too long (a stopped process, a lost connection) finds out before it commits; and if two
@@ -66,13 +66,13 @@ class Lease:
             self._connection.close()
 
     def check(self) -> None:
-        """Raises LeaseLost if somebody else may hold it by now; else it is renewed."""
+        """Raises LeaseLost if another archiver may hold it by now; else it is renewed."""
         try:
             self._renew()
         except (ServerError, ConnectionLost) as error:
             raise LeaseLost(f"{self._what}: the lease could not be renewed: {error}") from None
         if time.monotonic() > self._valid_until:
-            raise LeaseLost(f"{self._what}: the lease was lost, somebody else may be at it")
+            raise LeaseLost(f"{self._what}: the lease was lost, another archiver may have it")
 
     def _renew_often(self) -> None:
         while not self._ended.wait(self._lifetime_ms / 3000):
@@ -102,7 +102,7 @@ class Lease:
 
 
 def _who(holder: bytes | None) -> str:
-    """The token without the part that nobody reads."""
+    """The token without its random part."""
     if holder is None:
-        return "somebody"
+        return "another archiver"
     return holder.decode(errors="replace").rpartition(" ")[0]

@@ -2,7 +2,10 @@
 
 Both are one commit for each stream and day, so readers see all of it or nothing; a file that is not
 named any more is deleted when no reader can still have its snapshot open (`vacuum_after_hours`). An
-archiver may run at the same time: whoever commits second looks at the table again.
+archiver may run at the same time: the one that commits second looks at the table again.
+
+Files are merged here and not by deltalake's own compaction, which joins files in any order and may
+mix their rows: queries and replays read file after file and rely on `ms, seq` within each.
 """
 
 from __future__ import annotations
@@ -117,7 +120,7 @@ def _merge(table: ArchiveTable, files: Sequence[ArchivedFile]) -> list[ArchivedF
     for _ in range(MAX_COMMIT_ATTEMPTS):
         named = {file.path for file in table.files(files[0].stream)}
         if not named.issuperset(file.path for file in files):
-            raise ArchiveError(f"{table.store}: somebody else compacts or expires it meanwhile")
+            raise ArchiveError(f"{table.store}: another process compacts or expires it")
         try:
             table.replace(files[0].stream, files, merged)
             return merged
@@ -131,7 +134,7 @@ def _in_order(table: ArchiveTable, files: Sequence[ArchivedFile]) -> Iterator[pa
     for file in files:
         for batch in read_file(table.store, file, MIN_ID, MAX_ID):
             if id_at(batch, 0) <= before:
-                raise ArchiveError(f"{file.path}: not behind the file before it")
+                raise ArchiveError(f"{file.path}: not after the file before it")
             before = id_at(batch, len(batch) - 1)
             yield batch
 

@@ -1,4 +1,4 @@
-"""Pins: groups that keep a stream from being trimmed while somebody reads history and the rest.
+"""Pins: groups that keep a stream from being trimmed while a query reads archive and stream.
 
 A pin is a consumer group that was given nothing beyond an ID, so that no trimmer takes what comes
 after. Its name says until when it is meant, `__pin:<Unix ms>:<uuid>`, by the server's clock: if its
@@ -107,8 +107,8 @@ class Pin:
             self._connection.close()
         if self._lost:
             raise PinLost(
-                f"{self._stream}: somebody removed the group that held the stream while it was "
-                "read, so entries may be missing: ask again"
+                f"{self._stream}: another client removed the group that held the stream while "
+                "it was read, so entries may be missing: ask again"
             )
 
     def drop(self) -> None:

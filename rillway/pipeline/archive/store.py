@@ -24,7 +24,7 @@ SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
 
 
 class UnknownStore(ValueError):
-    """A URI that is not understood: a folder named `ftp:` is nobody's wish."""
+    """A URI that is not understood: `ftp:` is not meant as the name of a folder."""
 
 
 @dataclass(frozen=True, slots=True)

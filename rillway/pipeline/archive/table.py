@@ -5,7 +5,7 @@ the range's end. The end is kept as application transactions of the Delta protoc
 that every checkpoint, compaction and clean-up of the log carries along: `rillway:orders:ms`,
 `:seq` and `:n`. So the table needs no memory beside it, and nothing that could disagree with it.
 
-A commit only succeeds as the very next version after the one that was looked at: whoever comes
+A commit only succeeds as the very next version after the one that was looked at: the one that comes
 second looks again. Where the table may lie: see store.py.
 """
 

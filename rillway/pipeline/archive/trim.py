@@ -95,7 +95,7 @@ class Trimmer:
         self._rules = rules
 
     def trim(self, stream: str, archived: int) -> Trimmed:
-        """Remove what is not after `archived`, is older than what is kept, and nobody needs."""
+        """Remove what is not after `archived`, is older than what is kept, and no group needs."""
         now_ms = server_time_ms(self._connection)
         drop_expired_pins(self._connection, stream, now_ms)
         goal = self._goal(stream, archived)

@@ -182,7 +182,7 @@ def _as_list(fields: pa.MapArray) -> pa.ListArray:
 
 
 def _regrouped(flat: pa.Array, lengths: pa.Array) -> pa.Array:
-    """Bytes joined again in groups of so many; null and 0 are none."""
+    """Bytes joined again in groups of these sizes; null and 0 are none."""
     ends = pc.cumulative_sum(pc.fill_null(lengths, 0).cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
     return pc.binary_join(pa.ListArray.from_arrays(offsets, flat), SEPARATOR)

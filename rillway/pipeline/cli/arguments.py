@@ -26,7 +26,7 @@ def add_storage_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--storage-option",
         dest="storage_options",
-        action=StorageOption,
+        action=KeyValues,
         default={},
         metavar="KEY=VALUE",
         help="an option of the archive's object store, as deltalake takes it: "
@@ -34,8 +34,8 @@ def add_storage_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class StorageOption(argparse.Action):
-    """Collects them in a dict."""
+class KeyValues(argparse.Action):
+    """Collects arguments `KEY=VALUE` in a dict."""
 
     def __call__(
         self,
@@ -46,7 +46,7 @@ class StorageOption(argparse.Action):
     ) -> None:
         name, equals, value = str(values).partition("=")
         if not name or not equals:
-            parser.error(f"expected KEY=VALUE, not {values}")
+            parser.error(f"{option_string}: expected {self.metavar}, not {values}")
         setattr(namespace, self.dest, getattr(namespace, self.dest) | {name: value})
 
 

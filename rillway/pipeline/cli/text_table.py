@@ -1,4 +1,4 @@
-"""Tables for a terminal."""
+"""Tables for a terminal. Without rich: `lag` and `dead-letters` need no extra."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Capabilities:
 
 
 def _tokens(docs: Any) -> set[bytes]:
-    """All words behind `token`, however deep in the nested reply of COMMAND DOCS."""
+    """All words after `token`, however deep in the nested reply of COMMAND DOCS."""
     found: set[bytes] = set()
     if isinstance(docs, list):
         for position, item in enumerate(docs):

@@ -1,10 +1,10 @@
-"""One connection to a server: words out, parsed replies back, several requests on the way at once.
+"""One connection to a server: requests out, parsed replies in, several in flight at once.
 
 redis-py reads 500,000 entries a second where this reads more than a million: a task that converts
 entries has no time for a general client. The URL is read by redis-py all the same, so what it
 takes is taken here: redis://, rediss:// and unix://, user, password, database, timeouts, TLS files.
 
-Leaves out: reconnecting. A read is repeated as a whole by whoever asked for it (Spark retries
+Leaves out: reconnecting. A read is repeated as a whole by the caller (Spark retries
 tasks), and a write must not be repeated without knowing what became of it.
 """
 

@@ -1,4 +1,4 @@
-"""Groups of one moment: how far each has come, what it lags behind by, who reads for it.
+"""Groups of one moment: position, lag and consumers of each.
 
 XINFO STREAM, GROUPS and CONSUMERS of a stream in one go, so the numbers belong together as far as
 the server lets them. No Spark here, and no Arrow.

@@ -1,7 +1,7 @@
-"""Pending entries: what a group has given to consumers and nobody has acknowledged, page by page.
+"""Pending entries: delivered to consumers and not acknowledged, page by page.
 
-XPENDING tells of each entry who has it, since when, and how often it was delivered. A page begins
-behind the last one, so a list of any length is read without holding the server up; what is
+XPENDING reports for each entry its consumer, idle time and number of deliveries. A page begins
+after the last one, so a list of any length is read without holding the server up; what is
 acknowledged or delivered meanwhile is or is not among what is read.
 
 Leaves out: what the entries hold. No Spark here, and no Arrow.
@@ -25,7 +25,7 @@ class PendingEntry:
     """One of XPENDING's lines.
 
     `idle_ms`: since its last delivery. It is None, and `consumer` empty, for an entry that was
-    given back (XNACK): nobody has it.
+    given back (XNACK): no consumer has it.
     """
 
     id: int
@@ -58,8 +58,8 @@ def plan_pending(
 ) -> list[PendingSlice]:
     """Slices of about `entries_per_slice`, if the IDs lie evenly; none if nothing is pending.
 
-    `minimum`: how many there are to be at least, as far as there are IDs. A group that is gone has
-    nothing pending.
+    `minimum`: how many there are to be at least, as far as there are IDs. A destroyed group
+    has nothing pending.
     """
     try:
         count, first, last, _ = connection.call("XPENDING", stream, group)
@@ -88,7 +88,7 @@ def read_pending(
 ) -> Iterator[list[PendingEntry]]:
     """The entries in order of their IDs. Raises ServerError if there is no such group (any more).
 
-    `min_idle_ms`: those only that were delivered so long ago, or that nobody has.
+    `min_idle_ms`: those only that were delivered so long ago, or that no consumer has.
     """
     idle = ("IDLE", min_idle_ms) if min_idle_ms else ()
     whose = (consumer,) if consumer is not None else ()

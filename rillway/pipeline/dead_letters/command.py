@@ -1,4 +1,4 @@
-"""`rillway dead-letters`: entries that nobody gets done leave their group for another stream.
+"""`rillway dead-letters`: entries that were delivered too often move to another stream.
 
 Standard output has one line for each group at the end of each round (with --dry-run, a table);
 progress, and what is lost, goes to standard error. Exits with 0 when it is done, or has ended in
@@ -97,7 +97,7 @@ def send_back(
 
 
 def move_group(mover: Mover, report: Report, to: str, interruption: Interruption) -> bool:
-    """Whether it came to the end; also if not, what was done is told."""
+    """Whether it came to the end; in either case it prints what was done."""
     is_complete = True
     with Progress(f"moving {report.stream}/{report.group}") as progress:
         try:

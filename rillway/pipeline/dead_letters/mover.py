@@ -66,7 +66,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An entry that is dead. `fields` are flat; None if the entry is gone."""
+    """An entry that is dead. `fields` are flat; None if the entry was deleted."""
 
     entry: PendingEntry
     fields: list[bytes] | None
@@ -80,9 +80,9 @@ class Report:
     stream: str
     group: str
     moved: int = 0
-    missing: list[int] = field(default_factory=list)  # the entry is gone
+    missing: list[int] = field(default_factory=list)  # the entry was deleted
     dropped: int = 0  # of the missing ones, those that were acknowledged
-    taken_back: int = 0  # were acknowledged by somebody else at the last moment
+    taken_back: int = 0  # were acknowledged by another client at the last moment
 
 
 class Mover:
@@ -113,7 +113,7 @@ class Mover:
     def move(self, group: str, report: Report) -> Iterator[int]:
         """Move everything that is dead; yields how many entries each step has dealt with.
 
-        To stop between two steps loses nothing. `report` tells of what was done up to there. Raises
+        To stop between two steps loses nothing. `report` has what was done up to there. Raises
         ServerError, MoveFailed.
         """
         for ids in self._candidates(group):
@@ -164,7 +164,7 @@ class Mover:
         raise MoveFailed(f"{self._to} is written to all the time: nothing can be moved there")
 
     def _watch_target(self) -> None:
-        """From here on nobody changes the dead letters unnoticed; they can take more entries.
+        """From here on a change of the dead letters is noticed; they can take more entries.
 
         Commands of a transaction that fail are not undone, so no XADD of ours may fail.
         """
@@ -211,7 +211,7 @@ class Mover:
     def _account(
         self, letters: Sequence[DeadLetter], replies: Sequence[Reply], report: Report
     ) -> None:
-        """Note what was done, and delete copies of what somebody else has acknowledged."""
+        """Note what was done, and delete copies of what another client has acknowledged."""
         failed = [reply for reply in replies if isinstance(reply, ServerError)]
         if failed:
             raise MoveFailed(str(failed[0]))

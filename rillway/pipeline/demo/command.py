@@ -159,7 +159,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--plots", type=Path, default=Path("."), help="where the plots go (default: here)"
     )
     parser.add_argument(
-        "--departures", type=from_one, help="only the first so many of the year, for a shorter run"
+        "--departures", type=from_one, help="only the first N of the year, for a shorter run"
     )
     parser.add_argument(
         "--engine",

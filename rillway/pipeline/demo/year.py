@@ -24,7 +24,7 @@ from rillway.pipeline.client.facts import as_map
 STREAM = "departures"
 PROMPT, SLOW = "boards", "billing"
 SLOW_DAYS = 3
-# One in so many is left alone by the slow group until it is that far behind once more.
+# One in this number is left alone by the slow group until it is that far behind once more.
 LEFT_ALONE = 50
 KEEP_MS = MS_PER_DAY
 PIPELINED = 500

@@ -8,33 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from rillway.pipeline.cli.arguments import KeyValues
 from rillway.pipeline.spark.session import PipelineUnavailable, root_cause
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--option",
-        action=_Options,
+        action=KeyValues,
         default={},
         metavar="NAME=VALUE",
         help="an option of the format redis-streams, such as url or stream; may be repeated",
     )
-
-
-class _Options(argparse.Action):
-    """Collects them in a dict."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        name, equals, value = str(values).partition("=")
-        if not name or not equals:
-            parser.error(f"expected NAME=VALUE, not {values}")
-        setattr(namespace, self.dest, getattr(namespace, self.dest) | {name: value})
 
 
 @dataclass(slots=True)

@@ -155,7 +155,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--every", type=duration, default=1.0, metavar="TIME", help="between samples (default: 1s)"
     )
     parser.add_argument(
-        "--samples", type=from_one, metavar="N", help="so many, then end (default: until Ctrl-C)"
+        "--samples", type=from_one, metavar="N", help="end after N samples (default: until Ctrl-C)"
     )
     add_url(parser)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the samples as CSV")

@@ -1,7 +1,7 @@
 """Samples of groups, one after the other: rates, and the time until nothing is left.
 
 A group's rate is what it was given between two samples, the stream's is what was added. Rates are
-unknown where a counter is, or went back (the stream was made anew, XGROUP SETID).
+unknown where a counter is, or went back (the stream was created again, XGROUP SETID).
 """
 
 from __future__ import annotations

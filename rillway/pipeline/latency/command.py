@@ -2,7 +2,7 @@
 
 It reads the journal that Rillway keeps of acknowledgements, from memory and from its archive. The
 tables and histograms go to standard output; progress goes to standard error. Exits with 0 when it
-is done, or has ended in --follow as it was told; 1 if it cannot go on, 2 for a bad argument,
+is done, or was ended in --follow by a signal; 1 if it cannot go on, 2 for a bad argument,
 128 + N after signal N.
 """
 

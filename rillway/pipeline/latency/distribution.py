@@ -1,7 +1,7 @@
 """Times that were counted by the millisecond, and what follows: percentiles and histograms.
 
 How often each number of milliseconds occurred is all that is kept. So parts that were counted in
-different places add up exactly, and percentiles are exact, whoever counted.
+different places add up exactly, and percentiles are exact, on either engine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Distribution:
         return max(self.counts, default=None)
 
     def percentile(self, per_mille: int) -> int | None:
-        """The smallest time that so many thousandths of all do not exceed (the nearest rank)."""
+        """The smallest time that this many thousandths of all do not exceed (the nearest rank)."""
         rank = max(-(-self.count * per_mille // 1000), 1)
         for ms, up_to_here in self.cumulative():
             if up_to_here >= rank:

@@ -14,7 +14,7 @@ COUNT = 1000
 
 
 class Follower:
-    """Reads a journal from the entry behind `after` on."""
+    """Reads a journal from the entry after `after` on."""
 
     def __init__(
         self, connection: Connection, journal: str, stream: str, groups: Collection[str], after: int

@@ -9,7 +9,7 @@ from rillway.pipeline.cli.plotting import drawn_figure
 from rillway.pipeline.latency.distribution import Distribution, Latencies, Tally
 from rillway.pipeline.latency.report import MEASURES
 
-# Consumers beyond that would not be told apart.
+# More consumers could not be distinguished.
 MAX_CONSUMERS = 10
 # Where 0 is drawn: the axis is logarithmic, and times are whole milliseconds.
 ZERO_MS = 0.5

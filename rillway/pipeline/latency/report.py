@@ -10,7 +10,7 @@ from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.latency.distribution import PERCENTILES, Distribution, Latencies, Tally
 
 EVERYBODY = "(all)"  # of a group; its consumers stand below
-NOBODY = "(none)"  # an entry that was given back, and that somebody acknowledged nevertheless
+NOBODY = "(none)"  # an entry that was given back, and acknowledged nevertheless
 MEASURES = {
     "processing": "from the last delivery to the acknowledgement",
     "total": "from the entry's ID to the acknowledgement",

@@ -52,7 +52,7 @@ def check_there(
 
 
 def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | None) -> list[str]:
-    """The names in order. A pattern is a glob as in KEYS; SCAN is asked, which blocks nobody."""
+    """The names in order. A pattern is a glob as in KEYS; SCAN does not block the server."""
     return list(names) if pattern is None else sorted(_matching(connection, pattern))
 
 

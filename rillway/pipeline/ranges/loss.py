@@ -1,17 +1,17 @@
-"""Finding out that entries are gone which were to be read, and how many.
+"""Detects entries that were removed before they were read, and how many.
 
 Redis says nothing of its own: a range that was trimmed is simply shorter. What can be known is
 known from positions (offsets.py) and from XINFO STREAM (facts.py):
 
-- the stream ends before a position that was read, or has had fewer entries: it was deleted and made
-  anew, or a replica took over that had not got everything;
-- more entries are gone than were read: a trim was ahead of the reader, by exactly so many.
+- the stream ends before a position that was read, or has had fewer entries: it was deleted and
+  created again, or a replica took over that had not got everything;
+- more entries were removed than were read: a trim overtook the reader by exactly that number.
 
 Entries that XDEL removed were removed on purpose and are no loss. Where both happened beyond the
 position, the two cannot be told apart: that is warned of, and does not fail.
 
-Not noticed: a stream that was made anew and has meanwhile overtaken the old one, in its IDs and in
-the number of its entries.
+Not noticed: a stream that was created again and has meanwhile overtaken the old one, in its IDs and
+in the number of its entries.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LossPolicy:
         self.unclear(text)
 
     def unclear(self, text: str) -> None:
-        """What may be a loss or somebody's wish."""
+        """What may be a loss or intended."""
         if text not in self._told:
             self._told.add(text)
             log.warning("%s%s", LOG_PREFIX, text)
@@ -66,8 +66,8 @@ def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamF
     elif facts.last_id < start.id or (start.n is not None and facts.entries_added < start.n):
         policy.lost(
             f"{read}, but the stream ends at {format_id(facts.last_id)} after "
-            f"{facts.entries_added:,} entries: it was made anew, or a replica has taken over that "
-            "had not got everything"
+            f"{facts.entries_added:,} entries: it was created again, or a replica has taken over "
+            "that had not got everything"
         )
     elif start.n is None:
         if facts.first_id > start.id and facts.trimmed:
@@ -78,7 +78,7 @@ def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamF
     elif facts.trimmed > start.n:
         gone = facts.trimmed - start.n
         if facts.max_deleted_id > start.id:
-            policy.unclear(f"{read}; {gone:,} entries behind that were deleted or trimmed")
+            policy.unclear(f"{read}; {gone:,} entries after it were deleted or trimmed")
         else:
             policy.lost(
                 f"{read}, but begins at {format_id(facts.first_id)} now: {gone:,} entries between "
@@ -91,8 +91,8 @@ def check_end(policy: LossPolicy, stream: str, end: Position, facts: StreamFacts
     if facts.last_id < end.id:
         policy.lost(
             f"{stream}: was to be read up to {format_id(end.id)}, but ends at "
-            f"{format_id(facts.last_id)}: it was made anew, or a replica has taken over that had "
-            "not got everything"
+            f"{format_id(facts.last_id)}: it was created again, or a replica has taken over that "
+            "had not got everything"
         )
 
 

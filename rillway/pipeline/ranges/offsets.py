@@ -22,7 +22,7 @@ from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 class Position:
     """The last ID that is included, and how many entries were ever added up to it.
 
-    `n` is None where that is not known: behind a start by ID or time, or where entries between
+    `n` is None where that is not known: after a start by ID or time, or where entries between
     others had been deleted before they were counted. `cuts`: the IDs with which further tasks of
     the batch that ends here begin; `opens`: its first entries are a task of their own, and do not
     share the one of the stream before.

@@ -93,7 +93,7 @@ class Planner:
         """Where to cut a range: the first IDs of all slices but the first one.
 
         `estimate`: about how many entries it has; `every`: how many a slice is to hold; `minimum`:
-        how many slices there are to be at least, if there are so many entries.
+        the least number of slices, if there are as many entries.
         """
         every = max(min(every, ceil(estimate / minimum)), ceil(estimate / MAX_SLICES), 1)
         if estimate <= every:

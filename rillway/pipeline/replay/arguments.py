@@ -38,9 +38,9 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--speed",
         type=factor,
         metavar="10x",
-        help="as far apart as they were, but so many times faster",
+        help="keep the gaps between entries, 10 times as short",
     )
-    pace.add_argument("--rate", type=positive, metavar="N", help="so many entries a second")
+    pace.add_argument("--rate", type=positive, metavar="N", help="N entries a second")
     parser.add_argument(
         "--keep-ids",
         action="store_true",
@@ -52,7 +52,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         help="add the fields _orig_stream and _orig_id to each entry",
     )
     parser.add_argument(
-        "--append", action="store_true", help="write behind what a stream has already"
+        "--append", action="store_true", help="write after what a stream has already"
     )
     options = parser.parse_args(with_relative_times(arguments))
     if options.keep_ids and options.append:

@@ -2,7 +2,7 @@
 
 It is named after the stream that is written to, so that two replays into one stream find each
 other, and holds what is replayed, how, and up to which ID. Each chunk of entries is one transaction
-with the ledger's next value, and is only run if nobody has changed the ledger since.
+with the ledger's next value, and is only run if the ledger has not changed since.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Ledger:
             self._stored = found.ledger
             self._go_on(found)
         elif found.last_id != MIN_ID and (plan.keeps_ids or not appends):
-            hint = "" if plan.keeps_ids else ", or --append to write behind what is there"
+            hint = "" if plan.keeps_ids else ", or --append to write after what is there"
             raise ReplayRefused(f"{into} exists, and no replay made it: use another stream{hint}")
 
     def _go_on(self, found: Watched) -> None:
@@ -137,7 +137,7 @@ class Ledger:
                 f"use another stream, or {again}"
             )
         if found.last_id == MIN_ID and self.progress.rows:
-            raise ReplayRefused(f"{self._into} is gone since it was replayed into: {again}")
+            raise ReplayRefused(f"{self._into} was deleted after it was replayed into: {again}")
         self._check_unchanged(found)
 
     @property
@@ -166,7 +166,7 @@ class Ledger:
         if failed is not None:
             raise ReplayRefused(f"the server refused an entry: {failed}")
         if done is None:
-            raise ReplayRefused(f"somebody else writes to {self._into}, or replays into it")
+            raise ReplayRefused(f"another client writes to {self._into}, or replays into it")
         self.progress, self._stored = following, value
 
     def finish(self) -> None:
@@ -176,12 +176,12 @@ class Ledger:
 
     def _check_unchanged(self, found: Watched) -> None:
         if found.ledger != self._stored:
-            raise ReplayRefused(f"somebody else replays into {self._into}")
+            raise ReplayRefused(f"another replay writes to {self._into}")
         if self._plan.keeps_ids and found.last_id != self.progress.last_written:
             raise ReplayRefused(
                 f"{self._into} ends at {format_id(found.last_id)} and not at "
-                f"{format_id(self.progress.last_written)}, where the replay had come: somebody "
-                "else has written to it"
+                f"{format_id(self.progress.last_written)}, where the replay had come: another "
+                "client has written to it"
             )
 
     def _watch_requests(self) -> bytes:

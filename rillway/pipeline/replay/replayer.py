@@ -39,7 +39,7 @@ def wait_uninterrupted(seconds: float) -> bool:
 
 @dataclass(slots=True)
 class Hooks:
-    """What is told, and how waiting is done: `wait` returns whether to stop."""
+    """Callbacks: progress, and how to wait; `wait` returns whether to stop."""
 
     planned: Callable[[int], None] = lambda rows: None
     advanced: Callable[[int], None] = lambda rows: None

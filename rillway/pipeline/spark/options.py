@@ -81,7 +81,7 @@ DEFAULT_MAX_TRIGGER_DELAY_S = 15 * 60.0
 DEFAULT_PAGE_SIZE = 1000
 DEFAULT_BATCH_SIZE = 1000
 DEFAULT_LEDGER_TTL_S = 30 * 86_400
-# The replies to two chunks must fit in what the sockets hold: they are read behind the requests.
+# The replies to two chunks must fit in what the sockets hold: they are read after the requests.
 MAX_BATCH_SIZE = 10_000
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""A Spark session that starts quickly and says nothing, and errors that a person can read.
+"""A Spark session that starts quickly and prints little, and errors in one line.
 
 Spark's defaults are for a cluster: a web page for each session, 200 shuffle partitions, log lines
 before there is a log. Here a session is for one command, in UTC, as the IDs of entries are.
@@ -141,7 +141,7 @@ def register_formats(spark: SparkSession) -> None:
 
 
 def add_to_python_path(folder: Path) -> None:
-    """Workers import this package by name: a checkout is on nobody's path but ours."""
+    """Workers import this package by name: a checkout is on no other process's path."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if str(folder) not in paths and "site-packages" not in folder.parts:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), *paths]))
@@ -191,7 +191,7 @@ RAISED = re.compile(
 
 
 def _raised(line: str) -> re.Match[str] | None:
-    """The innermost error that a line tells of."""
+    """The innermost error in a line."""
     found = RAISED.search(line)
     while found is not None and (inner := RAISED.search(found[2])) is not None:
         found = inner

@@ -23,7 +23,7 @@ def shadow_group(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """XINFO GROUPS of one group. `lag` and `position.n` are None where the server cannot tell."""
+    """XINFO GROUPS of one group. `lag` and `position.n` are None where the server does not know."""
 
     name: str
     position: Position
@@ -73,14 +73,14 @@ def pin(connection: Connection, stream: str, group: str, facts: StreamFacts) -> 
 
 
 def publish(connection: Connection, stream: str, group: str, position: Position) -> None:
-    """Moves the group, which is created if it is missing. A stream that is gone has none."""
+    """Moves the group, which is created if it is missing. A stream that was deleted has none."""
     for verb in ("SETID", "CREATE"):
         try:
             connection.call("XGROUP", verb, stream, group, *_words(position))
             return
         except ServerError as error:
             if error.code != "NOGROUP":
-                return  # the key is gone, or no stream any more: the reader will find out
+                return  # the key was deleted, or is no stream any more: the reader will find out
 
 
 def _words(position: Position) -> list[str | int]:

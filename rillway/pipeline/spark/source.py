@@ -223,8 +223,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _end(self, stream: str, position: Position) -> Position:
         """Where reading is to come to: the end of the stream, or AvailableNow's target.
 
-        It is before `position` only if the stream is: then loss was told already, and reading goes
-        on from where the stream ends now.
+        It is before `position` only if the stream is: then loss was reported already, and reading
+        goes on from where the stream ends now.
         """
         facts = self._facts[stream]
         if facts.is_missing:
@@ -359,7 +359,7 @@ def end_of(facts: StreamFacts) -> Position:
 def counted_from(position: Position, facts: StreamFacts) -> int | None:
     """How many entries were ever added up to `position`, as far as one may count on from there.
 
-    None where entries behind it were deleted: counting what is left would be too few.
+    None where entries after it were deleted: counting what is left would be too few.
     """
     if position.n is not None and facts.max_deleted_id <= position.id:
         return max(position.n, facts.trimmed) if facts.first_id > position.id else position.n

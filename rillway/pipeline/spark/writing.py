@@ -1,6 +1,6 @@
-"""Writing batches of rows to streams: in chunks, several on their way at once.
+"""Writing batches of rows to streams: in chunks, several in flight at once.
 
-At least once: chunks follow each other, and the replies are read one chunk behind. Exactly once:
+At least once: chunks follow each other, and replies are read one chunk later. Exactly once:
 each chunk is a transaction with its ledger (ledger.py), and the next one waits for it. With IDs of
 its own (`ids=keep`) an entry that is there already, with the same fields, is not written again, so
 that needs no ledger.
@@ -204,7 +204,7 @@ class EntryWriter:
         result = connection.receive_any()
         if result is None:
             raise LedgerConflict(f"another attempt of this task has changed {ledger.key}")
-        if isinstance(result, ServerError):  # nothing was done; the cause was told before
+        if isinstance(result, ServerError):  # nothing was done; the cause came before
             raise next((reply for reply in queued if isinstance(reply, ServerError)), result)
         ledger.check_unchanged()
         _check_transaction(ledger, before, result[:rows])
@@ -229,7 +229,7 @@ def chunk_bounds(requests: pa.BinaryArray, rows: int) -> Iterator[tuple[int, int
 
 
 def _check_transaction(ledger: Ledger, before: bytes | None, replies: list[Reply]) -> None:
-    """A transaction goes on behind an XADD that fails: then the ledger says too much.
+    """A transaction continues after an XADD that fails: then the ledger counts too much.
 
     It is set back, if none was added: the key is no stream, say. Raises the error.
     """

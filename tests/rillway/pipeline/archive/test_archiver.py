@@ -165,12 +165,12 @@ def test_entries_that_were_trimmed_first_are_told_with_numbers(
     assert archive(link, table).notes == []
 
 
-def test_a_stream_that_was_made_anew_is_noticed(link: Connection, table: ArchiveTable) -> None:
+def test_a_stream_that_was_created_again_is_noticed(link: Connection, table: ArchiveTable) -> None:
     add_many(link, 10)
     archive(link, table)
     link.call("DEL", STREAM)
     add_many(link, 3)
-    with pytest.raises(DataLost, match="made anew"):
+    with pytest.raises(DataLost, match="created again"):
         archive(link, table)
 
 
@@ -256,7 +256,7 @@ def test_of_two_that_believe_to_hold_the_lease_one_commits(
         archive(link, other)
         link.call("SET", lease_key(table), token)
 
-    with pytest.raises(ArchiveError, match="somebody else has archived"):
+    with pytest.raises(ArchiveError, match="another archiver has archived"):
         archive(link, table, hooks=doing("written", steal))
     table.refresh()
     assert archived_ids(table) == [f"{n}-0" for n in range(1, 11)]

@@ -105,7 +105,7 @@ def test_two_compactions_at_once_double_nothing(days: ArchiveTable) -> None:
     other = ArchiveTable.open(days.root)
     before = archived_ids(days)
     compact(other, [STREAM])
-    with pytest.raises(ArchiveError, match="somebody else"):
+    with pytest.raises(ArchiveError, match="another process"):
         compact(days, [STREAM])
     days.refresh()
     assert archived_ids(days) == before

@@ -154,7 +154,7 @@ def test_a_pin_whose_time_is_over_is_dropped(link: Connection) -> None:
     assert trim(link, "10-0").removed == 8
 
 
-def test_a_pin_that_somebody_removed_is_missed(redis_link: Connection) -> None:
+def test_a_pin_that_was_removed_is_missed(redis_link: Connection) -> None:
     add_many(redis_link, 1)
     pin = Pin(redis_link.url, STREAM, 0)
     [group] = redis_link.call("XINFO", "GROUPS", STREAM)

@@ -50,15 +50,15 @@ def test_a_stream_that_is_gone_is_a_loss() -> None:
         check_start(FAILS, "s", at(5, 5), StreamFacts())
 
 
-def test_a_stream_that_ends_earlier_was_made_anew() -> None:
-    with pytest.raises(DataLost, match="ends at 100-0 after 100 entries: it was made anew"):
+def test_a_stream_that_ends_earlier_was_created_again() -> None:
+    with pytest.raises(DataLost, match="ends at 100-0 after 100 entries: it was created again"):
         check_start(FAILS, "s", at(200, None), TRIMMED)
     with pytest.raises(DataLost, match="a replica has taken over"):
         check_end(FAILS, "s", at(101, None), TRIMMED)
     check_end(FAILS, "s", at(100, None), TRIMMED)
 
 
-def test_a_stream_that_had_fewer_entries_was_made_anew() -> None:
+def test_a_stream_that_had_fewer_entries_was_created_again() -> None:
     with pytest.raises(DataLost, match="up to 50-0, 120 entries, but the stream ends at 100-0"):
         check_start(FAILS, "s", at(50, 120), TRIMMED)
 
@@ -70,7 +70,7 @@ def test_what_xdel_may_have_taken_is_warned_of_once(caplog: pytest.LogCaptureFix
         check_start(policy, "s", at(30, 30), deleted)
         check_start(policy, "s", at(30, 30), deleted)
     (record,) = caplog.records
-    assert "10 entries behind that were deleted or trimmed" in record.getMessage()
+    assert "10 entries after it were deleted or trimmed" in record.getMessage()
 
 
 def test_a_range_with_fewer_entries_than_were_added_lost_the_others() -> None:

@@ -129,7 +129,7 @@ def test_another_replay_into_the_same_stream_is_refused(
         replay(link, table, parse_id("5-0"), keeps_ids=True)
 
 
-def test_somebody_elses_entry_between_kept_ids_is_noticed(
+def test_an_entry_of_another_client_between_kept_ids_is_noticed(
     link: Connection, table: ArchiveTable
 ) -> None:
     def wait(seconds: float) -> bool:
@@ -137,7 +137,7 @@ def test_somebody_elses_entry_between_kept_ids_is_noticed(
             other.call("XADD", INTO, "999999-0", "n", "mine")
         return False
 
-    with pytest.raises(ReplayRefused, match="somebody else"):
+    with pytest.raises(ReplayRefused, match="another"):
         replay(link, table, keeps_ids=True, hooks=Hooks(wait=wait))
     assert values(link) == [*EXPECTED[:CHUNK_ROWS], "mine"]
     with pytest.raises(ReplayRefused, match="ends at 999999-0"):
@@ -153,7 +153,7 @@ def test_two_replays_at_once_double_nothing(link: Connection, table: ArchiveTabl
             replay(link, table)
         return False
 
-    with pytest.raises(ReplayRefused, match="somebody else"):
+    with pytest.raises(ReplayRefused, match="another"):
         replay(link, table, hooks=Hooks(wait=wait))
     assert values(link) == EXPECTED
 
@@ -161,7 +161,7 @@ def test_two_replays_at_once_double_nothing(link: Connection, table: ArchiveTabl
 def test_a_stream_that_is_gone_since_is_refused(link: Connection, table: ArchiveTable) -> None:
     replay(link, table)
     link.call("DEL", INTO)
-    with pytest.raises(ReplayRefused, match="is gone"):
+    with pytest.raises(ReplayRefused, match="was deleted"):
         replay(link, table)
     link.call("DEL", key_of(INTO))
     assert replay(link, table).rows == COUNT

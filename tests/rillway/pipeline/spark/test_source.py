@@ -278,21 +278,21 @@ def test_failondataloss_false_goes_on_with_what_is_left(
     assert "20 entries between the two were trimmed" in caplog.text
 
 
-def test_a_stream_that_was_made_anew_ends_the_query(link: Connection) -> None:
+def test_a_stream_that_was_created_again_ends_the_query(link: Connection) -> None:
     add_many(link, "s", 100)
     reader = stream_reader(link, stream="s")
     link.call("DEL", "s")
     with pytest.raises(DataLost, match="the stream is gone"):
         reader.latestOffset(at(100), ALL)
     add_many(link, "s", 10)
-    with pytest.raises(DataLost, match="ends at 10-0 after 10 entries: it was made anew"):
+    with pytest.raises(DataLost, match="ends at 10-0 after 10 entries: it was created again"):
         reader.latestOffset(at(100), ALL)
     add_many(link, "s", 10, first=101)
     with pytest.raises(DataLost, match="ends at 110-0 after 20 entries"):
         reader.latestOffset(at(100), ALL)
 
 
-def test_a_stream_that_was_made_anew_is_read_on_if_that_is_wanted(link: Connection) -> None:
+def test_a_stream_that_was_created_again_is_read_on_if_that_is_wanted(link: Connection) -> None:
     add_many(link, "s", 10)
     reader = stream_reader(link, stream="s", failOnDataLoss="false")
     end = reader.latestOffset(at(100), ALL)

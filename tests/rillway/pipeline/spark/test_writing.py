@@ -152,7 +152,7 @@ def test_the_ledger_expires(link: Connection) -> None:
     assert written(link) == list(range(1, 16))
 
 
-def test_the_next_batch_begins_anew(link: Connection) -> None:
+def test_the_next_batch_starts_from_its_own_beginning(link: Connection) -> None:
     write(link, rows(1, 5), ledger=("w", 0, 0))
     write(link, rows(6, 9), ledger=("w", 0, 1))
     assert written(link) == list(range(1, 10))
