@@ -29,5 +29,5 @@ def test_a_failure_while_drawing_writes_nothing(tmp_path: Path) -> None:
 
 def test_without_matplotlib_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(PlotUnavailable, match=r"pip install 'rillway\[pipeline\]'"):
+    with pytest.raises(PlotUnavailable, match=r"pip install 'rillway\[plot\]'"):
         make_figure()
