@@ -260,6 +260,13 @@ compiled-test: $(VENV)/.dev compiled redis-server ## test what `make test` runs 
 archive-crash: $(VENV)/.dev compiled redis-server java ## kill driver, workers and server while an archive is written
 	@PYTHONPATH=. $(BIN)/python tests/pipeline_crash/run.py $(ARGS)
 
+# Graphviz draws the pictures. A warning, such as a link that leads nowhere, is an error.
+.PHONY: docs
+docs: $(VENV)/.dev ## build the documentation as a site, in .run/docs
+	@command -v dot >/dev/null || { $(APT) update && $(APT) install -y --no-install-recommends graphviz; }
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs $(RUN)/docs $(ARGS)
+	@echo "$(RUN)/docs/index.html"
+
 .PHONY: docker
 docker: ## build the container image with Docker
 	@docker build --tag rillway --file docker/Dockerfile .
