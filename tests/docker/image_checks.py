@@ -286,6 +286,10 @@ def test_the_health_check_fails_while_the_server_loads_its_data(
         assert not container.is_healthy()
 
 
+def test_a_server_that_loads_for_an_hour_is_starting(container: Container) -> None:
+    assert container.config["Healthcheck"]["StartPeriod"] == 3600 * 10**9
+
+
 def test_the_health_check_fails_while_the_server_does_not_answer(container: Container) -> None:
     with container.serving() as server:
         assert container.is_healthy()

@@ -1,7 +1,8 @@
 """How pytest-xdist shares the tests out among processes: by file, the longest first.
 
 By file, because its fixtures are then set up once. What needs a Spark session is one unit, so that
-there is one session. What takes long is begun first, so that at the end nobody waits for it.
+there is one session. What takes long is started first, so that the run does not end with a wait for
+it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,24 @@ from pathlib import PurePosixPath
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 SPARK = "tests/rillway/pipeline/jvm"
+# Pages of the documentation share nothing, and wait a lot: each is a unit.
+PAGES = "tests/docs/test_snippets.py"
 # The one that takes longest comes first; whatever is not named follows in its own order.
-LONG = (SPARK, "tests/rillway/demo", "tests/integration", "tests/crash", "tests/exchange")
+LONG = (
+    SPARK,
+    "tests/rillway/demo",
+    "tests/docs",
+    "tests/integration",
+    "tests/crash",
+    "tests/exchange",
+)
 
 
 def unit_of(nodeid: str) -> str:
     """What a test is sent out together with: its file, or the folder of all that needs Spark."""
     file = nodeid.partition("::")[0]
+    if file == PAGES:
+        return nodeid
     return SPARK if within(file, SPARK) else file
 
 

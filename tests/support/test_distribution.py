@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.distribution import LONG, SPARK, place, unit_of
+from tests.support.distribution import LONG, PAGES, SPARK, place, unit_of
 from tests.support.servers import ROOT
 
 
@@ -18,6 +18,11 @@ def test_all_that_needs_spark_goes_together() -> None:
     assert len(files) > 1
     assert {unit_of(f"{file}::test_one") for file in files} == {SPARK}
     assert unit_of("tests/rillway/pipeline/test_spark.py::test_one") != SPARK
+
+
+def test_each_page_of_the_documentation_goes_by_itself() -> None:
+    assert (ROOT / PAGES).is_file()
+    assert unit_of(f"{PAGES}::test_one[a.md]") != unit_of(f"{PAGES}::test_one[b.md]")
 
 
 def test_what_takes_long_is_begun_first() -> None:
