@@ -128,7 +128,7 @@ def _propagate_raw(
         argv[id_position] = format_id(stream.last_id)
         instance.emit(client.db.index, [trim.exact_form(argv, stream)])
     else:
-        head = b"*%d\r\n$4\r\nXADD\r\n" % request.count
+        head = b"*%d\r\n$4\r\n%b\r\n" % (request.count, request.word(0))
         instance.emit_encoded(
             client.db.index, b"".join((head, request.bulk(1), reply, request.tail(3))), 1
         )

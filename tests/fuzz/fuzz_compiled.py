@@ -60,7 +60,10 @@ def difference(trees: tuple[Tree, Tree], kind: str, seed: int) -> str:
     for number, (one, other) in enumerate(zip_longest(first, second, fillvalue=ENDED)):
         if one != other:
             before = first[number - 1] if number else "(at the beginning)"
-            lines = (f"after {before}", f"one: {one}", f"other: {other}")
+            # A file is one line: what both have in common is of no use in it.
+            common = len(os.path.commonprefix([one, other]))
+            begin = max(0, common - SHOWN_CHARACTERS // 2)
+            lines = (f"after {before}", f"one: {one[begin:]}", f"other: {other[begin:]}")
             return "\n".join(line[:SHOWN_CHARACTERS] for line in lines)
     return "this time they agree: something else than the seed decides"
 

@@ -179,10 +179,15 @@ def commands_trace(seed: int) -> Trace:
         elif isinstance(step, Send):
             if clients[step.client].closed:
                 clients[step.client] = server.connect()
-            requests = [list(request) for request in step.requests]
+            # XADD is propagated under the name that was sent, or in capitals: as it was taken.
+            requests = [
+                [b"XADD", *request[1:]] if request[0].lower() == b"xadd" else list(request)
+                for request in step.requests
+            ]
             yield from replied(clients[step.client], requests, chance)
         for number, client in enumerate(clients):
-            if pushed := client.received():
+            pushed = client.received()
+            if pushed and b" addr=" not in pushed:  # CLIENT LIST, which holds sizes of objects
                 yield f"{number} receives {pushed!r}"
     yield from files(server)
 
