@@ -61,9 +61,10 @@ def difference(trees: tuple[Tree, Tree], kind: str, seed: int) -> str:
         if one != other:
             before = first[number - 1] if number else "(at the beginning)"
             # A file is one line: what both have in common is of no use in it.
-            common = len(os.path.commonprefix([one, other]))
-            begin = max(0, common - SHOWN_CHARACTERS // 2)
-            lines = (f"after {before}", f"one: {one[begin:]}", f"other: {other[begin:]}")
+            pairs = enumerate(zip(one, other, strict=False))
+            parting = next((place for place, (a, b) in pairs if a != b), 0)
+            start = max(0, parting - SHOWN_CHARACTERS // 2)
+            lines = (f"after {before}", f"one: {one[start:]}", f"other: {other[start:]}")
             return "\n".join(line[:SHOWN_CHARACTERS] for line in lines)
     return "this time they agree: something else than the seed decides"
 
