@@ -1,4 +1,4 @@
-"""BackgroundWork: work that no client waits for."""
+"""Background work, which no client waits for."""
 
 from __future__ import annotations
 
