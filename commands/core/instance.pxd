@@ -11,6 +11,9 @@ cdef class Instance:
     cdef public long gates
     cdef public long long dirty
     cdef public BlockedClients blocked
+    cdef public object read_requests
+    cdef public object group_read_requests
+    cdef public object group_read_bytes
     cdef public object tracking
     cdef public dict watchers
     cdef public Stats stats

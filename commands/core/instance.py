@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 try:
     import cython
@@ -32,6 +32,7 @@ from commands.state.producer_ids import IdempotenceWatch
 from commands.state.slowlog import SlowLog
 from commands.state.stats import Stats
 from commands.state.tracking import TrackingTable
+from commands.streams.reading.request_cache import RequestCache
 from storage.keyspace import Database
 from storage.nodes.entry_cache import EntryCache
 from storage.redis_format.encoding_limits import EncodingLimits
@@ -83,6 +84,9 @@ class Instance:
         self.paused_until_ms = 0  # CLIENT PAUSE
         self.pause_writes_only = False
         # features
+        self.read_requests: RequestCache[Any] = RequestCache()  # XREAD
+        self.group_read_requests: RequestCache[Any] = RequestCache()  # XREADGROUP, by its words
+        self.group_read_bytes: RequestCache[Any] = RequestCache()  # and by its raw bytes
         self.blocked = BlockedClients()
         self.idempotence = IdempotenceWatch()
         self.pubsub = PubSub()

@@ -47,7 +47,6 @@ from commands.streams.reading.read_request import (
     stream_header,
 )
 from commands.streams.reading.reply_caps import NO_CAPS, NoCaps, caps_of
-from commands.streams.reading.request_cache import RequestCache
 from protocol import errors
 from protocol.cutter import Cutter
 from storage.entries.entry_id import MAX_ID, EntryID
@@ -67,21 +66,17 @@ NEW = MAX_ID
 # Up to this many entries are answered at once; a longer reply is sent in pieces.
 FEW_ENTRIES = 1000
 
-# A consumer sends the same request repeatedly: cached by its arguments, or by its raw bytes.
-_RECENT_REQUESTS: RequestCache[GroupRead] = RequestCache()
-_RECENT_BYTES: RequestCache[GroupRead] = RequestCache()
-
 
 def xreadgroup_raw(client: Client, request: Cutter) -> bytes | None:
     """As `xreadgroup`, of a few new entries that are there; None where it is not that simple."""
     instance: Instance = client.instance
     whole = request.whole()
-    read: GroupRead | None = _RECENT_BYTES.get_bytes(whole)
+    read: GroupRead | None = instance.group_read_bytes.get_bytes(whole)
     if read is None:
-        read = _RECENT_REQUESTS.get(request.words())
+        read = instance.group_read_requests.get(request.words())
         if read is None:
             return None
-        _RECENT_BYTES.put_bytes(whole, read)
+        instance.group_read_bytes.put_bytes(whole, read)
     db: Database = client.db
     value = db.values.get(read.key)
     if not read.is_small or type(value) is not Stream or instance.is_observed:
@@ -97,7 +92,7 @@ def xreadgroup_raw(client: Client, request: Cutter) -> bytes | None:
     if not ids:
         return None
     now_ms: cython.longlong = instance.now_ms
-    instance.stats.keyspace_hits += 2  # as in _RECENT_REQUESTS
+    instance.stats.keyspace_hits += 2  # as for cached requests
     if not client.no_touch:
         stream.access_ms = now_ms
     instance.dirty += 1
@@ -146,7 +141,7 @@ def xreadgroup(client: Client, argv: Argv) -> bytes | Block | LongReply:
     A key with an ID other than `>` is always there, with an empty array if nothing is pending,
     except where MAXCOUNT or MAXSIZE was reached before it. Source: Redis 8.10.
     """
-    read = _RECENT_REQUESTS.get(argv)
+    read: GroupRead | None = client.instance.group_read_requests.get(argv)
     if read is None:
         return _parse(client, argv).serve(client)
     # Redis looks at each key twice as well: for its group, and to read.
@@ -164,7 +159,7 @@ def _parse(client: Client, argv: Argv) -> GroupRead:
         after.append(_resolve(text))
     read = GroupRead(request, after)
     if request.is_timeless:
-        _RECENT_REQUESTS.put(argv, read)
+        client.instance.group_read_requests.put(argv, read)
     return read
 
 

@@ -29,14 +29,9 @@ from commands.streams.reading.read_request import (
     stream_header,
 )
 from commands.streams.reading.reply_caps import caps_of
-from commands.streams.reading.request_cache import RequestCache
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
-
-# Requests for one stream, keyed by all arguments but the ID, which differs each time: the IDs in
-# the cached requests are not used.
-_RECENT_REQUESTS: RequestCache[ReadRequest] = RequestCache()
 
 
 @command(
@@ -74,11 +69,13 @@ def xread(client: Client, argv: Argv) -> bytes | LongReply | Block:
     common = client.instance.blocked.common_block(client, argv[-2], argv)
     if common is not None and not client.deny_blocking:
         return common.retry(client) or common
-    request = _RECENT_REQUESTS.get(argv[:-1])
+    # Requests for one stream are cached by all arguments but the ID, which differs each time.
+    cache = client.instance.read_requests
+    request: ReadRequest | None = cache.get(argv[:-1])
     if request is None:
         request = parse_read_request(argv, client.instance.now_ms, with_group=False)
         if len(request.keys) == 1 and request.is_timeless:
-            _RECENT_REQUESTS.put(argv[:-1], request)
+            cache.put(argv[:-1], request)
     texts = argv[-len(request.keys) :]
     after = [_resolve(client, key, text) for key, text in zip(request.keys, texts, strict=True)]
     read = StreamRead(request, after)

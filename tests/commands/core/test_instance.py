@@ -87,3 +87,18 @@ def test_a_value_in_the_place_of_another_is_notified_and_so_is_another_type() ->
     assert events_of(StringValue(b"2")) == [b":overwritten"]
     assert events_of(Stream()) == [b":overwritten", b":type_changed"]
     assert events_of(Stream()) == [b":overwritten"]
+
+
+def test_two_servers_of_one_process_share_no_caches() -> None:
+    first, second = InProcessServer(), InProcessServer()
+    reader = first.connect()
+    reader.execute("XADD", "s", "1-1", "f", "v")
+    reader.execute("XGROUP", "CREATE", "s", "g", "0")
+    reader.execute("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+    reader.execute("XREAD", "STREAMS", "s", "0")
+    argv = [b"XREADGROUP", b"GROUP", b"g", b"c", b"STREAMS", b"s", b">"]
+    assert first.instance.group_read_requests.get(argv) is not None
+    assert second.instance.group_read_requests.get(argv) is None
+    assert first.instance.read_requests.get([b"XREAD", b"STREAMS", b"s"]) is not None
+    assert second.instance.read_requests.get([b"XREAD", b"STREAMS", b"s"]) is None
+    assert first.instance.entry_cache is not second.instance.entry_cache
