@@ -3,7 +3,7 @@
 A hash table maps a key to a FIFO of the clients that wait for it. A write that may serve them calls
 `signal_key_as_ready`, which puts the key on the ready list, once. Dispatch processes the list
 before the loop polls again, or before a command runs that might remove the data, and runs each
-waiter's retry (server/dispatch.py). A waiter that still finds nothing moves to the end of the queue
+waiter's retry (server/waiters.py). A waiter that still finds nothing moves to the end of the queue
 of each of its keys and keeps its deadline.
 
 Readers that tail one stream send identical requests: they share one `Block`, and the reply is built
