@@ -480,7 +480,7 @@ class Dispatcher:
             self.answer(client, wire, position)
             return True
         reply.request = argv
-        reply.behind = client.output[position:]
+        reply.queued_messages = client.output[position:]
         del client.output[position:]
         client.long_reply = reply
         self.long_replies.begin(client)
@@ -488,7 +488,7 @@ class Dispatcher:
 
     def end_long_reply(self, client: Client, reply: LongReply) -> None:
         """The last piece is made: account for the time that it took, and resume the client."""
-        client.output += reply.behind
+        client.output += reply.queued_messages
         client.long_reply = None
         command = client.last_command
         assert command is not None

@@ -258,7 +258,7 @@ class Client:
         if self.closed:
             return
         if self.long_reply is not None:
-            self.long_reply.behind.append(data)
+            self.long_reply.queued_messages.append(data)
             return
         self.output.append(data)
         self.instance.host.wake(self)

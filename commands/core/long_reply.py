@@ -18,7 +18,7 @@ from protocol.errors import ReplyError
 class LongReply:
     """A reply in pieces; see the module."""
 
-    __slots__ = ("_on_end", "_pieces", "behind", "is_begun", "request", "used_us")
+    __slots__ = ("_on_end", "_pieces", "is_begun", "queued_messages", "request", "used_us")
 
     def __init__(self, pieces: Iterable[bytes], on_end: Callable[[], object] | None = None) -> None:
         """`pieces`: each takes at most about half a millisecond to make; it may be empty.
@@ -29,7 +29,7 @@ class LongReply:
         self._pieces: Iterator[bytes] = iter(pieces)
         self._on_end = on_end
         self.is_begun = False  # whether a part of it was sent
-        self.behind: list[bytes] = []  # messages that arrived meanwhile, to be sent after it
+        self.queued_messages: list[bytes] = []  # sent after the reply
         self.request: list[bytes] = []  # the request that it answers
         self.used_us = 0  # for the pieces so far
 

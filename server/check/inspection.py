@@ -20,7 +20,7 @@ from server.check.contents import Contents, count_contents
 from server.inprocess import InProcessServer
 from server.persistence.files import Buffer, Files
 from server.persistence.replay import Replay, UnreplayableRequest
-from server.persistence.snapshot_restore import Filling, UnfitContent
+from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import ManifestError
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
@@ -207,8 +207,10 @@ class Inspector:
             reader = SnapshotReader(
                 buffer, skip_unsupported=True, whole_file=False, now_ms=self._now_ms
             )
-            filling = Filling(self._instance, reader, now_ms=self._now_ms, keeps_expired=True)
-            for position in filling.steps():
+            restore = SnapshotRestore(
+                self._instance, reader, now_ms=self._now_ms, keeps_expired=True
+            )
+            for position in restore.steps():
                 self._progress(report.path, position, report.size)
             stored = buffer[reader.end - CHECKSUM_BYTES : reader.end]
             report.checksum = "none" if stored == NO_CHECKSUM else "right"

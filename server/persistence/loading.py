@@ -35,7 +35,7 @@ from typing import TypeAlias
 from commands.core.instance import Instance
 from server.persistence.files import Buffer, Files
 from server.persistence.replay import Replay, UnreplayableRequest
-from server.persistence.snapshot_restore import Filling, UnfitContent, squeeze_nodes
+from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent, squeeze_nodes
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import Manifest, ManifestError, Part
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
@@ -265,14 +265,14 @@ class Loader:
                 limits=self._instance.encoding_limits,
                 now_ms=now_ms,
             )
-            filling = Filling(
+            restore = SnapshotRestore(
                 self._instance,
                 reader,
                 now_ms=now_ms,
                 keeps_expired=is_base,
                 replaces=self.replaces_keys,
             )
-            for position in filling.steps():
+            for position in restore.steps():
                 yield from self._pause(position)
         except UnsupportedValue as error:
             raise LoadFailed(
@@ -284,17 +284,17 @@ class Loader:
                 f"{source.path} cannot be loaded: {error}. {self._loaded_so_far()} `rillway check"
                 f" {source.path}` shows details; restore what is damaged from a backup."
             ) from None
-        self._instance.background_work.tidy(squeeze_nodes(filling.nodes))
-        state.loaded_keys += filling.loaded
-        state.expired_keys_on_load += filling.expired
+        self._instance.background_work.tidy(squeeze_nodes(restore.nodes))
+        state.loaded_keys += restore.loaded
+        state.expired_keys_on_load += restore.expired
         state.skipped_keys_on_load += reader.skipped.total()
         if not is_base:
             state.loaded_history = reader.aux
-        self._announce(source, reader, filling, now_ms)
+        self._announce(source, reader, restore, now_ms)
         return reader.end
 
     def _announce(
-        self, source: Source, reader: SnapshotReader, filling: Filling, now_ms: int
+        self, source: Source, reader: SnapshotReader, restore: SnapshotRestore, now_ms: int
     ) -> None:
         """Log what was loaded, and which server wrote it when, if the file says so."""
         aux = reader.aux
@@ -308,7 +308,7 @@ class Loader:
             self._log("warning", f"{source.path}: left out, not supported: {count} of type {name}")
         self._log(
             "notice",
-            f"Done loading RDB, keys loaded: {filling.loaded}, keys expired: {filling.expired}.",
+            f"Done loading RDB, keys loaded: {restore.loaded}, keys expired: {restore.expired}.",
         )
 
     # -- requests ------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def no_database(instance: Instance, index: int, offset: int) -> UnfitContent:
     return UnfitContent(offset, f"{reason} {index + 1} or more")
 
 
-class Filling:
+class SnapshotRestore:
     """Restores one snapshot. The counts are of keys."""
 
     def __init__(

@@ -16,7 +16,7 @@ from commands.core.instance import Instance
 from commands.scripting.libraries import Libraries
 from protocol.errors import ReplyError
 from server.persistence.files import Files
-from server.persistence.snapshot_restore import Filling, UnfitContent, squeeze_nodes
+from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent, squeeze_nodes
 from storage.keyspace import Database
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
@@ -70,11 +70,11 @@ class Installation:
                 skip_unsupported=instance.config.rdb_skip_unsupported,
                 now_ms=instance.now_ms,
             )
-            filling = Filling(
+            restore = SnapshotRestore(
                 instance, reader, now_ms=instance.now_ms, keeps_expired=True, databases=databases
             )
             until_us = clock_us() + SLICE_US
-            for position in filling.steps():
+            for position in restore.steps():
                 instance.persistence.loading_loaded_bytes = position
                 if not until_us - SLICE_US <= clock_us() < until_us:
                     yield
@@ -85,8 +85,8 @@ class Installation:
             raise InstallationFailed(f"the snapshot of the primary is refused: {error}") from None
         self._prepare_libraries(reader.libraries)
         self.outcome.stream_db = self._stream_db(reader)
-        instance.background_work.tidy(squeeze_nodes(filling.nodes))
-        instance.host.log("notice", f"Done loading RDB, keys loaded: {filling.loaded}.")
+        instance.background_work.tidy(squeeze_nodes(restore.nodes))
+        instance.host.log("notice", f"Done loading RDB, keys loaded: {restore.loaded}.")
 
     def _prepare_libraries(self, codes: list[bytes]) -> None:
         scripting = self._instance.scripting_if_used

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessServer
-from server.persistence.snapshot_restore import Filling, UnfitContent, squeeze_nodes
+from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent, squeeze_nodes
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.values.table import value_pieces
@@ -19,30 +19,30 @@ PRESENT = b"\xfc" + NOW_MS.to_bytes(8, "little")
 
 def fill(
     server: InProcessServer, records: bytes, *, keeps_expired: bool = False, replaces: bool = False
-) -> Filling:
+) -> SnapshotRestore:
     reader = SnapshotReader(b"REDIS0010" + records + b"\xff" + bytes(8), now_ms=NOW_MS)
-    filling = Filling(
+    restore = SnapshotRestore(
         server.instance, reader, now_ms=NOW_MS, keeps_expired=keeps_expired, replaces=replaces
     )
-    positions = list(filling.steps())
+    positions = list(restore.steps())
     assert positions == sorted(positions)
-    return filling
+    return restore
 
 
 def test_keys_go_to_their_database_with_their_deadlines() -> None:
     server = InProcessServer(NOW_MS)
-    filling = fill(server, b"\xfe\x00" + PRESENT + A + b"\xfe\x02" + A + B)
-    assert filling.loaded == 3
+    restore = fill(server, b"\xfe\x00" + PRESENT + A + b"\xfe\x02" + A + B)
+    assert restore.loaded == 3
     assert server.instance.databases[0].expires == {b"a": NOW_MS}
     assert sorted(server.instance.databases[2].keys()) == [b"a", b"b"]
 
 
 def test_keys_that_have_expired_are_left_out_or_kept() -> None:
     server = InProcessServer(NOW_MS)
-    filling = fill(server, PAST + A + B)
-    assert (filling.loaded, filling.expired) == (1, 1)
-    filling = fill(InProcessServer(NOW_MS), PAST + A + B, keeps_expired=True)
-    assert (filling.loaded, filling.expired) == (2, 0)
+    restore = fill(server, PAST + A + B)
+    assert (restore.loaded, restore.expired) == (1, 1)
+    restore = fill(InProcessServer(NOW_MS), PAST + A + B, keeps_expired=True)
+    assert (restore.loaded, restore.expired) == (2, 0)
 
 
 @pytest.mark.parametrize(("records", "offset"), [(A + B + A, 19), (PRESENT + A + A, 23)])
