@@ -1,12 +1,11 @@
 """Compiled Lua functions whose calls keep the caller's frame.
 
-`return f(x)` is a tail call: the caller's frame is gone when f runs, and with it the line that an
-error in f should name. Redis's own functions are C, for which Lua keeps the frame; ours are Lua. So
-every tail call of a script becomes a plain call: the instruction after it returns what it returned.
-A script that counts on tail calls to recurse more than 20,000 deep gets a stack overflow.
+`return f(x)` is a tail call: Lua discards the caller's frame before f runs, and with it the line
+that an error in f should name. Redis's own functions are C, for which Lua keeps the frame; ours are
+Lua. So every tail call of a script becomes a plain call, and the next instruction returns its
+results. A script that relies on tail calls to recurse more than 20,000 deep gets a stack overflow.
 
-Only output of string.dump goes through here. Source: Lua 5.1, ldump.c and lopcodes.h, for the
-format.
+Accepts only output of string.dump. Source: Lua 5.1, ldump.c and lopcodes.h, for the format.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _NIL, _BOOLEAN, _NUMBER, _STRING = 0, 1, 3, 4
 
 
 def keep_callers(dumped: bytes) -> bytes | None:
-    """The function without tail calls; None if it has none, or is no such bytecode."""
+    """The function without tail calls; None if it has none, or is not such bytecode."""
     if not dumped.startswith(_HEADER):
         return None
     code = bytearray(dumped)
@@ -28,7 +27,7 @@ def keep_callers(dumped: bytes) -> bytes | None:
 
 
 class _Patcher:
-    """Walks through the functions of a chunk."""
+    """Visits the functions of a chunk."""
 
     def __init__(self, code: bytearray, position: int) -> None:
         self._code = code
@@ -58,7 +57,7 @@ class _Patcher:
     def function(self) -> None:
         """Patch one function and those in it."""
         self._skip_string()
-        self._at += 12  # lines of its beginning and end; upvalues, parameters, varargs, stack
+        self._at += 12  # first and last line; upvalues, parameters, varargs, stack
         self._instructions()
         for _ in range(self._size(4)):
             self._skip_constant()

@@ -1,7 +1,7 @@
 """What scripts ask of the server: redis.call and the rest of the `redis` library.
 
-A command of a script is looked up, checked and run as one of a client; who may not run it, or what
-is no command, gets an error of its own.
+A script's command is looked up, checked and run like a client's. The errors for an unknown command
+and for a command that the user may not run have their own texts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _PLAIN = {
 
 
 class BadArguments(Exception):
-    """Arguments that are neither strings nor numbers."""
+    """An argument is neither a string nor a number."""
 
 
 @cython.cclass
@@ -83,7 +83,7 @@ class Calls:
     # -- commands ------------------------------------------------------------------------------
 
     def begin(self, running: Running, interpreter: Interpreter) -> None:
-        """A script starts: what its calls need is looked up once."""
+        """Prepare for a script: look up once what its calls need."""
         instance = self._instance
         self._running = running
         self._account = instance.dispatcher.account
@@ -105,7 +105,7 @@ class Calls:
             return self._failed(error)
 
     def _call_plain(self, command: Command, argv: Argv) -> bytes | None:
-        """A command in a usual spelling, where none is refused for what it does."""
+        """Run a command in a usual spelling; no check by flags is needed."""
         arity, count = command.arity, len(argv)
         if count != arity and (arity >= 0 or count < -arity):
             return self._call_any(argv)
@@ -119,17 +119,17 @@ class Calls:
         return self._conclude(command, argv, reply)
 
     def _failed(self, error: BaseException) -> bytes:
-        """A defect of ours: it is in the log, and the script gets an error."""
+        """Log a defect of ours; the error for the script."""
         text = "".join(traceback.format_exception(error))
         self._instance.host.log("warning", f"A script's call failed: {text}")
         return b"!ERR internal error, see the server's log\r\n"
 
     def call_many(self, packed: bytes) -> bytes | None:
-        """The same for many arguments, which come as a RESP array."""
+        """As `call`, for many arguments, which are passed as a RESP array."""
         return self._call_any(_unpack(packed))
 
     def _call_any(self, arguments: Sequence[object]) -> bytes | None:
-        """As `call`, for what is seldom: other spellings, numbers, refusals, errors."""
+        """As `call`, for rare cases: other spellings, numbers, refusals, errors."""
         if self._scripting.running is None:
             return _WHILE_LOADING
         try:
@@ -159,7 +159,7 @@ class Calls:
         return self._conclude(command, argv, reply)
 
     def _conclude(self, command: Command, argv: Argv, reply: Reply) -> bytes | None:
-        """A command has run: its reply, if the interpreter has room for it."""
+        """The reply of a command that has run, if the interpreter has room for it."""
         if self._is_tracked:
             self._instance.tracking.command_ran(self._running.client, command, argv)
         if type(reply) is LongReply:
@@ -185,7 +185,7 @@ class Calls:
         return None
 
     def _refusal_of_gates(self, running: Running, command: Command, gates: int) -> bytes | None:
-        """Why a script must not run a command now, be it that it has begun to write."""
+        """Why the server's state forbids a command; some reasons hold only before a write."""
         if gates & GATE_STALE and not command.flags & STALE:
             return b"ERR Can not execute the command on a stale replica"
         if not command.flags & WRITE or running.client.gates & GATE_PRIMARY:
@@ -201,7 +201,7 @@ class Calls:
     # -- the rest of the library ---------------------------------------------------------------
 
     def look(self) -> int:
-        """Some time has passed."""
+        """Called regularly while a script runs."""
         return self._scripting.look()
 
     def set_resp(self, version: int) -> None:

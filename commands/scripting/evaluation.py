@@ -38,7 +38,7 @@ _COUNTS = {b"%d" % count: count for count in range(10)}  # as most requests have
 
 
 def split_arguments(argv: Argv, not_a_number: bytes = errors.NOT_AN_INTEGER) -> tuple[Argv, Argv]:
-    """The keys and the other arguments. Raises ReplyError."""
+    """Split into keys and other arguments. Raises ReplyError."""
     count = _COUNTS.get(argv[2])
     if count is None:
         count = as_int64(argv[2])
@@ -79,7 +79,7 @@ def eval_(client: Client, argv: Argv) -> Reply:
     complexity="Depends on the script that is executed.",
 )
 def evalsha(client: Client, argv: Argv) -> Reply:
-    """What the script returns. NOSCRIPT if there is none of that SHA1."""
+    """What the script returns. NOSCRIPT if no script has that SHA1."""
     return _evaluate_cached(client, argv, is_read_only=False)
 
 
@@ -154,7 +154,7 @@ def _start(
 
 
 def refuse_at_start(client: Client, flags: frozenset[bytes], *, is_read_only: bool) -> None:
-    """Raise ReplyError for a script that says of itself what it does, where that must not be."""
+    """Raise ReplyError if a script with these flags must not start now."""
     instance = client.instance
     gates = instance.gates
     if gates & GATE_STALE and b"allow-stale" not in flags:

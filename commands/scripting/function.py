@@ -34,7 +34,7 @@ ALL_SHARDS = (b"request_policy:all_shards", b"response_policy:all_succeeded")
 
 
 def is_timed(client: Client) -> bool:
-    """Whether loading a library for this client may take only so long."""
+    """Whether loading a library for this client has a time limit."""
     return not (client.replays or client.gates & GATE_PRIMARY)
 
 
@@ -50,7 +50,7 @@ def is_timed(client: Client) -> bool:
     tips=ALL_SHARDS,
 )
 def function_load(client: Client, argv: Argv) -> bytes:
-    """Its name."""
+    """The library's name."""
     replaces = False
     for word in argv[2:-1]:
         if word.upper() != b"REPLACE":
@@ -73,7 +73,7 @@ def function_load(client: Client, argv: Argv) -> bytes:
     tips=ALL_SHARDS,
 )
 def function_delete(client: Client, argv: Argv) -> bytes:
-    """An error if there is none of that name."""
+    """An error if no library has that name."""
     client.instance.scripting.libraries.delete(argv[2])
     client.changed()
     return replies.OK
@@ -91,7 +91,7 @@ def function_delete(client: Client, argv: Argv) -> bytes:
     tips=ALL_SHARDS,
 )
 def function_flush(client: Client, argv: Argv) -> bytes:
-    """Both ways take the same: the interpreter goes as a whole."""
+    """ASYNC and SYNC do the same: the whole interpreter is replaced."""
     if len(argv) > 3:
         raise errors.subcommand_syntax(b"FUNCTION", argv[1])
     if len(argv) == 3 and argv[2].upper() not in (b"SYNC", b"ASYNC"):

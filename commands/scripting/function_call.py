@@ -46,7 +46,7 @@ def fcall(client: Client, argv: Argv) -> Reply:
     complexity="Depends on the function that is executed.",
 )
 def fcall_ro(client: Client, argv: Argv) -> Reply:
-    """As FCALL, for functions that say of themselves that they do not write."""
+    """As FCALL, for functions with the flag no-writes."""
     return _call(client, argv, is_read_only=True)
 
 

@@ -25,7 +25,7 @@ _POLICIES = (b"APPEND", b"REPLACE", b"FLUSH")
     complexity="O(N) where N is the number of functions",
 )
 def function_dump(client: Client, argv: Argv) -> bytes:
-    """The payload is as FUNCTION RESTORE takes it, of Redis, too."""
+    """The payload for FUNCTION RESTORE, also that of Redis."""
     instance = client.instance
     codes = instance.scripting.library_codes()
     return replies.bulk(dump_libraries(codes, compress=instance.config.rdbcompression))
@@ -43,7 +43,7 @@ def function_dump(client: Client, argv: Argv) -> bytes:
     tips=ALL_SHARDS,
 )
 def function_restore(client: Client, argv: Argv) -> bytes:
-    """All of them, or an error and none."""
+    """Restores all libraries, or none if there is an error."""
     if len(argv) > 4:
         raise errors.subcommand_syntax(b"FUNCTION", argv[1])
     policy = argv[3].upper() if len(argv) == 4 else b"APPEND"
@@ -67,7 +67,7 @@ def function_restore(client: Client, argv: Argv) -> bytes:
 def _restore(client: Client, codes: list[bytes], policy: bytes) -> None:
     scripting = client.instance.scripting
     libraries = scripting.libraries
-    # Apart from those that are there, until all are known to load.
+    # Separate from the existing libraries until all have loaded.
     new = Libraries(scripting)
     scripting.libraries = new
     try:
@@ -81,7 +81,7 @@ def _restore(client: Client, codes: list[bytes], policy: bytes) -> None:
 
 
 def _merge(old: Libraries, new: Libraries, *, replaces: bool) -> None:
-    """Take over into the new ones what they do not replace. Raises ReplyError for a collision."""
+    """Add the existing libraries that are not replaced. Raises ReplyError for a collision."""
     kept: list[Library] = []
     for library in old.by_name.values():
         if library.name not in new.by_name:

@@ -1,14 +1,14 @@
-"""A Lua interpreter in which scripts run: Lua 5.1 of lupa, closed in by our own Lua code.
+"""The Lua interpreter that runs scripts: Lua 5.1 from lupa, sandboxed by our own Lua code.
 
 What scripts can reach is in lua/sandbox.lua; how they are run and stopped is in lua/runner.lua.
-This module makes an interpreter, compiles, runs, and keeps its memory bounded.
+This module creates an interpreter, compiles and runs code, and limits the memory.
 
-Rules at the border, which lupa does not keep by itself:
+Rules between Python and Lua, which lupa does not enforce:
   - A Python function that Lua calls never raises: the exception would reach the script as an
-    object. `_host_functions` sees to it.
-  - It never gives Lua more than there is memory for: where Lua runs out of it inside of such a
-    call, the call never returns. `has_room` is asked first; None says that there is none.
-  - No Python object but these functions is given to Lua, and those only to our own Lua code.
+    object. `_host_functions` ensures that.
+  - It never returns more than there is memory for: if Lua runs out of memory inside such a call,
+    the call never returns. `has_room` is checked first; None means that there is no room.
+  - No Python object but these functions is passed to Lua, and those only to our own Lua code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from commands.scripting.shebang import FLAGS
 if TYPE_CHECKING:
     from commands.core.registry import Argv
 
-# What a script may hold besides compiled code, and what is kept free for the interpreter's own use.
+# The memory limit of a script without compiled code, and what is reserved for the interpreter.
 MEMORY_BYTES = 256 * 1024 * 1024
 _MARGIN_BYTES = 1024 * 1024
 # Arguments that go to Lua one by one; more go as tables.
@@ -40,24 +40,24 @@ _ORDER = (
 )  # fmt: skip
 _LUA = f"{__file__.rpartition('/')[0]}/lua"
 
-# What a look at the clock says; the texts are in lua/runner.lua.
+# Results of a check of the clock; the texts are in lua/runner.lua.
 GO_ON, KILLED, LOADS_TOO_LONG = range(3)
 
 Compiled: TypeAlias = Any  # a Lua function
 
 
 class CompileError(Exception):
-    """The source is no Lua; the argument is Lua's message, as bytes."""
+    """The source is not valid Lua; the argument is Lua's message, as bytes."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """How a script ended that did not return."""
+    """The error that a script ended with."""
 
     text: bytes
     source: bytes | None = None
     line: int | None = None
-    is_counted: bool = False  # the statistics of errors know it already
+    is_counted: bool = False  # in the statistics of errors already
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Registered:
 
 
 class Services(Protocol):
-    """What the interpreter's Lua code asks of Python; all of it in bytes and numbers."""
+    """The functions that the interpreter's Lua code calls in Python, with bytes and numbers."""
 
     version: bytes
     version_number: int
@@ -86,7 +86,7 @@ class Services(Protocol):
         """The same with arguments as a RESP array."""
 
     def look(self) -> int:
-        """Some time has passed: GO_ON, or why the script ends."""
+        """Called regularly while a script runs: GO_ON, or why it must end."""
 
     def set_resp(self, version: int) -> None:
         """redis.setresp."""
@@ -152,7 +152,7 @@ class Interpreter:
 
     @property
     def memory_bytes(self) -> int:
-        """What the interpreter holds."""
+        """The memory that the interpreter uses."""
         return self._used()
 
     def has_room(self, size_bytes: cython.longlong) -> bool:
@@ -160,7 +160,7 @@ class Interpreter:
         return self._used() + size_bytes + _MARGIN_BYTES < self._limit_bytes
 
     def collect(self) -> None:
-        """Free what nothing refers to; what is left does not count against the next script."""
+        """Collect garbage; what remains does not count against the next script's limit."""
         self._lua.set_max_memory(0)
         self._collect()
         used_bytes = self._used()
@@ -219,7 +219,7 @@ class Interpreter:
     def _run_long(
         self, run: Any, function: Compiled, resp: int, keys: Argv, rest: Argv
     ) -> bytes | Failure:
-        """The same with more than fits a frame, or where memory is short."""
+        """The same for more arguments than fit in a frame, or if memory is short."""
         size_bytes = sum(map(len, keys)) + sum(map(len, rest)) + 64 * (len(keys) + len(rest))
         if self._used() + size_bytes >= self._collect_at_bytes:
             self.collect()
@@ -230,7 +230,7 @@ class Interpreter:
     def _run(self, run: Any, function: Compiled, resp: int, *arguments: Any) -> bytes | Failure:
         try:
             result = run(function, resp, *arguments)
-        except Exception as error:  # outside of what Lua itself catches: it has no memory left
+        except Exception as error:  # Lua could not catch it: it has no memory left
             self.collect()
             return Failure(b"ERR " + repr(error).encode("utf-8", "replace"))
         if type(result) is bytes:
@@ -249,7 +249,7 @@ def _host_functions(services: Services, interpreter: Interpreter) -> dict[bytes,
     from commands.scripting.chance import Chance
 
     def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, or None where it raises, or returns what does not fit."""
+        """`function`, wrapped: None if it raises, or if its result does not fit."""
 
         def call(*arguments: object) -> Any:
             try:
@@ -282,6 +282,6 @@ def _host_functions(services: Services, interpreter: Interpreter) -> dict[bytes,
         **numbers.BIT_OPERATIONS,
     }
     host: dict[bytes, object] = {name: guarded(function) for name, function in functions.items()}
-    host[b"call"] = services.call  # guards itself, and is called most
+    host[b"call"] = services.call  # has its own guard, and is called most often
     host[b"version"], host[b"version_number"] = services.version, services.version_number
     return host

@@ -1,8 +1,8 @@
 """The libraries of functions of one instance.
 
-Loading a library runs its source, in the interpreter that is for functions, for at most half a
-second; what comes from a primary or a file may take its time. A library is there as a whole or not
-at all, and one that is to be replaced stays until the new one is ready.
+Loading a library runs its source in the interpreter for functions, for at most half a second; what
+comes from a primary or a file has no time limit. A library is loaded completely or not at all. One
+that is replaced stays until the new one is ready.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOAD_TIMEOUT_US = 500_000
 
 @dataclass(slots=True, eq=False)
 class Library:
-    """One library."""
+    """A library of functions."""
 
     name: bytes
     code: bytes  # as it was loaded, with its first line
@@ -38,7 +38,7 @@ class Library:
 
 
 class Libraries:
-    """All of them, by name, and their functions."""
+    """All libraries, by name, and their functions."""
 
     def __init__(self, scripting: Scripting) -> None:
         self.by_name: dict[bytes, Library] = {}
@@ -50,14 +50,14 @@ class Libraries:
 
     @property
     def interpreter(self) -> Interpreter:
-        """The one for functions, made when it is needed."""
+        """The interpreter for functions, created on first use."""
         if self._interpreter is None:
             self._interpreter = Interpreter(self._scripting.calls, is_for_scripts=False)
         return self._interpreter
 
     @property
     def memory_bytes(self) -> int:
-        """What the interpreter holds."""
+        """The memory that the interpreter uses."""
         return 0 if self._interpreter is None else self._interpreter.memory_bytes
 
     @property
@@ -68,15 +68,15 @@ class Libraries:
     # -- changing ------------------------------------------------------------------------------
 
     def load(self, code: bytes, *, replaces: bool, is_timed: bool) -> Library:
-        """Load a library. Raises ReplyError, and nothing has changed then."""
+        """Load a library. Raises ReplyError, and then nothing has changed."""
         library = self.prepare(code, is_timed=is_timed, replaced=self.by_name if replaces else ())
         self.put([library])
         return library
 
     def prepare(self, code: bytes, *, is_timed: bool, replaced: Iterable[bytes]) -> Library:
-        """A library that is not in force yet. Raises ReplyError.
+        """Compile and run a library without installing it yet. Raises ReplyError.
 
-        `replaced`: the names of those that may be there already, and give way.
+        `replaced`: the names of existing libraries that it may replace.
         """
         parsed = parse_library(code)
         if parsed.engine.upper() != b"LUA":
@@ -122,26 +122,26 @@ class Libraries:
         return None
 
     def look(self, now_us: int) -> int:
-        """Some time has passed while a library is loaded."""
+        """Called regularly while a library is loaded."""
         if self._loading is None or not self._deadline_us or now_us < self._deadline_us:
             return GO_ON
         return LOADS_TOO_LONG
 
     def put(self, libraries: Iterable[Library]) -> None:
-        """Bring libraries into force, in the place of those with the same names."""
+        """Install libraries; they replace those with the same names."""
         for library in libraries:
             self.by_name.pop(library.name, None)
             self.by_name[library.name] = library
         self._index()
 
     def delete(self, name: bytes) -> None:
-        """Raises ReplyError if there is none."""
+        """Raises ReplyError if no library has that name."""
         if self.by_name.pop(name, None) is None:
             raise ReplyError(b"ERR Library not found")
         self._index()
 
     def clear(self) -> None:
-        """No libraries, and an interpreter that has seen none."""
+        """Remove all libraries, and the interpreter with them."""
         self.by_name.clear()
         self.functions.clear()
         self._interpreter = None

@@ -14,7 +14,7 @@ _DOUBLE = struct.Struct("<d")
 
 
 def as_argument(value: float) -> bytes:
-    """How a number reads that a script gives to a command. Source: Redis 7.2 and later."""
+    """The text of a number that a script passes to a command. Source: Redis 7.2 and later."""
     if value == value and value not in (float("inf"), float("-inf")):
         whole = int(value)
         if whole == value and -_INTEGER_LIMIT <= whole <= _INTEGER_LIMIT:
@@ -23,7 +23,7 @@ def as_argument(value: float) -> bytes:
 
 
 def shortest(value: float) -> bytes:
-    """The shortest decimal text that reads back as `value`, with an exponent where that is far.
+    """The shortest decimal text that reads back as `value`, with an exponent if that is shorter.
 
     Source: Redis 7.2 and later print scores of sorted sets like this.
     """
@@ -70,7 +70,7 @@ def pack_float(layout: bytes, value: float) -> bytes:
 
 
 def unpack_float(layout: bytes, data: bytes) -> float:
-    """The float in some bytes."""
+    """The float that bytes encode."""
     value: float = struct.unpack(layout.decode(), data)[0]
     return value
 
@@ -79,8 +79,8 @@ def unpack_float(layout: bytes, data: bytes) -> float:
 
 
 def _bits(value: float) -> int:
-    """A number as 32 bits: rounded to the nearest integer, half to even; the low bits of it."""
-    # Added to this, a double has its integral part in its lowest bits; so the library does it.
+    """The low 32 bits of a number, rounded to the nearest integer, half to even."""
+    # Added to this, a double has its integral part in its lowest bits, as in the library.
     return int.from_bytes(_DOUBLE.pack(value + 6755399441055744.0)[:4], "little")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from commands.core.instance import Instance
     from commands.core.registry import Argv
 
-# What redis.set_repl may say, and says at the start.
+# The modes of redis.set_repl; a script starts with REPLICATE_ALL.
 REPLICATE_NOTHING, REPLICATE_ALL = 0, 3
 
 
@@ -37,7 +37,7 @@ class Running:
         is_function: bool = False,
         is_read_only: bool = False,
     ) -> None:
-        self.client = client  # who called
+        self.client = client  # the caller
         self.name = name  # SHA1 of the script, or the function's name
         self.argv = argv
         self.is_function = is_function
@@ -52,7 +52,7 @@ class Running:
 class ScriptClient(Client):
     """The client of commands that a script runs: no connection, and not in the table of clients.
 
-    Keys that it changes are changed by the one who called the script.
+    Its changes of keys count as the caller's.
     """
 
     __slots__ = ("caller",)
@@ -64,7 +64,7 @@ class ScriptClient(Client):
         self.caller: Client = self
 
     def begin(self, caller: Client) -> None:
-        """A script starts: it sees what its caller sees, in RESP2."""
+        """Prepare for a script: it runs in its caller's database, with RESP2."""
         self.caller = caller
         self.db, self.user, self.no_touch = caller.db, caller.user, caller.no_touch
         self.resp = 2
@@ -78,4 +78,4 @@ class ScriptClient(Client):
             instance.key_modified(self.db, key, self.caller)
 
     def send(self, data: bytes) -> None:
-        """Nobody is there to get messages."""
+        """Messages are dropped: there is no connection to send them to."""

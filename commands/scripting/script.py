@@ -30,7 +30,7 @@ _ALL_NODES = (b"request_policy:all_nodes", b"response_policy:all_succeeded")
     tips=_ALL_NODES,
 )
 def script_load(client: Client, argv: Argv) -> bytes:
-    """Its SHA1."""
+    """The script's SHA1."""
     return replies.bulk(client.instance.scripting.scripts.take(argv[2], is_loaded=True).sha)
 
 
@@ -64,7 +64,7 @@ def script_exists(client: Client, argv: Argv) -> bytes:
     tips=_ALL_NODES,
 )
 def script_flush(client: Client, argv: Argv) -> bytes:
-    """Both ways take the same: the interpreter goes as a whole."""
+    """ASYNC and SYNC do the same: the whole interpreter is replaced."""
     if len(argv) > 3 or (len(argv) == 3 and argv[2].upper() not in (b"SYNC", b"ASYNC")):
         raise ReplyError(b"ERR SCRIPT FLUSH only support SYNC|ASYNC option")
     client.instance.scripting.flush_scripts()
@@ -95,7 +95,7 @@ def script_kill(client: Client, argv: Argv) -> bytes:
     syntax="<YES | SYNC | NO>",
 )
 def script_debug(client: Client, argv: Argv) -> bytes:
-    """NO is what is; the others are refused."""
+    """NO changes nothing; the other modes are refused."""
     mode = argv[2].upper()
     if mode == b"NO":
         return replies.OK

@@ -8,31 +8,31 @@ from dataclasses import dataclass
 from commands.scripting.interpreter import Compiled
 from commands.scripting.shebang import parse_script
 
-# Scripts that came by EVAL and are kept; the one that was used the longest time ago goes first.
+# The number of scripts that are kept after EVAL; the least recently used is evicted first.
 EVALUATED_LIMIT = 500
 
 
 @dataclass(slots=True, eq=False)
 class Script:
-    """A script of the cache."""
+    """A cached script."""
 
     sha: bytes
     body: bytes
     function: Compiled
     flags: frozenset[bytes]
     has_shebang: bool
-    is_loaded: bool  # by SCRIPT LOAD: it stays
+    is_loaded: bool  # by SCRIPT LOAD: never evicted
 
 
 class ScriptCache:
-    """Of one instance. `compile` makes a function from source, and raises ReplyError."""
+    """The cache of one instance. `compile` makes a function from source; raises ReplyError."""
 
     def __init__(self, compile: Callable[[bytes], Compiled]) -> None:
         self.evicted = 0
         self.body_bytes = 0
         self._compile = compile
         self._scripts: dict[bytes, Script] = {}
-        # Those that came by EVAL, the one that was used the longest time ago first.
+        # Those from EVAL, the least recently used first.
         self._evaluated: dict[bytes, Script] = {}
 
     def __len__(self) -> int:

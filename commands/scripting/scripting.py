@@ -1,8 +1,8 @@
-"""What one instance knows of scripts: the interpreter, the cache, and what runs.
+"""The scripting state of one instance: the interpreter, the cache, and the running script.
 
-A script that has run for longer than `busy-reply-threshold` gives way to the loop from time to time
-(Dispatcher.pause_script), which answers others with -BUSY. What is killed, and by whom it may be,
-is decided here.
+A script that has run for longer than `busy-reply-threshold` is paused regularly
+(Dispatcher.pause_script); meanwhile the event loop answers other clients with -BUSY. This module
+decides which scripts may be killed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NOT_BUSY = b"NOTBUSY No scripts in execution right now."
 
 
 class ScriptFailed(ReplyError):
-    """A script ended with an error that may be in the statistics already."""
+    """The error that a script ended with, which may be in the statistics already."""
 
     def __init__(self, text: bytes, is_counted: bool) -> None:
         super().__init__(text)
@@ -52,7 +52,7 @@ class ScriptFailed(ReplyError):
 
 @cython.cclass
 class Scripting:
-    """Of one instance."""
+    """The scripting state of one instance."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
@@ -61,13 +61,13 @@ class Scripting:
         self.scripts = ScriptCache(self._compile)
         self.calls = Calls(self)
         self.libraries = Libraries(self)
-        # What is about to run: there is one at a time.
+        # The running script: there is at most one.
         self._job: tuple[Running, Interpreter, Compiled, Argv, Argv]
         self._interpreter: Interpreter | None = None
 
     @property
     def interpreter(self) -> Interpreter:
-        """The one for scripts of EVAL, made when it is needed."""
+        """The interpreter for scripts of EVAL, created on first use."""
         if self._interpreter is None:
             self._interpreter = Interpreter(self.calls, is_for_scripts=True)
         return self._interpreter
@@ -86,7 +86,7 @@ class Scripting:
         )
 
     def new_libraries(self, codes: list[bytes]) -> Libraries:
-        """Libraries that may take the place of those that there are. Raises ReplyError."""
+        """Load libraries that can replace the present ones. Raises ReplyError."""
         current, new = self.libraries, Libraries(self)
         self.libraries = new  # what is loaded asks there
         try:
@@ -101,7 +101,7 @@ class Scripting:
         return [library.code for library in self.libraries.by_name.values()]
 
     def flush_scripts(self) -> None:
-        """SCRIPT FLUSH: no scripts, and an interpreter that has seen none."""
+        """SCRIPT FLUSH: remove all scripts, and the interpreter with them."""
         self.scripts.clear()
         self._interpreter = None
 
@@ -117,7 +117,7 @@ class Scripting:
     def run(
         self, running: Running, interpreter: Interpreter, function: Compiled, keys: Argv, rest: Argv
     ) -> Reply:
-        """Run a script or a function; it may give way to the loop. Raises ReplyError."""
+        """Run a script or a function; it may be paused. Raises ReplyError."""
         self._job = (running, interpreter, function, keys, rest)
         return self.instance.dispatcher.run_with_pauses(running.client, running.argv, self._perform)
 
@@ -145,7 +145,7 @@ class Scripting:
         raise ScriptFailed(text, result.is_counted)
 
     def look(self) -> int:
-        """Called from time to time while Lua runs: GO_ON, or why it must end."""
+        """Called regularly while Lua runs: GO_ON, or why it must end."""
         running = self.running
         if running is None:
             return self.libraries.look(self.instance.host.clock_us())
@@ -154,11 +154,11 @@ class Scripting:
             self.instance.dispatcher.pause_script()
         return KILLED if running.is_killed else GO_ON
 
-    # -- others, while a script runs -----------------------------------------------------------
+    # -- other clients, while a script runs --------------------------------------------------
 
     @property
     def busy_error(self) -> ReplyError:
-        """What others are answered."""
+        """The error for other clients."""
         assert self.running is not None
         return ReplyError(
             b"BUSY Redis is busy running a script. You can only call %b KILL or SHUTDOWN NOSAVE."

@@ -1,6 +1,6 @@
 """The first line of a script or library: `#!lua name=... flags=...`.
 
-Source: Redis 7.0.15, tried out; flags of 7.2 and later.
+Source: observed with Redis 7.0.15; flags of 7.2 and later.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cros
 
 @dataclass(frozen=True)
 class Script:
-    """The source of a script of EVAL, as Lua is given it, and what its first line says."""
+    """The source of a script of EVAL, as passed to Lua, and what its first line says."""
 
-    source: bytes  # without the text of the first line: the others keep their numbers
+    source: bytes  # the first line is empty, so that the others keep their numbers
     flags: frozenset[bytes]
     has_shebang: bool
 
@@ -78,7 +78,7 @@ def parse_library(code: bytes) -> LibrarySource:
 
 
 def check_name(name: bytes) -> None:
-    """Raise ReplyError for what is no name of a library or function."""
+    """Raise ReplyError if it is not a valid name of a library or function."""
     if not _NAME.fullmatch(name):
         raise ReplyError(
             b"ERR Library names can only contain letters, numbers, or underscores(_) and must be"

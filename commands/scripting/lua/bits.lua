@@ -7,7 +7,7 @@ local unpack, floor, upper, sub = unpack, math.floor, string.upper, string.sub
 
 local library = {}
 
--- A number, or the error of C for an argument that is none, raised at the caller's caller.
+-- The argument as a number, or C's error for it, raised at the caller's caller.
 local function number(name, index, count, value)
   local result = tonumber(value)
   if result then return result end

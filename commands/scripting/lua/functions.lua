@@ -1,4 +1,4 @@
--- Libraries of functions: what their source may do while it is loaded.
+-- Libraries of functions: the environment in which their source is loaded.
 --
 -- A library sees only `redis`, with few functions in it, until its functions run.
 
@@ -7,7 +7,7 @@ local host, native = ...
 local error, type, tostring, select, next, rawget = error, type, tostring, select, next, rawget
 local getmetatable, setmetatable, unpack = getmetatable, setmetatable, unpack
 
-local registered  -- what the library that is being loaded has registered; nil: none is
+local registered  -- by the library that is being loaded; nil: none is
 
 local function raise(text) error({err = 'ERR ' .. text}, 0) end
 
@@ -86,7 +86,7 @@ local function register_function(...)
   add(name, callback, nil, {})
 end
 
--- A function of ours checks names and says what is wrong with one; it is the host's.
+-- The host (Python) checks names and returns the error text.
 local function checked(...)
   register_function(...)
   local last = registered[#registered]

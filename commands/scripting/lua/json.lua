@@ -59,7 +59,7 @@ local function new_library()
     return format(number_format, value)
   end
 
-  -- How long the array is that a table stands for; nil: it is an object.
+  -- The length of the array that a table represents; nil: it is an object.
   local function array_length(value)
     local most, items = 0, 0
     for key in next, value do
@@ -142,7 +142,7 @@ local function new_library()
 
   -- -- decoding ----------------------------------------------------------------------------------
 
-  local text, at  -- what is decoded, and where the next token begins
+  local text, at  -- the input, and where the next token begins
   local token, token_value, token_at  -- the kind of the last token, its value and place
 
   local PLAIN = {
@@ -239,7 +239,7 @@ local function new_library()
     return set('T_ERROR', 'invalid number', at)
   end
 
-  -- Numbers that JSON does not know: hexadecimal, with a plus or zeros in front, inf, nan.
+  -- Numbers that JSON does not have: hexadecimal, with a leading plus or zeros, inf, nan.
   local function is_odd_number()
     local _, after = find(text, '^%-', at)
     local position = after and after + 1 or at
@@ -410,7 +410,7 @@ local function new_library()
       return set_integer(name, 1, key, low, high, (...))
     end
   end
-  -- What Lua's own stack holds ends below the depth that a script may ask for.
+  -- Lua's own stack allows less depth than a script may set.
   add_integer('encode_max_depth', 'encode_depth', 1, MAX_INT)
   add_integer('decode_max_depth', 'decode_depth', 1, MAX_INT)
   add_integer('encode_number_precision', 'precision', 1, 16)

@@ -66,7 +66,7 @@ local function container_header(length, small, medium, large)
   return large .. bytes_of(length, 4)
 end
 
--- How many items a table has as an array; nil and how many pairs if it is none.
+-- The length of a table as an array; nil and the number of pairs if it is not an array.
 local function array_length(value)
   local most, items, is_array = 0, 0, true
   for key in next, value do
@@ -229,8 +229,8 @@ function read(depth)
   return reader(depth + 1)
 end
 
--- Up to `limit` values from `offset` on (0: all); with the offset after them in front if it is
--- wanted, -1 where nothing is left.
+-- Up to `limit` values from `offset` on (0: all); preceded by the offset after them if it is
+-- wanted: -1 if nothing is left.
 local function unpack_some(source, limit, offset, is_counted)
   data, at = source, offset + 1
   local values, count = {}, 0

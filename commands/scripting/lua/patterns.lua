@@ -1,9 +1,9 @@
--- string.find, match, gmatch and gsub that always end.
+-- string.find, match, gmatch and gsub with bounded time.
 --
--- Lua's own matcher runs in C, where nothing can stop it, and takes time that grows with a power of
--- the subject's length for some patterns. So each pattern is weighed first: what is cheap for this
--- subject goes to C. The rest goes to a matcher in Lua, which gives the same results, slowly, and
--- which the clock of scripts can stop.
+-- Lua's own matcher is C code, which cannot be interrupted, and for some patterns its time grows
+-- with a power of the subject's length. So the cost of each pattern is estimated first. If it is low for
+-- this subject, Lua's own matcher runs; otherwise a slower matcher in Lua, with the same results,
+-- which the hook can stop.
 --
 -- Source: the Lua 5.1 reference manual, 5.4.1.
 
@@ -13,7 +13,7 @@ local byte, sub, find, gsub = string.byte, string.sub, string.find, string.gsub
 local concat, floor, tonumber, tostring, type = table.concat, math.floor, tonumber, tostring, type
 local error, select, unpack = error, select, unpack
 
--- Comparisons that C may make in one call: some 30 ms.
+-- The number of comparisons that C may make in one call: about 30 ms.
 local WORK_LIMIT = native.work_limit or 2e7
 local ITEM_LIMIT = 150    -- items that may nest in C's stack
 local WORK_BETWEEN_LOOKS = 4e6
@@ -27,7 +27,7 @@ local LOWER_B, LOWER_F = 98, 102
 
 -- -- what a pattern costs ------------------------------------------------------------------------
 
--- Where the single-character class at `at` ends (the position after it); nil: it never does.
+-- The position after the single-character class at `at`; nil: it does not end.
 local function class_end(pattern, at)
   local first = byte(pattern, at)
   if first == PERCENT then
@@ -46,8 +46,8 @@ local function class_end(pattern, at)
   end
 end
 
--- How many items of a pattern may take any number of characters, how many may be absent, and how
--- many may nest.
+-- The numbers of a pattern's items that may match any number of characters, that may be absent, and
+-- that may nest.
 local function weigh(pattern)
   local at, open, optional, items, last = 1, 0, 0, 0, false
   if byte(pattern, 1) == CARET then at = 2 else open = 1 end
@@ -73,7 +73,7 @@ local function weigh(pattern)
       at = stop
     end
   end
-  -- After a repetition at the very end nothing can fail, so nothing is tried twice.
+  -- After a repetition at the very end nothing can fail, so there is no backtracking.
   if last then open = open - 1 end
   return {open, optional, items}
 end
@@ -95,7 +95,7 @@ local function is_cheap(subject_length, pattern)
   return (subject_length + 1) ^ open * 2 ^ weight[2] <= WORK_LIMIT
 end
 
--- C runs through long strings while no instruction is counted: look at the clock for it.
+-- C scans long strings without counting instructions: let the hook run next.
 local work = 0
 local function note_work(length)
   work = work + length
@@ -322,7 +322,7 @@ local function capture(state, level, from, to)
   return sub(state.subject, state.start[level], state.start[level] + length - 1)
 end
 
--- The captures of a match, or all of it where it has none.
+-- The captures of a match, or the whole match if it has none.
 local function captures(state, from, to, is_find)
   local list, count = {}, state.level
   if count == 0 and not is_find then count = 1 end

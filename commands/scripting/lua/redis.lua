@@ -13,7 +13,7 @@ local NO_MEMORY = 'not enough memory'
 
 local library = {}
 
--- A command failed (-), or its arguments were none (!): that was not counted as an error.
+-- A command failed (-), or its arguments were invalid (!), which is not counted as an error.
 local function problem(reply)
   local text = sub(reply, 2, -3)
   if byte(reply) == 45 then return {err = text, ignore_error_stats_update = true} end

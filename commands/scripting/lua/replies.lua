@@ -7,7 +7,7 @@ local concat, type, tonumber, rawget, next, error = table.concat, type, tonumber
 local select, gsub, huge = select, string.gsub, math.huge
 
 local INTEGER_LIMIT = 2 ^ 63
--- How many slots of C's stack a value may be away from the first: there Redis stops.
+-- The depth in slots of C's stack at which Redis stops.
 local SLOT_LIMIT = 7995
 
 -- -- from a command -------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ local function read_pairs(count)
   return result
 end
 
--- One reader for each type, by its first byte; given the rest of the first line.
+-- A reader for each type, by its first byte; its argument is the rest of the first line.
 local READERS = {
   [36] = function(line)  -- $
     local length = tonumber(line)
@@ -75,7 +75,7 @@ function read()
   return READERS[kind](line)
 end
 
--- The value of a reply that is no error.
+-- The value of a reply that is not an error.
 function native.from_reply(reply)
   local kind = byte(reply)
   if kind == 36 then
@@ -90,7 +90,7 @@ function native.from_reply(reply)
   return value
 end
 
--- Many arguments in one text: Python takes few at a time quickly.
+-- Many arguments in one text: lupa is slow with many.
 function native.pack_arguments(...)
   local pieces, count = {}, select('#', ...)
   for index = 1, count do
@@ -120,7 +120,7 @@ local function put_null() put(resp == 3 and '_\r\n' or '$-1\r\n') end
 
 local function put_bulk(text) put('$' .. #text .. '\r\n' .. text .. '\r\n') end
 
--- As C reads it: up to its first zero byte, and in one line.
+-- As a C string, up to its first zero byte, and in one line.
 local function one_line(text) return (gsub(gsub(text, '%z.*$', ''), '[\r\n]', ' ')) end
 
 local function integer(value)
@@ -206,7 +206,7 @@ local function put_table(value, slot)
   return put_array(value, slot)
 end
 
--- Only tables in tables take frames of Lua: those that call each other last take none.
+-- Only nested tables take Lua frames: tail calls take none.
 function put_value(value, slot)
   if slot > SLOT_LIMIT then return put('-ERR reached lua stack limit\r\n') end
   local kind = type(value)

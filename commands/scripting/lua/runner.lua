@@ -1,7 +1,7 @@
--- How a script runs: under a hook that looks at the clock, with errors that name their line.
+-- Runs scripts: with a hook that checks the clock, and with errors that name their line.
 --
 -- Only this file and what it loads use the debug library. Functions of the host (Python) are called
--- from here and never handed to scripts; none of them raises.
+-- from here and never passed to scripts; none of them raises.
 
 local host, native = ...
 
@@ -10,7 +10,7 @@ local select, unpack, newproxy, getmetatable = select, unpack, newproxy, getmeta
 local getinfo, sethook = debug.getinfo, debug.sethook
 local sub, byte, match = string.sub, string.byte, string.match
 
-local INSTRUCTIONS = 10000  -- between two looks at the clock
+local INSTRUCTIONS = 10000  -- between two checks of the clock
 
 -- -- time -----------------------------------------------------------------------------------------
 
@@ -18,7 +18,7 @@ local KILLED = {}
 local is_running, is_killed, stopping = false, false, nil
 local entry
 
--- Why a script ends, by what the host says after a look at the clock; nil: it goes on.
+-- Why a script ends, by the host's result of a check of the clock; nil: it goes on.
 local STOPS = {
   'ERR Script killed by user with SCRIPT KILL...',
   'ERR FUNCTION LOAD timeout',
@@ -34,22 +34,22 @@ local function hook()
   stopping = STOPS[host.look()]
   if stopping then
     is_killed = true
-    sethook(hook, '', 1)  -- no pcall holds it: the next instruction raises it again
+    sethook(hook, '', 1)  -- after a pcall the next instruction raises it again
     error(KILLED, 0)
   end
 end
 
--- The running coroutine is watched, too.
+-- The running coroutine needs a hook, too.
 function native.watch() sethook(hook, '', is_killed and 1 or INSTRUCTIONS) end
 
--- Look at the clock with the next instruction: something ran that counts as few.
+-- Check the clock at the next instruction: long work has counted as few instructions.
 function native.look() sethook(hook, '', 1) end
 
 function native.end_if_killed()
   if is_killed then error(KILLED, 0) end
 end
 
--- Every cycle of the collector looks at the clock as well: large texts come from few instructions.
+-- Every cycle of the collector checks the clock, too: few instructions can make large texts.
 local function renew()
   local proxy = newproxy(true)
   getmetatable(proxy).__gc = function()
@@ -63,7 +63,7 @@ sethook(hook, '', INSTRUCTIONS)
 
 -- -- errors ---------------------------------------------------------------------------------------
 
--- Where the script was: the innermost function that is not one of ours.
+-- The script's position: the innermost function that is not one of ours.
 local function position()
   local level = 2
   while true do
@@ -104,7 +104,7 @@ local function body()
   return native.to_reply(value, wanted_resp, run_resp)
 end
 
--- What is left when even an error's description would not fit. Lua frees nothing by itself then.
+-- The error if there is no memory for its description. Lua does not collect garbage by itself then.
 local function out_of_memory()
   native.collect()
   return false, 'ERR not enough memory'
@@ -151,14 +151,14 @@ function native.run_script(f, resp, keys, ...)
   return entry(f, resp)
 end
 
--- The same with more texts than fit a frame, as two tables.
+-- The same for more texts than fit in a frame, as two tables.
 function native.run_script_long(f, resp, keys, arguments)
   local globals = native.globals
   globals.KEYS, globals.ARGV = keys, arguments
   return entry(f, resp)
 end
 
--- A function of a library, which gets the same as arguments.
+-- A function of a library, which gets keys and arguments as two tables.
 function native.run_function(f, resp, keys, ...)
   return entry(f, resp, split(keys, ...))
 end

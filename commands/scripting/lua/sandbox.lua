@@ -1,9 +1,9 @@
--- What scripts may reach: the globals, each library behind a table that cannot be changed.
+-- The sandbox of scripts: the globals and the libraries, as read-only tables.
 --
 -- The environment of a script is an empty table whose metatable finds the globals; so are the
--- libraries in it. Functions that look past a metatable (next, rawset, table.insert, ...) know
--- these tables. The interpreter's own globals, and with them debug, io, package and the module with
--- which Python would be reached, stay out of sight.
+-- libraries in it. Functions that bypass a metatable (next, rawset, table.insert, ...) are replaced
+-- by ones that know these tables. The interpreter's own globals, with debug, io, package and the
+-- module that gives access to Python, are out of reach.
 --
 -- Source: the globals that Redis 7.0 shows, and os.clock of 7.4.
 
@@ -25,8 +25,8 @@ local READ_ONLY = 'Attempt to modify a readonly table'
 
 -- -- errors ---------------------------------------------------------------------------------------
 
--- Raise what a C function says of bad arguments, as if the script had called it itself. Called by
--- a function that the script calls, and not as a tail call.
+-- Raise a C function's error for bad arguments, as if the script had called it itself. Called by a
+-- function that the script calls, but not as a tail call.
 function native.fail(name, f, ...)
   local _, message = c_pcall(f, ...)
   if type(message) == 'string' then
@@ -45,7 +45,7 @@ local fail = native.fail
 -- -- tables that cannot be changed ----------------------------------------------------------------
 
 local contents = {}    -- of each read-only table
-local metatables = {}  -- what getmetatable shows of them
+local metatables = {}  -- that getmetatable returns for them
 
 local function refuse() error(READ_ONLY, 2) end
 
@@ -130,8 +130,8 @@ end
 
 -- -- code -----------------------------------------------------------------------------------------
 
--- A function from source, or nil and why not. Bytecode is no source. `name` stays referenced here
--- while the parser runs, which holds it by a bare pointer (CVE-2025-49844).
+-- A function from source, or nil and the error. Bytecode is refused. `name` stays referenced here
+-- while the parser runs, which has only a bare pointer to it (CVE-2025-49844).
 function native.compile(source, name, wanted_environment)
   name = match(name, '^[^%z]*')
   if byte(source) == 27 then source = ' ' .. source end
@@ -174,13 +174,13 @@ end
 
 function native.collect() c_collect('collect') end
 
--- An allocation pays for a step of the collector, however large it is. With the usual short steps
--- a few large texts would fill the memory before what is garbage is found.
+-- Each allocation runs one step of the collector, whatever its size. With Lua's own short steps a
+-- few large texts would fill the memory before garbage is found.
 c_collect('setstepmul', 100000)
 
 -- -- calls ----------------------------------------------------------------------------------------
 
--- An error object of Redis's shape comes out of pcall as its text.
+-- pcall returns the text of an error object with Redis's fields.
 local function shown(ok, ...)
   if ok then return true, ... end
   local problem = ...
@@ -198,7 +198,7 @@ function globals.pcall(...)
   return shown(c_pcall(...))
 end
 
--- C's frames hold so many values.
+-- The number of values that a C frame holds.
 local FRAME_LIMIT = 8000
 
 function globals.unpack(...)
@@ -221,7 +221,7 @@ function globals.collectgarbage(option, argument)
     native.look()
     return result
   end
-  -- The collector is not the script's to stop or to slow down.
+  -- Scripts must not stop the collector or slow it down.
   if option == 'stop' or option == 'restart' then return 0 end
   if option == 'setpause' or option == 'setstepmul' then return 200 end
   return (fail('collectgarbage', c_collect, option))
@@ -247,7 +247,7 @@ for name, f in c_pairs(copy(string, 'byte char dump format gfind len sub')) do
 end
 for name, f in c_pairs(native.patterns) do string_library[name] = f end
 
--- What takes C a while counts as one instruction all the same.
+-- A call into C counts as one instruction, however long it takes: above this size the hook runs.
 local LONG = 10000
 
 for name, f in c_pairs(copy(string, 'lower reverse upper')) do
@@ -296,7 +296,7 @@ function table_library.insert(...)
   end
   position = tonumber(position)
   if not position then return (fail('insert', c_insert, ...)) end
-  -- C moves what stands between the position and the end, which may be thousands of millions.
+  -- C moves the elements from the position to the end, of which there may be billions.
   if position < -1000000 then error('not enough memory', 0) end
   if #table - position > LONG then native.look() end
   return c_insert(...)
@@ -315,7 +315,7 @@ function table_library.sort(...)
   if type(table) ~= 'table' or (order ~= nil and type(order) ~= 'function') then
     return (fail('sort', c_sort, ...))
   end
-  -- Without a function in Lua nothing would stop a long sort.
+  -- Only a comparison in Lua lets the hook stop a long sort.
   if not order and #table > 2000 then order = is_less end
   local ok, problem = c_pcall(c_sort, table, order)
   if ok then return end
@@ -351,7 +351,7 @@ end
 local coroutine_library = copy(coroutine, 'resume running status yield')
 local c_create, c_wrap = coroutine.create, coroutine.wrap
 
--- A coroutine has a hook of its own.
+-- Each coroutine has its own hook.
 local function watched(f)
   return function(...)
     native.watch()
@@ -380,7 +380,7 @@ function coroutine_library.resume(...)
   return go_on(c_resume(...))
 end
 
--- -- putting it together --------------------------------------------------------------------------
+-- -- assembly -------------------------------------------------------------------------------------
 
 -- Add a library, or other globals.
 function native.add_library(name, library) globals[name] = protect(library) end

@@ -37,7 +37,7 @@ local function check_string(name, index, count, value, level)
   bad(name, index, 'string expected, got ' .. kind, level + 1)
 end
 
--- The options of a layout, each with its size, alignment and byte order; checked as they come.
+-- The options of a layout, each with its size, alignment and byte order; checked when read.
 local function options(name, layout, level)
   local at, is_little, alignment = 1, true, 1
   level = level + 1
@@ -90,7 +90,7 @@ local function padding(total, option, size, alignment)
   if size == 0 or option == 'c' then return 0 end
   if alignment > size then alignment = size end
   if alignment <= 1 then return 0 end
-  -- Only powers of two take part: what is left over of others is masked as C does it.
+  -- Only powers of two are alignments: others are masked as in C.
   local left = total % alignment
   return left == 0 and 0 or alignment - left
 end
@@ -112,7 +112,7 @@ local function integer_bytes(value, size, is_little)
     low = (low - byte_value) / 256
     if index == 4 then low = high end
   end
-  -- Redis holds the value in 64 bits: what is beyond them is zero.
+  -- Redis has the value in 64 bits: higher bytes are zero.
   for index = 9, size do bytes[index] = 0 end
   if not is_little then
     for index = 1, floor(size / 2) do
