@@ -1,9 +1,9 @@
 """The container's health check: exit status 0 if the server answers PING.
 
-It asks where the server really listens, whatever set the port: a file, a variable, the command
-line or CONFIG SET. Linux tells: a process's sockets are in /proc/PID/fd, the addresses of all that
-listen in /proc/net. A password is not needed, to be told so is an answer. A server that is still
-loading its data is not ready, and a server that listens on no TCP port (`port 0`) counts as down.
+It finds the address on which the server listens, however the port was set: in a file, a variable,
+on the command line or by CONFIG SET. On Linux, a process's sockets are in /proc/PID/fd, and the
+addresses of listening sockets in /proc/net. It needs no password: the error -NOAUTH is an answer,
+too. A server that is loading its data is not ready; one without a TCP port (`port 0`) is unhealthy.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-TIMEOUT_SECONDS = 1.5  # less than the timeout in the Dockerfile, so that the reason is told
+TIMEOUT_SECONDS = 1.5  # less than the timeout in the Dockerfile, so that the reason is printed
 LISTENING = "0A"
 
 
 def main() -> int:
-    """Print what was asked where and what came back. 0: healthy, 1: not."""
+    """Print the address and the answer or the error. 0: healthy, 1: not."""
     addresses = list(listening_addresses(server_sockets()))
     if not addresses:
         print("no server is listening")

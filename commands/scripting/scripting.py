@@ -154,7 +154,7 @@ class Scripting:
             self.instance.dispatcher.pause_script()
         return KILLED if running.is_killed else GO_ON
 
-    # -- other clients, while a script runs --------------------------------------------------
+    # -- other clients, while a script runs ----------------------------------------------------
 
     @property
     def busy_error(self) -> ReplyError:

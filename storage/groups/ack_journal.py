@@ -4,7 +4,7 @@ An acknowledgement removes an entry from a group's pending entries, and with it 
 delivery. A stream with a journal records that in another stream of the same database, as an entry
 for each acknowledgement, in the form that is defined here.
 
-Leaves out: who writes, and when (commands/streams/groups/ack_journal.py).
+When it is written to: commands/streams/groups/ack_journal.py.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class AckJournal:
     skipped: int = 0  # acknowledgements that could not be recorded
 
     def to_text(self) -> bytes:
-        """For snapshots, whose types of streams have no room for it."""
+        """As text, for snapshots: their stream types have no field for it."""
         return b"%d %b" % (self.max_length, self.key)
 
     @classmethod
     def from_text(cls, text: bytes) -> AckJournal:
-        """Raises ValueError if no journal has this text."""
+        """Parse such a text. Raises ValueError if it is invalid."""
         number, _, key = text.partition(b" ")
         if number.isdigit() and len(number) <= MAX_LENGTH_DIGITS and key:
             journal = cls(key, int(number))
@@ -48,7 +48,7 @@ class AckJournal:
         raise ValueError(f"{text[:100]!r} is no journal")
 
     def copy(self) -> AckJournal:
-        """The same journal for a copy of the stream, which has skipped nothing yet."""
+        """The same journal for a copy of the stream, with nothing skipped yet."""
         return AckJournal(self.key, self.max_length)
 
 

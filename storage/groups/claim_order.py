@@ -4,22 +4,22 @@ First come the entries that were released (XNACK), in the order of their release
 a consumer owns, the oldest delivery first, and what was delivered at the same time in the order of
 the deliveries.
 
-Who is given entries as they come is given ascending IDs at ascending times. Such entries are in
-line: their order is that of their IDs, and nothing has to be kept for them. Only the others,
-strays, are listed: what was claimed, read again or delivered while the clock was set back.
+Consumers that read new entries get ascending IDs at ascending times. Such entries are in line:
+their order is that of their IDs, and nothing has to be stored for them. Only the others, strays,
+are listed: those that were claimed, read again or delivered after the clock was set back.
 
 Strays are listed in parts, each of which covers a stretch of time: its items are IDs in the order
-of their deliveries, and between them, wherever the time changes, the time. Nothing is taken out
+of their deliveries, and between them, wherever the time changes, the time. Nothing is removed
 when an entry is acknowledged or delivered again: a listed ID only counts as long as the pending
 entry still has the time that it is listed under. So ordinary reads and acknowledgements cost next
 to nothing, and a claim finds the oldest entry at the head. Released entries are in an index of
 their own.
 
-Guarantees: IDs that count no more are swept out, some for each change, once there are more of them
-than of the others. A walk may be left at any time.
+Guarantees: stale IDs are swept incrementally, some with each change, once there are more of them
+than of the others. An iteration may be abandoned at any time.
 
-Leaves out: whether an entry is pending, who owns it and since when
-(storage/groups/pending_list.py), and times outside of [0, 2**63).
+Not here: whether an entry is pending, its owner and its delivery time
+(storage/groups/pending_list.py). Times outside [0, 2**63) are not supported.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ PARTS_PER_STEP = 4
 # A step of `tidy_up` sweeps as for this many changes: about a part.
 TIDY_STEP = PART_IDS // 3
 
-# How many listed IDs are swept for one that is added or acknowledged: a round over all of them
-# has to end well before as many are added.
+# The number of listed IDs that are swept for each one added or acknowledged: a round over all of
+# them has to end well before as many are added.
 SWEEP_FACTOR = 3
 
 
@@ -101,11 +101,11 @@ class ClaimOrder:
         self._sweep: Iterator[tuple[int, list[int]]] = iter(())
         self._credit = 0  # how many listed IDs the sweep may look at
         self._released: OrderedIndex[EntryID] = OrderedIndex()
-        self.releases: dict[EntryID, int] = {}  # who is released, and where it is in _released
+        self.releases: dict[EntryID, int] = {}  # released entries, and their places in _released
         self._begin_line()
 
     def take_apart(self) -> RemovedData:
-        """Forget everything; what it was in."""
+        """Remove everything; return its containers, to be freed incrementally."""
         removed_data = RemovedData()
         removed_data.add(list(self._parts.values()), PARTS_PER_STEP)
         removed_data.add(self._released.take_blocks(), BLOCK_ITEMS)
@@ -122,9 +122,9 @@ class ClaimOrder:
         self._line_ms = 0  # when the last of the line was delivered
 
     def join_line(self, delivery_ms: cython.longlong, ids: list[EntryID]) -> bool:
-        """Put entries (at least one) that are to become pending at the end of the line.
+        """Add entries (at least one) that become pending to the end of the line.
 
-        False if they would not be where they belong; then they are to be strays.
+        False if that is not their place in the order; then they must become strays.
         """
         if (
             ids[0] <= self._line_end
@@ -141,7 +141,7 @@ class ClaimOrder:
         """The entries that are in line."""
         line = self._pending.rows_in_line(self._line_start)
         first = next(line, None)
-        # The next walk need not look at what is in front.
+        # The next iteration can skip what is before.
         self._line_start = self._line_end + 1 if first is None else first[0]
         if first is not None:
             yield first
@@ -222,7 +222,7 @@ class ClaimOrder:
             self._divide(key, part)
 
     def _divide(self, key: int, part: list[int]) -> None:
-        """Make two parts of one, or give half of it to the next."""
+        """Split a part, or move half of it to the next."""
         middle = len(part) // 2
         upper = part[middle:]
         lower_times = [~item for item in part[: middle + 1] if item < 0]
@@ -239,7 +239,7 @@ class ClaimOrder:
         if part is self._last:
             self._last = upper
 
-    # -- what counts ---------------------------------------------------------------------------
+    # -- current entries -----------------------------------------------------------------------
 
     def _counting(self, key: int, part: list[int]) -> Iterator[tuple[int, list[Row]]]:
         """The entries whose IDs in a part count, some at a time: where the IDs begin, the entries.
@@ -261,7 +261,7 @@ class ClaimOrder:
             if not rows:
                 self._drop(key, part)
                 continue
-            if place > 1:  # the next walk need not look at what is in front
+            if place > 1:  # the next iteration can skip what is before
                 self._listed -= _ids_in(part[:place])
                 part[:place] = [~rows[0][2]]
             yield from rows
@@ -271,7 +271,7 @@ class ClaimOrder:
     def owned(self) -> Iterator[Row]:
         """The owned entries, the oldest delivery first; one may come twice.
 
-        The entries are to stay as they are until the walk is over.
+        The entries are to stay as they are until the iteration ends.
         """
         line = self._in_line()
         strays = self._strays() if self._listed else iter(())
@@ -291,7 +291,7 @@ class ClaimOrder:
     def _drop(self, key: int, part: list[int]) -> None:
         """Drop a part in which no ID counts any more."""
         self._listed -= _ids_in(part)
-        part.clear()  # a walk or a sweep may still come to it
+        part.clear()  # an iteration or a sweep may still reach it
         self._parts.pop(key)
         if part is self._last:
             self._room = 0
@@ -322,14 +322,14 @@ class ClaimOrder:
         return self._listed > 2 * self._pending.length + SPARE_IDS
 
     def tidy_up(self) -> Iterator[None]:
-        """Sweep as much as there is, a little with each step."""
+        """Sweep everything incrementally."""
         while self._lists_too_much:
             self.tidy(TIDY_STEP)
             yield
 
     def _sweep_part(self, key: int, part: list[int]) -> None:
         ids = sorted(item for item in part if item >= 0)
-        if not self._pending.has_any(ids):  # so it is with most, and this is quick
+        if not self._pending.has_any(ids):  # the usual case, and quick
             self._drop(key, part)
             return
         kept: list[int] = []
@@ -348,7 +348,7 @@ class ClaimOrder:
 
     @property
     def released_count(self) -> int:
-        """How many entries are released."""
+        """The number of released entries."""
         return len(self.releases)
 
     def release(self, entry_id: EntryID) -> None:
@@ -358,7 +358,7 @@ class ClaimOrder:
         self._released[number] = entry_id
 
     def recall(self, entry_id: EntryID) -> None:
-        """Take an entry out of those that are released, if it is one of them."""
+        """Remove an entry from the released ones, if it is one."""
         number = self.releases.pop(entry_id, None)
         if number is not None:
             self._released.pop(number)
@@ -412,5 +412,5 @@ def _is_id(item: int) -> bool:
 
 
 def _ids_in(items: list[int]) -> int:
-    """How many of a part's items are IDs."""
+    """The number of IDs in a part."""
     return sum(item >= 0 for item in items)

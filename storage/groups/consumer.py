@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from storage.groups.consumer_pending import ConsumerPending
     from storage.groups.pending_block import Block
 
-# active_ms of a consumer that was never given an entry.
+# active_ms of a consumer to which no entry was ever delivered.
 NEVER = -1
 
 
@@ -28,7 +28,7 @@ class Consumer:
     def __init__(self, name: bytes, now_ms: int) -> None:
         self.name = name
         self.seen_ms = now_ms  # the last attempt to read or claim
-        self.active_ms = NEVER  # the last time that it got something
+        self.active_ms = NEVER  # the last time that it got an entry
         # Set by the group's PEL: the number and the blocks of this consumer's entries.
         self.pending_count = 0
         self.pending_blocks: OrderedIndex[Block] = OrderedIndex()
@@ -36,6 +36,6 @@ class Consumer:
     @property
     def pending(self) -> ConsumerPending:
         """Its own pending entries."""
-        from storage.groups.consumer_pending import ConsumerPending  # which knows this module
+        from storage.groups.consumer_pending import ConsumerPending  # it imports this module
 
         return ConsumerPending(self)

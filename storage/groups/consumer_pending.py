@@ -1,9 +1,9 @@
 """The pending entries of one consumer: a part of its group's (storage/groups/pending_list.py).
 
-Nothing is kept here. A consumer knows the blocks in which it has entries, and within a block its
-own are found by their owner.
+A view without data of its own: a consumer knows the blocks in which it has entries, and within a
+block they are found by their owner.
 
-During a walk, the entries are to stay as they are.
+The entries must not change during an iteration.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from storage.groups.pending_block import Block, Columns, LentBlock, PendingEntri
 if TYPE_CHECKING:
     from storage.groups.consumer import Consumer
 
-# As many rows are copied at once: more than most ask for, and done in a few microseconds.
+# The number of rows that are copied at once: enough for most requests, in a few microseconds.
 ROWS_AT_ONCE = 100
 
 
@@ -45,7 +45,7 @@ class ConsumerPending(PendingEntries):
                 place = block.next_of(owner, end)
 
     def lend(self, start: EntryID, end: EntryID) -> Iterator[Columns]:
-        """As of a PendingList; others' entries are in the blocks as well."""
+        """As in PendingList; the blocks hold other consumers' entries as well."""
         blocks = self._owner.pending_blocks
         first, _ = next(blocks.items_down_from(start), (0, None))
         lent = [block.lend() for key, block in blocks.items_from(first) if key <= end]

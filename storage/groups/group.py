@@ -3,10 +3,9 @@
 A group's pending entries list (PEL) is the union of its consumers' and of the entries that were
 released (XNACK, Redis 8.8) and have no consumer: storage/groups/pending_list.py.
 
-Times, owners and delivery counts of pending entries are read by all and changed by the group alone,
-which knows the order in which they become claimable (storage/groups/claim_order.py). A look-up
-returns a copy of a pending entry. Methods that change one update the copy that is passed, and no
-other.
+Times, owners and delivery counts of pending entries are changed only by the group, which keeps the
+order in which they become claimable (storage/groups/claim_order.py). A look-up returns a copy of a
+pending entry. Methods that change one update the copy that is passed, and no other.
 
 Times are Unix ms. The counters that a group keeps for XINFO (entries-read, lag) depend on the
 stream: storage/stream.py moves and reads them.
@@ -30,17 +29,17 @@ from storage.groups.consumer import Consumer
 from storage.groups.pending_block import PendingEntry, Row
 from storage.groups.pending_list import PendingList
 
-# entries_read of a group that does not know how many entries it was given.
+# entries_read of a group if the number of entries that it has read is not known.
 UNKNOWN = -1
 
-# Delivery counts stop here, as in Redis 8.8.
+# The greatest delivery count, as in Redis 8.8.
 MAX_DELIVERIES = 2**63 - 1
 
 # delivery_ms of an entry that was released.
 RELEASED_MS = 0
 
-# When a consumer is deleted, this many of its entries are cleared up at once; the rest follows with
-# other changes, or with `tidy_up`.
+# When a consumer is deleted, this many of its entries are freed at once; the rest incrementally,
+# with later changes or by `tidy_up`.
 TIDIED_AT_ONCE = 1000
 
 
@@ -63,16 +62,16 @@ class Group:
     # -- consumers -----------------------------------------------------------------------------
 
     def create_consumer(self, name: bytes, now_ms: int) -> Consumer:
-        """A new consumer; there must be none of that name."""
+        """Create a consumer; no consumer may have that name."""
         assert name not in self.consumers
         consumer = self.consumers[name] = Consumer(name, now_ms)
         return consumer
 
     def delete_consumer(self, name: bytes, discard: Discard | None = None) -> int:
-        """Remove a consumer with its pending entries; how many these were. 0 if there is none.
+        """Remove a consumer with its pending entries; return their number: 0 if there is none.
 
-        What it had and was released (XNACK) is its no more, and stays pending. `discard` is given
-        what the entries were in; else that is freed at once.
+        Entries that were released (XNACK) are no longer the consumer's, and stay pending. `discard`
+        gets the containers of the entries; without it they are freed at once.
         """
         consumer = self.consumers.pop(name, None)
         if consumer is None:
@@ -88,15 +87,15 @@ class Group:
         return dropped
 
     def tidy_up(self) -> Iterator[None]:
-        """Free the entries of deleted consumers, some with each step."""
+        """Free the entries of deleted consumers incrementally."""
         yield from self.pending.clear_up()
         yield from self._order.tidy_up()
 
     def disband(self) -> RemovedData:
-        """Let go of all consumers and pending entries, when the group itself goes.
+        """Detach all consumers and pending entries, when the group is destroyed.
 
-        Consumers and pending entries refer to each other. To break these circles here gives
-        their memory back without the garbage collector, as soon as the result is freed.
+        Consumers and pending entries refer to each other. Without these reference cycles their
+        memory is freed without the garbage collector, together with the result.
         """
         removed_data = self._order.take_apart()
         for consumer in self.consumers.values():
@@ -109,9 +108,9 @@ class Group:
     # -- pending entries -----------------------------------------------------------------------
 
     def deliver(self, consumer: Consumer, ids: list[EntryID], now_ms: cython.longlong) -> None:
-        """Note that `consumer` was given the entries `ids` (ascending).
+        """Record the delivery of the entries `ids` (ascending) to `consumer`.
 
-        An ID may be pending already, if the group was set back (XGROUP SETID). It then changes
+        An ID may be pending already, if the group was set back (XGROUP SETID). It then changes its
         owner and starts again with one delivery, as in Redis (reference 1.8).
         """
         pending = self.pending
@@ -137,7 +136,7 @@ class Group:
         return self.pending.remove(entry_id)
 
     def acknowledge_all(self, ids: list[EntryID]) -> cython.Py_ssize_t:
-        """Remove pending entries; how many of the IDs were pending."""
+        """Remove pending entries; return the number of those that were pending."""
         order = self._order
         if order.releases:
             for entry_id in ids:
@@ -198,10 +197,10 @@ class Group:
         deliveries: int,
         count: int | None = None,
     ) -> list[int]:
-        """Hand different pending entries over as `claim` does, each delivered so much more often.
+        """Claim different pending entries as `claim` does; `deliveries` is added to their counts.
 
-        `count`: or delivered so often, if it is given. Returns the delivery counts that they have
-        then. Fastest for consecutive pending entries.
+        `count`: the delivery count that is set instead, if given. Returns the new delivery counts.
+        Fastest for consecutive pending entries.
         """
         if count is None:
             counts = [min(row[3] + deliveries, MAX_DELIVERIES) for row in rows]
@@ -216,7 +215,7 @@ class Group:
                 if row[1] is None:
                     self._order.recall(row[0])
         is_moved = [row[2] != delivery_ms or row[1] is None for row in rows]
-        for are_moved in set(is_moved):  # what keeps its time keeps its place
+        for are_moved in set(is_moved):  # entries that keep their time keep their place
             chosen = [moved is are_moved for moved in is_moved]
             part, part_counts = list(compress(ids, chosen)), list(compress(counts, chosen))
             hand_over = part, consumer, delivery_ms, part_counts
@@ -226,7 +225,7 @@ class Group:
         return counts
 
     def assign(self, entry: PendingEntry, consumer: Consumer) -> None:
-        """Hand a pending entry over to `consumer`; its time and count stay."""
+        """Change a pending entry's owner to `consumer`; its time and count stay."""
         self.claim(entry, consumer, entry.delivery_ms, entry.delivery_count)
 
     def set_delivery(self, entry: PendingEntry, delivery_ms: int, delivery_count: int) -> None:
@@ -270,8 +269,8 @@ class Group:
     def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[Row]:
         """What XREADGROUP with CLAIM may take: released entries, then the oldest deliveries.
 
-        Only entries that are idle for `min_idle_ms` or longer, and all with 0. They are to stay as
-        they are until the walk is over.
+        Only entries that are idle for `min_idle_ms` or longer, and all with 0. They must not
+        change until the iteration ends.
         """
         for entry in self.nacked():
             yield entry.entry_id, None, entry.delivery_ms, entry.delivery_count
@@ -294,8 +293,8 @@ class Group:
         return None if oldest is None else oldest[2]
 
     # -- from a snapshot -----------------------------------------------------------------------
-    # A million entries at a time: first all are pending, then each consumer is given its own, and
-    # whatever is left must have been released. In between, the group is not to be used.
+    # In bulk: first all entries become pending, then each consumer gets its own, and the rest must
+    # have been released. In between, the group must not be used.
 
     def load_pending(
         self, ids: list[EntryID], deliveries_ms: list[int], delivery_counts: list[int]

@@ -1,8 +1,8 @@
-"""How far groups have come in a stream: entries-read and lag (reference 1.12).
+"""The progress of groups in a stream: entries-read and lag (reference 1.12).
 
-A group counts the entries that it is given, as long as it knows where it stands. Where it does not,
-because it was set somewhere or entries were deleted, the stream's counters can tell in some places:
-at its ends, and where nothing was deleted. Source: Redis 7.4.
+A group counts the entries that it reads, as long as its position in the stream is known. If it is
+not, because the group was set or entries were deleted, the stream's counters give it in some
+places: at the stream's ends, and where nothing was deleted. Source: Redis 7.4.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from storage.stream import Stream
 
 
 def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
-    """Move `group` past the entries `ids`, which it is given now (reference 1.12).
+    """Move `group` past the entries `ids`, which are delivered to it now (reference 1.12).
 
-    `ids` ascend and are above the group's last ID. They count one by one as long as the
-    group knows where it stands, and from where it can know again.
+    `ids` ascend and are above the group's last ID. They are counted while
+    the group's position is known, and from where it becomes known again.
     """
     for position, entry_id in enumerate(ids):
         if (
@@ -32,7 +32,7 @@ def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
             group.entries_read = estimate_entries_read(stream, entry_id)
         group.last_delivered_id = entry_id
         if group.entries_read == UNKNOWN:
-            # And so it is at each that follows, up to the last one of the stream.
+            # The same holds for each that follows, up to the last one of the stream.
             if stream.entries_added:
                 group.entries_read = estimate_entries_read(stream, ids[-1])
             group.last_delivered_id = ids[-1]
@@ -47,7 +47,7 @@ def has_tombstone_after(stream: Stream, entry_id: EntryID) -> bool:
 
 
 def estimate_entries_read(stream: Stream, entry_id: EntryID) -> int:
-    """How many entries were ever added up to `entry_id`; UNKNOWN (-1) if that is not known."""
+    """The number of entries ever added up to `entry_id`; UNKNOWN (-1) if it is not known."""
     if not stream.entries_added:
         return 0
     if not stream.length and entry_id <= stream.last_id:
@@ -68,7 +68,7 @@ def estimate_entries_read(stream: Stream, entry_id: EntryID) -> int:
 
 
 def lag(stream: Stream, group: Group) -> int | None:
-    """How many entries `group` was not given yet; None if that is not known."""
+    """The number of entries that `group` has not read yet; None if it is not known."""
     if not stream.entries_added or not stream.length:
         return 0
     last_id = group.last_delivered_id

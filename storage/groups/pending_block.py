@@ -4,7 +4,7 @@ A row is four 64-bit numbers: the two halves of the ID, the time of the delivery
 
     bits 32 to 63   slot of the owner in the block's table `owners`; 0: no owner
     bit 31          1: its place in the order of deliveries is not that of its ID (a stray)
-    bits 0 to 30    delivery count; LARGE_COUNT if it stands in `large_counts`
+    bits 0 to 30    delivery count; LARGE_COUNT if it is in `large_counts`
 
 So an entry takes 32 bytes, and no objects. A block counts how many of its entries each consumer
 has, and each consumer knows the blocks in which it has some. Callers that change owners update the
@@ -33,10 +33,10 @@ from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
 if TYPE_CHECKING:
     from storage.groups.consumer import Consumer
 
-# What fits into 16 KiB of rows: moving the rest of them then takes less than to look for the place.
+# 16 KiB of rows: moving the rest of them takes less time than finding the place.
 BLOCK_ENTRIES = 512
 
-# A count from here on is kept beside the rows.
+# Counts from here on are stored outside the rows.
 LARGE_COUNT = 2**31 - 1
 
 # The numbers of a row.
@@ -59,10 +59,10 @@ Columns: TypeAlias = "tuple[list[EntryID], list[Consumer | None], array[int], li
 
 @dataclass(slots=True)
 class PendingEntry:
-    """An entry that was given to a consumer and is not acknowledged, as it is when asked for.
+    """An entry that was delivered to a consumer and is not acknowledged: a copy of its row.
 
-    `consumer` is None once it was released, and `delivery_ms` is 0 then. To change it here changes
-    nothing in the list.
+    `consumer` is None once it was released, and `delivery_ms` is 0 then. Changes of the copy do
+    not change the list.
     """
 
     entry_id: EntryID
@@ -95,7 +95,7 @@ class PendingEntries:
 
 @cython.cclass
 class Share:
-    """What a consumer has in a block: the slot that stands for it there, and how many entries."""
+    """A consumer's share of a block: its slot there, and the number of its entries."""
 
     __slots__ = ("count", "slot")
 
@@ -105,7 +105,7 @@ class Share:
 
 
 class LentBlock:
-    """The entries of a block as they were at one moment."""
+    """The entries of a block at one point in time."""
 
     __slots__ = ("_large_counts", "_owners", "_words")
 
@@ -145,12 +145,12 @@ class Block:
         self.words: array[int] = array("Q")  # ROW_WORDS for each entry
         self.owners: list[Consumer | None] = [None]  # by slot; also None where a slot is free
         self.large_counts: dict[EntryID, int] = {}
-        # How many of the entries a consumer has. In the last block, one may stay with none.
+        # The number of entries per consumer. In the last block it may be 0.
         self.shares: dict[Consumer, Share] = {}
         self.is_lent = False  # whether a reader may hold the rows: see `lend`
 
     def lend(self) -> LentBlock:
-        """The entries as they are now, and stay: what changes is a copy."""
+        """The entries as they are now: later changes are made to a copy."""
         self.is_lent = True
         return LentBlock(self.words, self.owners, self.large_counts)
 
@@ -204,7 +204,7 @@ class Block:
     def run_length(
         self, place: cython.Py_ssize_t, ids: list[EntryID], start: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """How many entries from a place on have the IDs from `start` on, one after the other."""
+        """The number of entries from a place on that have the IDs from `start` on, in order."""
         at: cython.Py_ssize_t = place * ROW_WORDS
         end: cython.Py_ssize_t = len(self.words)
         index: cython.Py_ssize_t = start
@@ -292,7 +292,7 @@ class Block:
         return [row for row, state in pairs if state & _STRAY == stray]
 
     # -- changing ------------------------------------------------------------------------------
-    # Those that add and change entries have counted them for their owner before (`share`).
+    # Callers that add or change entries must have counted them for their owner before (`share`).
 
     def put(
         self,
@@ -357,7 +357,7 @@ class Block:
         return share.slot
 
     def _count_bits(self, entry_id: EntryID, count: int) -> int:
-        """A count as it stands in the state; a large one is kept beside it."""
+        """The count's bits in the state; a large count is stored outside the row."""
         if count >= LARGE_COUNT:
             self.large_counts[entry_id] = count
             return LARGE_COUNT
@@ -387,7 +387,7 @@ class Block:
             at += ROW_WORDS
 
     def set_owner(self, place: int, owner: Consumer) -> None:
-        """Give the entry at a place to a consumer, and leave the rest as it is."""
+        """Change the owner of the entry at a place, and nothing else."""
         self.own()
         at = place * ROW_WORDS + _STATE
         self.words[at] = self.words[at] & _NOT_SLOT | self._slot_of(owner) << _SLOT_BITS
@@ -467,7 +467,7 @@ class Block:
     # -- entries per consumer ------------------------------------------------------------------
 
     def share(self, owner: Consumer, number: cython.Py_ssize_t) -> None:
-        """Count entries that a consumer has here from now on."""
+        """Add to the number of entries that a consumer has here."""
         owner.pending_count += number
         share: Share | None = self.shares.get(owner)
         if share is None:
@@ -476,12 +476,12 @@ class Block:
 
     @cython.cfunc
     def _open_share(self, owner: Consumer) -> Share:
-        """The consumer has a slot here from now on."""
+        """Give the consumer a slot here."""
         self.own()
         owner.pending_blocks[self.start] = self
         slot = len(self.owners)
         if slot > len(self.shares) + 1:
-            slot = self.owners.index(None, 1)  # which another consumer had
+            slot = self.owners.index(None, 1)  # one that another consumer had
             self.owners[slot] = owner
         else:
             self.owners.append(owner)
@@ -489,16 +489,16 @@ class Block:
         return share
 
     def unshare(self, owner: Consumer, number: cython.Py_ssize_t) -> None:
-        """Count entries that a consumer no longer has here."""
+        """Subtract from the number of entries that a consumer has here."""
         owner.pending_count -= number
         share: Share = self.shares[owner]
         share.count -= number
-        # Consumers come and go in the last block with each entry: there they stay.
+        # In the last block consumers would come and go with each entry: there shares of 0 stay.
         if not share.count and not self.is_last:
             self.forget(owner)
 
     def unshare_each(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
-        """Count the entries from one place up to another, which their owners no longer have."""
+        """Subtract the entries from one place up to another from their owners' numbers."""
         place: cython.Py_ssize_t = start
         run: cython.Py_ssize_t
         while place < end:
@@ -512,13 +512,13 @@ class Block:
             place = run
 
     def forget(self, owner: Consumer) -> None:
-        """The consumer has nothing here any more."""
+        """Free the slot of a consumer without entries here."""
         self.own()
         self.owners[self.shares.pop(owner).slot] = None
         owner.pending_blocks.pop(self.start)
 
     def close(self) -> None:
-        """Another block follows: who has nothing here does not stay, nor does spare room."""
+        """Note that another block follows: free shares of 0, and spare room."""
         self.is_last = False
         for owner in [owner for owner, share in self.shares.items() if not share.count]:
             self.forget(owner)
@@ -545,11 +545,11 @@ class Block:
     # -- the whole -----------------------------------------------------------------------------
 
     def copy(self, twins: dict[Consumer | None, Consumer | None]) -> Block:
-        """The same entries, with other consumers in the places of these."""
+        """The same entries, with these consumers replaced by others."""
         twin = Block(self.start)
         twin.words = self.words[:]
         twin.large_counts = self.large_counts.copy()
-        # Slots that are free stay so: shares are opened in the order of the others.
+        # Free slots stay free: shares are opened in the order of the others.
         twin.owners = [twins[owner] for owner in self.owners]
         for owner, share in self.shares.items():
             other = twins[owner]
@@ -561,7 +561,7 @@ class Block:
         return twin
 
     def memory_bytes(self) -> int:
-        """What the rows take, and what is known of owners."""
+        """The memory of the rows and of the table of owners."""
         parts = (self.words, self.owners, self.shares, self.large_counts)
         return sys.getsizeof(self) + sum(map(sys.getsizeof, parts))
 

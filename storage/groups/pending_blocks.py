@@ -1,6 +1,6 @@
 """The blocks of a pending entries list in order, found by ID (storage/groups/pending_list.py).
 
-Each block has a range of IDs, which ends where the next one's begins; together they have them all.
+Each block has a range of IDs, which ends where the next one's begins; together they cover all IDs.
 So an entry is found by two binary searches: one over the blocks, one within a block.
 
 A consumer is removed in constant time: its entries stay at first. A block is cleared of them before
@@ -10,7 +10,7 @@ Guarantees: only the first and the last block may be empty, once all is cleared 
 that remove entries from a block call `tidy` when it is sparse. Nothing but `drop_all` moves more
 than two blocks' entries.
 
-Leaves out: what the entries are, and how many there are in all.
+Not here: the entries' content, and their total number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 CLEARED_BLOCKS = 8
 TIDIED_BLOCKS = 20
 
-# A block with so few entries is merged with a neighbour if there is room.
+# A block with fewer entries than this is merged with a neighbour if there is room.
 SPARSE_ENTRIES = BLOCK_ENTRIES // 8
 
 
@@ -51,17 +51,17 @@ class PendingBlocks:
         self.clear()
 
     def clear(self) -> None:
-        """Remove everything. What consumers know of the blocks is up to the caller."""
+        """Remove everything. The caller updates what consumers refer to."""
         self.last = Block(0)  # the one with the greatest IDs
         self.last.is_last = True
         # _blocks[i] has the IDs in [_starts[i], _starts[i + 1]).
         self._blocks = [self.last]
         self._starts: list[EntryID] = [0]
-        self.departed: dict[Consumer, None] = {}  # who still has entries in some blocks
+        self.departed: dict[Consumer, None] = {}  # removed consumers with entries in some blocks
         self._untidy: list[Block] = []  # which were cleared on access
 
     def take_all(self) -> list[Block]:
-        """Remove everything, as `clear`; the blocks."""
+        """Remove everything, as `clear`; return the blocks."""
         blocks = self._blocks
         for owner in self.departed:
             owner.pending_blocks.clear()
@@ -117,7 +117,7 @@ class PendingBlocks:
         return self.last
 
     def split(self, lower: Block) -> None:
-        """Make two blocks of one."""
+        """Split a block in two."""
         index = self.index(lower.start)
         middle = len(lower) // 2
         upper = Block(lower.id_at(middle))
@@ -142,7 +142,7 @@ class PendingBlocks:
             self._join(index - 1)
 
     def _drop(self, index: int) -> None:
-        """Drop an empty block that is not the first; the range of the one in front grows."""
+        """Drop an empty block that is not the first; the range of the one before grows."""
         block = self._blocks.pop(index)
         del self._starts[index]
         block.unshare_all()
@@ -162,7 +162,7 @@ class PendingBlocks:
         block.count_shares()
         self._drop(index + 1)
 
-    # -- consumers that depart -----------------------------------------------------------------
+    # -- removed consumers ---------------------------------------------------------------------
 
     def depart(self, owner: Consumer) -> list[Block]:
         """Remove a consumer with its entries; return the blocks that held only its entries.
@@ -175,7 +175,7 @@ class PendingBlocks:
             if block.shares[owner].count == len(block) and block is not first and not block.is_last:
                 whole.append(block)
         gone = set(whole)
-        if whole:  # the ranges of those in front of them grow
+        if whole:  # the ranges of those before them grow
             self._blocks = [block for block in self._blocks if block not in gone]
             self._starts = [block.start for block in self._blocks]
         for block in whole:
@@ -186,7 +186,7 @@ class PendingBlocks:
 
     @cython.cfunc
     def _cleared(self, block: Block) -> Block:
-        """A block without entries of consumers that have departed."""
+        """A block without entries of removed consumers."""
         if self.departed and not self.departed.keys().isdisjoint(block.shares):
             for owner in self.departed.keys() & block.shares.keys():
                 block.remove_owned(owner)
@@ -195,7 +195,7 @@ class PendingBlocks:
         return block
 
     def clear_up(self) -> Iterator[None]:
-        """Take out what consumers that have departed have left, a little with each step."""
+        """Remove the entries of removed consumers incrementally."""
         while self.departed:
             for owner in list(self.departed):
                 for block in list(islice(owner.pending_blocks.values(), CLEARED_BLOCKS)):
@@ -205,7 +205,7 @@ class PendingBlocks:
             yield
         while self._untidy:
             sparse, self._untidy = self._untidy[-TIDIED_BLOCKS:], self._untidy[:-TIDIED_BLOCKS]
-            for block in reversed(sparse):  # so that one after the other joins the one in front
+            for block in reversed(sparse):  # so that each joins the one before
                 if self.of(block.start) is block and len(block) < SPARSE_ENTRIES:
                     self.tidy(block)
             yield
@@ -222,6 +222,6 @@ class PendingBlocks:
         return copied
 
     def memory_bytes(self) -> int:
-        """What the blocks take, IDs included, and without the consumers."""
+        """The memory of the blocks, with the IDs and without the consumers."""
         size = sys.getsizeof(self) + sys.getsizeof(self._blocks) + sys.getsizeof(self._starts)
         return size + sum(block.memory_bytes() for block in self._blocks)

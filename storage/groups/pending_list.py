@@ -1,17 +1,18 @@
-"""The pending entries list of a group (PEL): which entries are pending, who has them since when.
+"""The pending entries list of a group (PEL): which entries are pending, their owners and times.
 
-Entries are handed out in runs of ascending IDs, hundreds at a time, and most runs are acknowledged
-as a whole soon after. So a pending entry is no object but a row of numbers: its ID, its owner,
-when and how often it was delivered. The rows live in blocks, each of a range of IDs. To deliver a
-run lengthens the last block, to acknowledge it cuts a piece out of a block. Whoever looks at many
-gets rows as tuples; an entry becomes an object (`PendingEntry`) when somebody asks for it.
+Entries are delivered in runs of ascending IDs, hundreds at a time, and most runs are acknowledged
+as a whole soon after. So a pending entry is not an object but a row of numbers: its ID, its owner,
+its delivery time and count. The rows are in blocks, each for a range of IDs. Delivering a run
+appends to the last block; acknowledging it cuts it out of a block. Methods for many entries return
+rows as tuples; a look-up of one entry returns an object (`PendingEntry`).
 
-Guarantees: IDs ascend. No operation but a walk depends on the number of entries beyond a binary
-search over the blocks, and none ever moves more than a block, so that millions cause no pause.
+Guarantees: IDs ascend. Except for iteration, operations depend on the number of entries only by a
+binary search over the blocks, and none moves more than a block, so millions of entries cause no
+pause.
 
-Leaves out: how blocks are kept (storage/groups/pending_block.py, storage/groups/pending_blocks.py),
-what a consumer has (storage/groups/consumer_pending.py), and in which order entries become
-claimable (storage/groups/claim_order.py). The list only keeps for each entry whether that is the
+Not here: the blocks (storage/groups/pending_block.py, storage/groups/pending_blocks.py), the
+entries of one consumer (storage/groups/consumer_pending.py), and the order in which entries become
+claimable (storage/groups/claim_order.py). The list only stores for each entry whether that is the
 order of the IDs (`strays` are those for which it is not).
 """
 
@@ -52,12 +53,12 @@ class PendingList(PendingEntries):
 
     def __init__(self) -> None:
         self._blocks = PendingBlocks()
-        self.length = 0  # how many entries are pending
+        self.length = 0  # the number of pending entries
 
     def take_blocks(self) -> list[Block]:
         """Remove everything; return the blocks, to be freed incrementally.
 
-        What consumers know of them is up to the caller.
+        The caller updates what consumers refer to.
         """
         self.length = 0
         return self._blocks.take_all()
@@ -137,7 +138,7 @@ class PendingList(PendingEntries):
         return blocks[index].id_at(-1)
 
     # -- walking -------------------------------------------------------------------------------
-    # Some rows are copied at a time: what changes meanwhile may show late.
+    # Rows are copied in batches: later changes may not be visible.
 
     def rows_from(self, start: EntryID) -> Iterator[Row]:
         blocks = self._blocks
@@ -154,7 +155,7 @@ class PendingList(PendingEntries):
                 index += 1
 
     def rows_in_line(self, start: EntryID) -> Iterator[Row]:
-        """As `rows_from`, of those that are no strays."""
+        """As `rows_from`, without strays."""
         for index in range(self._blocks.index(start), len(self._blocks)):
             block = self._blocks[index]
             place = block.next_in_line(block.place_of(start))
@@ -164,7 +165,7 @@ class PendingList(PendingEntries):
                 place = block.next_in_line(end)
 
     def strays_of(self, ids: list[EntryID], delivery_ms: int) -> list[Row]:
-        """Rows of those that are pending as strays which somebody owns since `delivery_ms`.
+        """Rows of pending strays that were delivered to their owners at `delivery_ms`.
 
         Any order will do. Fastest for consecutive pending IDs.
         """
@@ -196,8 +197,8 @@ class PendingList(PendingEntries):
         self.length += count
         last: Block = self._blocks.last
         held: cython.Py_ssize_t = len(last)
-        # What is above the last ID belongs into the last block. As long as consumers keep up, that
-        # is empty.
+        # IDs above the last one belong to the last block, which is empty as long as consumers keep
+        # up.
         is_above = last.id_at(-1) < ids[0] if held else last.start <= ids[0]
         if is_above and held + count <= BLOCK_ENTRIES:
             last.share(owner, count)
@@ -244,7 +245,7 @@ class PendingList(PendingEntries):
             self._blocks.split(block)
 
     def update(self, entry: PendingEntry, *, becomes_stray: bool) -> None:
-        """Write down the owner, time and count of an entry that is pending."""
+        """Set the owner, time and count of a pending entry."""
         found = self._blocks.find(entry.entry_id)
         assert found is not None
         block, place = found
@@ -307,7 +308,7 @@ class PendingList(PendingEntries):
             self._blocks.tidy(block)
 
     def remove_all(self, ids: list[EntryID]) -> int:
-        """Remove those of the entries that are pending; how many these were.
+        """Remove those of the entries that are pending; return their number.
 
         Any order will do. Fastest for consecutive pending IDs.
         """
@@ -333,15 +334,15 @@ class PendingList(PendingEntries):
             done += length or 1
 
     def depart(self, owner: Consumer) -> list[Block]:
-        """A consumer goes with all that it has; blocks that went with it as they were.
+        """Remove a consumer with its entries; return the blocks that held only its entries.
 
-        That takes no time however much it is; `clear_up` does the rest.
+        Takes constant time; `clear_up` does the rest.
         """
         self.length -= owner.pending_count
         return self._blocks.depart(owner)
 
     def clear_up(self) -> Iterator[None]:
-        """Free what consumers that have departed have left, a little with each step."""
+        """Remove the entries of removed consumers incrementally."""
         return self._blocks.clear_up()
 
     # -- from a snapshot -----------------------------------------------------------------------
@@ -392,5 +393,5 @@ class PendingList(PendingEntries):
         return copied
 
     def memory_bytes(self) -> int:
-        """What the list takes, IDs included, and without the consumers."""
+        """The memory of the list, with the IDs and without the consumers."""
         return sys.getsizeof(self) + self._blocks.memory_bytes()

@@ -1,4 +1,4 @@
-"""What becomes of the references that groups hold to an entry when it is deleted (Redis 8.2)."""
+"""What deleting an entry does to the references that groups hold to it (Redis 8.2)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from enum import Enum
 class References(Enum):
     """What a deletion does about pending entries lists (reference 2.1)."""
 
-    KEEP = "KEEPREF"  # the entry goes, and stays pending where it is pending
-    DELETE = "DELREF"  # the entry goes, and is pending nowhere any more
-    ACKED = "ACKED"  # the entry only goes if every group was given and has acknowledged it
+    KEEP = "KEEPREF"  # delete the entry; it stays pending
+    DELETE = "DELREF"  # delete the entry, also from all pending entries lists
+    ACKED = "ACKED"  # delete the entry if every group has read and acknowledged it

@@ -1,8 +1,8 @@
 """A node as lists: the last one of a stream, or one that is too large or too small to freeze.
 
-It answers as storage/nodes/node.py says. Beside that it knows when it is full: where Redis would
-open a new node, because of the number of entries or because of the size of its listpack. Deleted
-entries keep counting in both, as they do in Redis.
+It has the interface of storage/nodes/node.py. In addition it knows when it is full: when Redis
+would open a new node, because of the number of entries or the size of its listpack. Both include
+deleted entries, as in Redis.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from storage.redis_format.listpack_size import FLAGS_BYTES, FieldSizes, int64_by
 # Redis's largest node, whatever the configuration says (reference 1.4).
 MAX_NODE_BYTES = 1 << 30
 
-# Where the entry that is being added is measured.
+# Reused to measure each entry that is added.
 _SIZES = FieldSizes()
 
 
@@ -59,7 +59,7 @@ class OpenNode:
         lost_end: EntryID,
         entries_bytes: int,
     ) -> OpenNode:
-        """A node with all of its entries at once; what it is given is not copied."""
+        """A node from all of its entries; the lists are not copied."""
         node = cls(key, shape)
         node.ids = ids
         node.entries = entries
@@ -78,7 +78,7 @@ class OpenNode:
         max_entries: cython.Py_ssize_t,
         max_bytes: cython.Py_ssize_t,
     ) -> bool:
-        """As append(), from an ID that is not taken apart yet."""
+        """As append(), with the ID as one number."""
         ms, seq = entry_id >> SEQ_BITS, entry_id & MAX_SEQ
         return self.append(entry_id, ms, seq, entry, fields_at, max_entries, max_bytes)
 
@@ -104,7 +104,7 @@ class OpenNode:
         sizes.measure(entry, fields_at, self._names)
         if not 0 < max_bytes <= MAX_NODE_BYTES:
             max_bytes = MAX_NODE_BYTES
-        # What Redis compares: the node as it is, and the new fields without their framing.
+        # Redis compares the present size plus the new fields without their framing.
         if count and self._size() + sizes.text_bytes >= max_bytes:
             return False
         self.ids.append(entry_id)
@@ -188,7 +188,7 @@ class OpenNode:
         return self.ids[low : min(high, low + limit)]
 
     def get(self, entry_id: EntryID) -> bytes | None:
-        """One encoded entry, or None."""
+        """The encoded entry with this ID, or None."""
         index = bisect_left(self.ids, entry_id)
         if index < len(self.ids) and self.ids[index] == entry_id:
             return self.entries[index]
@@ -198,7 +198,7 @@ class OpenNode:
         """How many live entries have smaller IDs."""
         return bisect_left(self.ids, entry_id)
 
-    # -- losing --------------------------------------------------------------------------------
+    # -- removing ------------------------------------------------------------------------------
 
     def delete(self, entry_id: EntryID) -> bool:
         """Remove one entry; False if it is not there."""

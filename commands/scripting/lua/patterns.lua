@@ -1,9 +1,9 @@
 -- string.find, match, gmatch and gsub with bounded time.
 --
 -- Lua's own matcher is C code, which cannot be interrupted, and for some patterns its time grows
--- with a power of the subject's length. So the cost of each pattern is estimated first. If it is low for
--- this subject, Lua's own matcher runs; otherwise a slower matcher in Lua, with the same results,
--- which the hook can stop.
+-- with a power of the subject's length. So the cost of each pattern is estimated first. If it is
+-- low for this subject, Lua's own matcher runs; otherwise a slower matcher in Lua, with the same
+-- results, which the hook can stop.
 --
 -- Source: the Lua 5.1 reference manual, 5.4.1.
 
