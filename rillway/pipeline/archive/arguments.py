@@ -80,7 +80,7 @@ def archive_parser() -> argparse.ArgumentParser:
         "--group-max-idle",
         type=duration,
         metavar="TIME",
-        help="the same for each group none of whose consumers has done anything for so long",
+        help="the same for each group whose consumers have all been inactive for this long",
     )
     parser.add_argument(
         "--accept-loss",
@@ -148,7 +148,10 @@ def expire_parser() -> argparse.ArgumentParser:
     _add_table(parser)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
-        "--older-than", type=duration, metavar="TIME", help="days that ended so long ago: 90d"
+        "--older-than",
+        type=duration,
+        metavar="TIME",
+        help="days that ended at least this long ago, such as 90d",
     )
     which.add_argument("--before", type=_date, metavar="DATE", help="days before 2026-01-31")
     _add_vacuum(parser)
@@ -196,8 +199,8 @@ def _add_vacuum(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=float(VACUUM_AFTER_HOURS * 3600),
         metavar="TIME",
-        help="delete files that nothing has named for so long; a reader may have opened the table "
-        "before (default: 7d)",
+        help="delete files that nothing has named for at least this long; a reader may have opened "
+        "the table before (default: 7d)",
     )
 
 

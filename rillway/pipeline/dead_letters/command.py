@@ -127,7 +127,7 @@ def summary(report: Report, to: str) -> str:
 
 
 def loss(report: Report) -> str:
-    """Which entries are gone."""
+    """Which entries no longer exist."""
     shown = ", ".join(map(format_id, report.missing[:SHOWN_IDS]))
     more = (
         f" and {len(report.missing) - SHOWN_IDS:,} more" if len(report.missing) > SHOWN_IDS else ""
@@ -181,7 +181,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         type=duration,
         default=0.0,
         metavar="TIME",
-        help="and were last delivered so long ago, such as 10m (default: any time)",
+        help="and were last delivered at least this long ago, such as 10m (default: any time)",
     )
     parser.add_argument("--to", required=True, metavar="STREAM", help="where they go")
     parser.add_argument(
