@@ -45,7 +45,7 @@ class Go:
         return cls(command, commit(), began, machine.load_average())
 
     def note(self, seconds: float) -> None:
-        """What is known after so many seconds."""
+        """Record the duration in seconds, and the load average after it."""
         self.seconds = round(seconds, 1)
         self.load_after = machine.load_average()
 

@@ -29,7 +29,7 @@ async def main(url: str = "redis://127.0.0.1:6379") -> None:
         group="payers",
         name="worker-1",
         block_ms=100,
-        claim_idle_ms=200,  # try again after so long; a minute is more usual
+        claim_idle_ms=200,  # when to try again; a minute is more usual
         max_deliveries=3,
         dead_letters=DEAD,
     )

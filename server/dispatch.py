@@ -226,7 +226,7 @@ class Dispatcher:
         return self.mark_ns < self.turn_end_ns
 
     def _hand_on(self, client: Client) -> None:
-        """A request that was taken as it came has said what it propagates."""
+        """A raw request has set what it propagates."""
         self.propagation.collect(client, [], changed=False)
         self.propagation.hand_on()
         client.note_write()

@@ -18,7 +18,7 @@ from benchmarks.servers import Server
 COUNTS = (1, 10, 100, 1000)
 # redis-benchmark parses every reply; from this COUNT on it is slower than the server.
 COUNTS_BY_BYTES = 100
-# So many that a server's cache of recently read entries does not determine the result.
+# Enough that a server's cache of recently read entries does not determine the result.
 PLACES = 1_000
 # Mixed entries are five times as long as small ones.
 MIXED_DIVISOR = 5

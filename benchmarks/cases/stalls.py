@@ -123,7 +123,7 @@ def _send(port: int, words: tuple[str, ...]) -> None:
 
 
 def _receive_to_pong(connection: socket.socket) -> bytes:
-    """Skip a reply, however long; its last bytes, without the PONG behind it."""
+    """Skip a reply, however long; its last bytes, without the PONG after it."""
     tail = b""
     while not tail.endswith(PONG):
         tail = tail[-len(PONG) :] + connection.recv(1 << 20)

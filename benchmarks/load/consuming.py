@@ -1,7 +1,7 @@
 """Consumers of a group: each reads COUNT new entries, acknowledges them, reads on.
 
-A reply is told from its length, and its entries from the first one's ID, for they follow one
-another. So the XACK for it is packed already, as it would be in a program in C.
+The end of a reply is known from its length, and its IDs from the first one, because they are
+consecutive. So the XACK for it is packed in advance, as it would be in a program in C.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ def serve_waiters_first(client: Client, key: bytes) -> None:
 
 @cython.ccall
 def automatic_id(stream: Stream | None, now_ms: cython.longlong) -> EntryID:
-    """The ID for `*`: the current time, or the last ID plus one if the clock is behind it."""
+    """The ID for `*`: the current time, or the last ID plus one if that is not greater."""
     entry_id: EntryID = cython.cast(object, now_ms) << SEQ_BITS
     if stream is not None and entry_id <= stream.last_id:
         entry_id = stream.last_id + 1

@@ -46,7 +46,7 @@ MAX_SHARE = 1 / 2
 
 # After a failed attempt, this many nodes are packed without another one.
 PAUSE = 15
-# For so many that no stream has them.
+# A number of entries that no stream reaches.
 NEVER = 1 << 62
 
 

@@ -163,7 +163,7 @@ def test_a_case_that_takes_long_has_fewer_pairs() -> None:
 
 
 class _Asked(Contender):
-    """Tells which setting a case asks for, and starts nothing."""
+    """Records which setting a case asks for, and starts nothing."""
 
     def shared(self, setting: Setting, scale: Scale) -> Server:
         raise LookupError(setting)

@@ -1,7 +1,7 @@
 """What each request does to what a connection's keys must hold.
 
-An effect is told the reply where one came, and checks it; without one it goes by what the server
-held after the crash, where the requests alone do not say what it chose.
+An effect checks the reply if there is one. Without one it uses the server's data after the crash
+if the requests alone do not determine the result.
 """
 
 from __future__ import annotations

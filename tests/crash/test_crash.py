@@ -133,7 +133,7 @@ def test_a_file_that_lost_its_end_is_found_out(
     rounds = PlainRounds(begin_rillway, tmp_path / "crash", SEED, modern=True)
     rounds.folder = rounds.new_folder()
     rounds.play()
-    rounds.killed_ms += 10_000  # as if it had been quiet for so long before the kill
+    rounds.killed_ms += 10_000  # as if it had been idle for that time before the kill
     (path,) = (rounds.folder.path / "appendonlydir").glob("*.incr.aof")
     path.write_bytes(without_its_end(path.read_bytes()))
     with pytest.raises(Failed, match="acknowledged steps"):

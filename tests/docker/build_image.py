@@ -1,7 +1,7 @@
 """Build the image from docker/Dockerfile as it is, without a container engine or a registry.
 
-A Debian 12 made by debootstrap, with its Python 3.11, stands in for the Python image: it is handed
-in by --build-arg BASE. It stays in the cache; the image is made anew each time. Needs root.
+A Debian 12 made by debootstrap, with its Python 3.11, replaces the Python image: it is passed
+by --build-arg BASE. It stays in the cache; the image is built again each time. Needs root.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A primary, two replicas and three Sentinels on loopback ports, each a process of its own.
 
 Every server has a configuration file that may be rewritten, as Sentinel wants it. A server that was
-killed is started again with its own file: nobody tells it that there is another primary now.
+killed is started again with its own file: it is not informed that there is another primary now.
 """
 
 from __future__ import annotations

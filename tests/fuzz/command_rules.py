@@ -2,7 +2,7 @@
 
 Each rule is a function that raises `Broken` with a text that says what is wrong. They look at the
 data structures themselves, so that a fault shows in the step that made it and not only when a
-reply comes to depend on it.
+reply depends on it.
 """
 
 from __future__ import annotations

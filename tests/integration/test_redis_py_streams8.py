@@ -1,7 +1,7 @@
 """What Redis 8.2 to 8.10 added to streams, through redis-py's typed methods.
 
-Each program runs four times: sync and asyncio, in both protocols. The asyncio client runs behind
-a client that looks like the sync one, so that there is one text for both.
+Each program runs four times: sync and asyncio, in both protocols. The asyncio client is
+wrapped in one with the interface of the sync client, so that there is one text for both.
 """
 
 from __future__ import annotations

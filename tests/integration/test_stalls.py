@@ -164,7 +164,7 @@ def test_a_full_description_is_that_of_one_moment_while_others_work(server: Runn
         before = calls(other, "xinfo|stream")
         reader.write(*words)
         until(lambda: calls(other, "xinfo|stream") == before + 1)
-        # Nobody reads yet, so that not all of it can have been made.
+        # No client reads yet, so not all of it can have been made.
         other.send("XGROUP", "DELCONSUMER", "s", "g", "two")
         assert other.send("XTRIM", "s", "MAXLEN", "0") == b":%d\r\n" % ENTRIES
         assert reader.read_reply() == expected

@@ -1,4 +1,4 @@
-"""The Makefile and pyproject.toml agree, and `make help` tells of everything there is."""
+"""The Makefile and pyproject.toml agree, and `make help` lists every target."""
 
 from __future__ import annotations
 

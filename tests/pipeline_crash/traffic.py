@@ -46,7 +46,7 @@ class Traffic:
             thread.join()
 
     def produce(self, count: int) -> None:
-        """So many at once, in the calling thread."""
+        """Add that many entries at once, in the calling thread."""
         with Connection(self._url()) as connection:
             for _ in range(0, count, PIPELINED):
                 self._add(connection)

@@ -90,7 +90,7 @@ def test_no_request_runs_after_one_that_ends_the_server() -> None:
     for number, client in enumerate((first, second)):
         client.execute("SET", "k", number)
     cycle = server.cycle
-    # Whoever runs first ends the server, as SHUTDOWN does.
+    # The first client's request ends the server, as SHUTDOWN does.
     server.instance.sinks.append(Sink(lambda db_index, unit: cycle.stop()))
     server.advance(101)
     assert (first.received(), second.received()) == (b"+OK\r\n", b"")

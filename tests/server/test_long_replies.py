@@ -26,7 +26,7 @@ class SlicingServer(InProcessServer):
         )
 
     def _clock_us(self) -> int:
-        """Each look at the clock takes so long that a turn is one piece."""
+        """Each reading of the clock takes long enough that a turn is one piece."""
         self.tick_us += 299
         return self.tick_us
 

@@ -1,4 +1,4 @@
-"""A terminal shows what its program prints, takes what is typed, and leaves no process behind."""
+"""A terminal shows what its program prints, takes what is typed, and leaves no process running."""
 
 from __future__ import annotations
 

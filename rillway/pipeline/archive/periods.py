@@ -1,6 +1,6 @@
 """Periods of time by which the archive's files are cut: days, months, years, or none at all.
 
-A period is named by its first date, in UTC, which stands in the partition column `date`. By day, a
+A period is named by its first date, in UTC, which is in the partition column `date`. By day, a
 stream of a few entries a day makes a file for each; how large files should become decides which
 period is right.
 """

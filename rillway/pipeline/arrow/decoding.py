@@ -1,4 +1,4 @@
-"""Entries as they came from the server, to Arrow batches: one decoder for each `schemaMode`.
+"""Converts entries as the server sends them to Arrow batches: one decoder for each `schemaMode`.
 
 `fields` keeps what the server keeps: bytes, duplicates and the order of the fields. `map` is text
 by name; of a name that is there twice the last, and bytes that are no UTF-8 become U+FFFD.

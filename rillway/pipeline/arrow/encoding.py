@@ -189,7 +189,7 @@ def _regrouped(flat: pa.Array, lengths: pa.Array) -> pa.Array:
 
 
 def as_text(column: pa.Array, name: str) -> pa.Array:
-    """A column's values as they stand in an entry. Raises UnwritableRow for what is no scalar."""
+    """A column's values as texts of entries. Raises UnwritableRow if they are not scalars."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         # In UTC, whatever the session's zone.

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM for a long command: finish what is at hand, then end.
+"""SIGINT and SIGTERM for a long command: finish the current step, then end.
 
 The first signal is noted; the command looks at it where it can stop, and is started again later
 where it stopped. A second one ends it at once.

@@ -68,7 +68,7 @@ class Progress:
         self.update(self.done + units)
 
     def update(self, done: int) -> None:
-        """So many in all."""
+        """Set the total so far."""
         self.done = done
         if self._clock() >= self._next_draw:
             self._next_draw = self._clock() + DRAW_EVERY_SECONDS

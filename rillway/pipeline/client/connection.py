@@ -105,7 +105,7 @@ class Connection:
         return self.receive()
 
     def call_all(self, requests: Iterable[Sequence[Word]]) -> list[Reply]:
-        """Requests in one go; errors stand in the list, they are not raised."""
+        """Requests in one pipeline; errors are in the list, they are not raised."""
         packed = [pack(*words) for words in requests]
         self.send(b"".join(packed))
         return [self.receive_any() for _ in packed]

@@ -28,7 +28,7 @@ class StreamFacts:
 
     @property
     def trimmed(self) -> int:
-        """How many entries were added and are gone, by XDEL or by a trim."""
+        """The number of entries that were added and then removed, by XDEL or by a trim."""
         return max(self.entries_added - self.length, 0)
 
     @property

@@ -88,7 +88,7 @@ def read_pending(
 ) -> Iterator[list[PendingEntry]]:
     """The entries in order of their IDs. Raises ServerError if there is no such group (any more).
 
-    `min_idle_ms`: those only that were delivered so long ago, or that no consumer has.
+    `min_idle_ms`: only those that were delivered at least this long ago, or have no owner.
     """
     idle = ("IDLE", min_idle_ms) if min_idle_ms else ()
     whose = (consumer,) if consumer is not None else ()

@@ -49,7 +49,7 @@ class MoveFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which entries are dead: delivered more than `more_than` times, and idle for so long."""
+    """Which entries are dead: delivered more than `more_than` times, and idle long enough."""
 
     more_than: int
     min_idle_ms: int = 0

@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
     try:
         return run(options)
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more at the end.
+        # The reader of our output has closed it. Python would report that once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (QueryFailed, *EXPECTED_ERRORS) as error:

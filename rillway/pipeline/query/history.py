@@ -130,7 +130,7 @@ class History:
         return frame.select("stream", "id", "ms", "seq", "ts", "fields")
 
     def _live_frame(self, spark: SparkSession, first: int, last: int) -> DataFrame:
-        # As many as are gone: what comes after the archived end has been checked already.
+        # The number of removed entries: those after the archived end have been checked already.
         start = Position(first - 1, self.facts.trimmed)
         return (
             spark.read.format("redis-streams")
@@ -242,7 +242,7 @@ def read_history(
     fail_if_missing: bool = True,
     storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[DataFrame]:
-    """A DataFrame over archive and stream, for use within the `with` block: it is held so long.
+    """A DataFrame over archive and stream, for use within the `with` block, which holds it.
 
     `first` and `last` are IDs, both included: `make_id(ms)` of rillway.pipeline.client.ids makes
     one of a time. Columns: stream, id, ms, seq, ts, fields. Raises as open_history does; Spark's

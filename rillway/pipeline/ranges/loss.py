@@ -28,7 +28,7 @@ LOG_PREFIX = "rillway: "
 
 
 class DataLost(Exception):
-    """Entries that were to be read are gone; the text says which and how many."""
+    """Entries that were to be read no longer exist; the text says which and how many."""
 
 
 class LossPolicy:

@@ -1,6 +1,6 @@
 """Reading a range of a stream, page by page: complete, or known not to be.
 
-The next page is requested before the one at hand is handed out, so the server works while the
+The next page is requested before the current one is returned, so the server works while the
 caller does. Each page begins with the last entry of the one before: as long as that is there, no
 trim has come between the two.
 

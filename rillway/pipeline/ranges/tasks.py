@@ -34,8 +34,8 @@ def share(
 ) -> Offset:
     """The same ends, and how their batch is shared among tasks of about `every` entries.
 
-    `start` has all streams that `end` has. `minimum`: how many tasks each stream is to have at
-    least, if it has so many entries.
+    `start` has all streams that `end` has. `minimum`: the least number of tasks per stream,
+    if it has that many entries.
     """
     shared: Offset = {name: position.alone() for name, position in end.items()}
     ranges = _ranges(start, end)

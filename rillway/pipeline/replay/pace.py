@@ -37,7 +37,7 @@ class AtOnce:
 
 @dataclass(slots=True)
 class Rate:
-    """So many entries a second."""
+    """A rate in entries per second."""
 
     entries: float
 

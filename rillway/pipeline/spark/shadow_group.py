@@ -1,6 +1,6 @@
 """A consumer group that shows how far a query has read: its lag is what XINFO GROUPS says it is.
 
-Nobody reads through it, so nothing is ever pending in it. It also holds the place where a query
+No client reads through it, so nothing is ever pending in it. It also holds the place where a query
 began at "latest", which Spark asks for twice, and a trim that respects groups does not pass it.
 """
 
@@ -68,7 +68,7 @@ def pin(connection: Connection, stream: str, group: str, facts: StreamFacts) -> 
     except ServerError as error:
         if error.code != "BUSYGROUP":
             raise
-    # Whoever else made it meanwhile has said where it stands.
+    # Another client that made it meanwhile has set its position.
     return group_position(connection, stream, group) or end
 
 

@@ -175,7 +175,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- how it is found out ----------------------------------------------------------------------
 
     def _ask(self, question: Callable[[Connection], T]) -> T:
-        """On the connection at hand; once more on a new one if that one was lost meanwhile."""
+        """Ask on the present connection; again on a new one if it was lost meanwhile."""
         if self._connection is not None:
             try:
                 return question(self._connection)

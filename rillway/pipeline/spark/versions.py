@@ -1,7 +1,7 @@
 """What the installed Spark lacks: 4.0 has no streaming sink, 4.0 and 4.1 have no admission control.
 
 Admission control is that Spark hands a limit to a source, and where a batch starts; without it a
-source only says where its streams end. Where a class is missing, `object` stands in for it.
+source only says where its streams end. Where a class is missing, `object` replaces it.
 """
 
 from __future__ import annotations

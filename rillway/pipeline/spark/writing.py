@@ -129,7 +129,7 @@ class EntryWriter:
                     )
 
     def _trims(self, streams: pa.Array) -> tuple[bytes, ...]:
-        """A trim after each chunk comes to the same as one in each XADD, and costs less."""
+        """A trim after each chunk has the same result as one in each XADD, and costs less."""
         trim = self._options.trim
         return (
             tuple(pack("XTRIM", name, *trim) for name in streams.unique().to_pylist())

@@ -27,7 +27,7 @@ class Scene:
         self.client.xreadgroup(GROUP, consumer, {STREAM: ">"}, count=count)
 
     def age(self, consumer: str, idle_ms: int) -> None:
-        """Makes all that is pending look as if that consumer had left it alone for so long."""
+        """Makes all pending entries look as if that consumer had had them idle for `idle_ms`."""
         ids = list(self.pending())
         self.client.xclaim(STREAM, GROUP, consumer, 0, ids, idle=idle_ms, justid=True)
 

@@ -20,7 +20,7 @@ def pending_stream(
 def deliver_again(
     link: Connection, ids: Iterable[str], times: int, *, consumer: str = "c", idle_ms: int = 0
 ) -> None:
-    """Make entries of s/g look as if they were delivered so many times."""
+    """Make entries of s/g look as if they were delivered `times` times."""
     link.call(
         "XCLAIM", "s", "g", consumer, 0, *ids, "IDLE", idle_ms, "RETRYCOUNT", times, "JUSTID"
     )  # fmt: skip

@@ -8,7 +8,7 @@ from storage.groups import pending_blocks, pending_list
 
 
 def make_blocks_small(patch: pytest.MonkeyPatch, entries: int) -> None:
-    """Until the patch is undone, a block takes so many entries."""
+    """Until the patch is undone, a block holds up to `entries` entries."""
     for module in (pending_blocks, pending_list):
         patch.setattr(module, "BLOCK_ENTRIES", entries)
         patch.setattr(module, "SPARSE_ENTRIES", max(entries // 8, 2))

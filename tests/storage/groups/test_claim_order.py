@@ -36,7 +36,7 @@ def listed(group: Group) -> int:
 
 
 def later(group: Group) -> None:
-    """Deliver an entry in the far future: what is delivered behind it is no more in line."""
+    """Deliver an entry in the far future: what is delivered after it is no longer in line."""
     group.deliver(alice(group), [10**9], 10**9)
 
 

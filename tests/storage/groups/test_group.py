@@ -197,7 +197,7 @@ def test_the_estimate_of_memory_grows_with_what_is_pending(group: Group) -> None
     assert 10_000 * 32 < grown < 10_000 * 40
 
 
-# -- entries that nobody owns ------------------------------------------------------------------
+# -- entries without an owner ------------------------------------------------------------------
 
 
 def test_a_released_entry_is_pending_and_nobodys(group: Group) -> None:

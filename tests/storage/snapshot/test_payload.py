@@ -26,7 +26,7 @@ from tests.storage.snapshot.drawn_streams import (
 
 OPTIONS = SnapshotOptions()
 
-# What nobody's payload needs: a length that is believed would show.
+# More than any payload needs: trusting a wrong length would exceed it.
 ALLOCATION_LIMIT_BYTES = 8 * 1024 * 1024
 
 

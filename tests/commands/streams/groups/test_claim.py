@@ -407,7 +407,7 @@ def test_a_transaction_that_watches_the_key_does_not_fail(
     assert client.raw("EXEC") == b"*0\r\n"
 
 
-# -- entries that nobody owns ------------------------------------------------------------------
+# -- entries without an owner ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("claim", ["XCLAIM s g d 999999 1-1", "XAUTOCLAIM s g d 999999 0 COUNT 1"])

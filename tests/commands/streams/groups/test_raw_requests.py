@@ -1,4 +1,4 @@
-"""XREADGROUP and XACK taken as they came do what they do when they are taken word by word."""
+"""XREADGROUP and XACK do the same as raw requests and as parsed ones."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_what_is_archived_leaves_the_stream(link: Connection, table: ArchiveTabl
 
 
 def test_batches_are_bounded_by_bytes(link: Connection, table: ArchiveTable) -> None:
-    """Small entries first, then large ones, and a last one that is gone."""
+    """Small entries first, then large ones, and a last one that was deleted."""
     add_many(link, 15)
     for number in range(16, 31):
         link.call("XADD", STREAM, f"{number}-0", "n", "x" * 10_000)

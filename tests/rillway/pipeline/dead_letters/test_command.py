@@ -1,4 +1,4 @@
-"""`rillway dead-letters`: what it is told, and what it says."""
+"""`rillway dead-letters`: its arguments and its output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(link: Connection, *arguments: str) -> int:
 
 @pytest.fixture
 def stream(link: Connection) -> Connection:
-    """2 and 5 of ten were delivered five times, and 5 is gone."""
+    """2 and 5 of ten were delivered five times, and 5 was deleted."""
     pending_stream(link, count=10)
     deliver_again(link, ["2-0", "5-0"], 5, idle_ms=60_000)
     link.call("XDEL", "s", "5-0")

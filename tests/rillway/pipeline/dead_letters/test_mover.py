@@ -1,4 +1,4 @@
-"""Dead letters are moved once each, whoever acts at the same time and whatever is killed when."""
+"""Dead letters are moved once each, despite other clients and whatever is killed when."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_a_dry_look_changes_nothing(stream: Connection) -> None:
     assert len(pending_ids(stream)) == 10 and stream.call("EXISTS", "dead") == 0
 
 
-# -- what is gone ------------------------------------------------------------------------------
+# -- removed data ------------------------------------------------------------------------------
 
 
 def test_an_entry_that_is_gone_is_reported_and_stays_pending(stream: Connection) -> None:

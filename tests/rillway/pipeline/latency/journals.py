@@ -29,7 +29,7 @@ def acknowledgement(
 
 
 def mixed() -> list[list[bytes]]:
-    """A journal with all that may stand in one, and what may not."""
+    """A journal with every kind of entry, valid and invalid."""
     found = [
         acknowledgement(
             "g", f"c{number % 3}", f"{NOW_MS}-{number}", NOW_MS + 5, NOW_MS + 5 + number

@@ -121,11 +121,11 @@ class Copy:
         return stream_reader(self.link, startingOffsets="earliest", **self.options)
 
     def plan(self) -> None:
-        """The end of the next batch, as it stands in the checkpoint."""
+        """The end of the next batch, as it is in the checkpoint."""
         self.end = self.reader().latestOffset(self.start, ReadAllAvailable())
 
     def attempt(self, rows: int | None = None, *, only: int | None = None) -> None:
-        """Plan the batch, and run its tasks; each is killed after so many rows. Raises Killed."""
+        """Plan the batch, and run its tasks; each is killed after `rows` rows. Raises Killed."""
         assert self.end is not None
         reader = self.reader()
         sink = datasource(

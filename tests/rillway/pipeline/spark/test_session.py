@@ -1,4 +1,4 @@
-"""Spark sessions: what is set, and what a person is told."""
+"""Spark sessions: settings, and messages to the user."""
 
 from __future__ import annotations
 
