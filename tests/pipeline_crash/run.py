@@ -11,7 +11,8 @@ whose XADD was answered, once and in order, but for some of those that were dele
 the group was not given or has not acknowledged is in the stream. With `--store s3` the archive is
 in an object store, an S3 server on this machine.
 
-Then `--queries` queries, while an archiver that trims everything never stops: each must be complete.
+Then `--queries` queries, while an archiver that trims everything never stops: each has to be
+complete.
 
 Exits with 0 if all of it held, else with 1 after the first round that failed; its folder is kept.
 """

@@ -1,4 +1,4 @@
-"""Tail calls become plain calls, and functions still do what they did."""
+"""Tail calls become plain calls, and functions still return the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_function_without_tail_calls_stays_as_it_is(lua: LuaRuntime) -> None:
     assert keep_callers(dump(lua, b"local a = f(1) return a")) is None
 
 
-def test_what_is_no_bytecode_of_ours_is_left_alone() -> None:
+def test_other_bytecode_stays_as_it_is() -> None:
     assert keep_callers(b"\x1bLuaR rubbish") is None
 
 
@@ -45,6 +45,6 @@ def test_the_caller_of_a_patched_call_can_be_seen(lua: LuaRuntime) -> None:
     source = b"return (...)()"
     level = lua.execute(b"return function() return debug.getinfo(2, 'l').currentline end")
     load = lua.execute(b"return loadstring")
-    assert load(source)(level) == -1  # Lua does not know
+    assert load(source)(level) == -1  # unknown to Lua
     patched = keep_callers(dump(lua, source))
     assert load(patched)(level) == 1

@@ -28,7 +28,7 @@ def test_numbers_are_sent_as_texts(
 
 
 @pytest.mark.parametrize("argument", ["{}", "nil", "true", "print_ or {}", "function() end"])
-def test_other_values_are_no_arguments(client: InProcessClient, argument: str) -> None:
+def test_other_values_are_refused_as_arguments(client: InProcessClient, argument: str) -> None:
     argument = argument.replace("print_ or ", "")
     reply = client.execute("EVAL", f"return redis.call('set', 'k', {argument})", 0)
     assert reply.startswith(b"-ERR Lua redis lib command arguments must be strings or integers")
@@ -55,7 +55,7 @@ def test_log_lines_go_to_the_log(server: InProcessServer, client: InProcessClien
 
 
 @pytest.mark.interpreted
-def test_a_defect_reaches_the_script_as_a_text(
+def test_the_script_gets_the_text_of_a_defect(
     server: InProcessServer, client: InProcessClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*arguments: object) -> bytes:
@@ -80,7 +80,7 @@ def test_time_stands_still_for_a_script(server: InProcessServer, client: InProce
     assert client.execute("EVAL", script, 0) == b"$1\r\n1\r\n"
 
 
-def test_writes_are_refused_while_the_disk_does_not_take_them(
+def test_writes_are_refused_while_the_disk_fails(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     from protocol.errors import ReplyError

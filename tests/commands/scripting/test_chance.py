@@ -11,7 +11,7 @@ def test_the_first_numbers_are_those_of_redis() -> None:
     assert f"{chance.random():.14f}" == "0.84048536971234"
 
 
-def test_a_seed_makes_the_same_numbers_again() -> None:
+def test_a_seed_gives_the_same_numbers_again() -> None:
     chance = Chance()
     chance.seed(7)
     first = [chance.random() for _ in range(3)]

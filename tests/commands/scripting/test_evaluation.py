@@ -1,4 +1,4 @@
-"""EVAL and its kin: how a script runs among other commands."""
+"""EVAL and its variants: how a script runs among other commands."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_a_script_with_one_write_is_propagated_as_that(
     assert server.propagated == [(0, [[b"set", b"a", b"1"]])]
 
 
-def test_set_repl_holds_writes_back(server: InProcessServer, client: InProcessClient) -> None:
+def test_set_repl_decides_which_writes_are_propagated(
+    server: InProcessServer, client: InProcessClient
+) -> None:
     client.execute(
         "EVAL",
         "redis.set_repl(redis.REPL_NONE) redis.call('set', 'a', 1)"
@@ -72,7 +74,7 @@ def test_a_script_selects_a_database_for_itself_only(client: InProcessClient) ->
     assert client.execute("EXISTS", "k") == b":1\r\n"
 
 
-def test_waiters_are_served_after_the_script(
+def test_blocked_clients_are_served_after_the_script(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     waiter = server.connect()
@@ -132,7 +134,7 @@ def test_read_only_scripts_do_not_write(client: InProcessClient) -> None:
     )
 
 
-def test_what_blocks_answers_at_once(client: InProcessClient) -> None:
+def test_blocking_commands_answer_at_once(client: InProcessClient) -> None:
     client.execute("XADD", "s", "1-1", "a", "b")
     read = "return redis.call('xread', 'block', '0', 'streams', 's', '$')"
     assert client.execute("EVAL", read, 0) == b"$-1\r\n"

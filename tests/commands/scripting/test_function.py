@@ -41,11 +41,13 @@ def load(body: str) -> str:
         ),
     ],
 )
-def test_what_is_no_library(client: InProcessClient, code: str, error: str) -> None:
+def test_a_source_that_is_not_a_library_is_refused(
+    client: InProcessClient, code: str, error: str
+) -> None:
     assert client.execute("FUNCTION", "LOAD", code) == b"-ERR %b\r\n" % error.encode()
 
 
-def test_libraries_are_listed_with_what_they_have(client: InProcessClient) -> None:
+def test_libraries_are_listed_with_their_functions(client: InProcessClient) -> None:
     client.execute("HELLO", 3)
     client.execute("FUNCTION", "LOAD", LIBRARY)
     (described,) = decode(client.execute("FUNCTION", "LIST", "LIBRARYNAME", "L*", "WITHCODE"))
@@ -97,7 +99,7 @@ def test_stats_and_info_count_them(client: InProcessClient) -> None:
     assert b"number_of_functions:2" in info and b"number_of_libraries:1" in info
 
 
-def test_options_that_are_none(client: InProcessClient) -> None:
+def test_unknown_options_are_refused(client: InProcessClient) -> None:
     assert client.execute("FUNCTION", "LOAD", "x", LIBRARY) == b"-ERR Unknown option given: x\r\n"
     assert client.execute("FUNCTION", "LIST", "x") == b"-ERR Unknown argument x\r\n"
     assert client.execute("FUNCTION", "FLUSH", "x").startswith(b"-ERR FUNCTION FLUSH only supports")

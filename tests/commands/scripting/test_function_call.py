@@ -28,7 +28,7 @@ def test_a_function_gets_its_keys_and_arguments(client: InProcessClient, count: 
     assert reply == b"*2\r\n*1\r\n$1\r\nk\r\n*%d\r\n" % count + b"$1\r\na\r\n" * count
 
 
-def test_read_only_calls_take_functions_that_say_so(client: InProcessClient) -> None:
+def test_read_only_calls_need_the_flag_no_writes(client: InProcessClient) -> None:
     assert client.execute("FCALL", "put", 1, "k") == b"+OK\r\n"
     assert client.execute("FCALL_RO", "look", 1, "k") == b"$1\r\n1\r\n"
     assert client.execute("FCALL_RO", "put", 1, "k") == (
@@ -45,13 +45,13 @@ def test_read_only_calls_take_functions_that_say_so(client: InProcessClient) -> 
         (("echo", 5), b"-ERR Number of keys can't be greater than number of args\r\n"),
     ],
 )
-def test_calls_that_are_refused(
+def test_wrong_calls_are_refused(
     client: InProcessClient, words: tuple[str | int, ...], error: bytes
 ) -> None:
     assert client.execute("FCALL", *words) == error
 
 
-def test_what_a_function_changes_is_propagated_and_not_its_call(
+def test_the_changes_of_a_function_are_propagated_and_not_its_call(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     server.propagated.clear()

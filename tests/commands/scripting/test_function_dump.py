@@ -24,7 +24,9 @@ def test_a_dump_is_restored_elsewhere(client: InProcessClient) -> None:
 
 
 @pytest.mark.parametrize(("policy", "remaining"), [("APPEND", 2), ("REPLACE", 2), ("FLUSH", 1)])
-def test_policies(client: InProcessClient, policy: str, remaining: int) -> None:
+def test_policies_decide_which_libraries_remain(
+    client: InProcessClient, policy: str, remaining: int
+) -> None:
     client.execute("FUNCTION", "LOAD", OURS)
     assert client.execute("FUNCTION", "RESTORE", THEIRS, policy) == b"+OK\r\n"
     assert client.execute("FUNCTION", "LIST").count(b"library_name") == remaining
@@ -40,7 +42,7 @@ def test_policies(client: InProcessClient, policy: str, remaining: int) -> None:
         (dump_libraries([b"x"], compress=False), b"-ERR Missing library metadata\r\n"),
     ],
 )
-def test_what_cannot_be_restored_changes_nothing(
+def test_a_payload_that_cannot_be_restored_changes_nothing(
     client: InProcessClient, payload: bytes, error: bytes
 ) -> None:
     client.execute("FUNCTION", "RESTORE", THEIRS)
@@ -49,7 +51,7 @@ def test_what_cannot_be_restored_changes_nothing(
     assert client.execute("FUNCTION", "LIST", "WITHCODE") == before
 
 
-def test_functions_of_other_libraries_stand_in_the_way(client: InProcessClient) -> None:
+def test_functions_must_not_collide_with_those_of_other_libraries(client: InProcessClient) -> None:
     client.execute(
         "FUNCTION", "LOAD", "#!lua name=yy\nredis.register_function('a', function() end)"
     )
@@ -58,7 +60,7 @@ def test_functions_of_other_libraries_stand_in_the_way(client: InProcessClient) 
     assert client.execute("FUNCTION", "RESTORE", THEIRS, "FLUSH") == b"+OK\r\n"
 
 
-def test_a_value_is_no_function(client: InProcessClient) -> None:
+def test_the_payload_of_a_value_is_refused(client: InProcessClient) -> None:
     client.execute("SET", "k", "v")
     payload = client.execute("DUMP", "k").split(b"\r\n", 1)[1][:-2]
     expected = b"-ERR given type is not a function\r\n"

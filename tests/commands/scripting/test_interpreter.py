@@ -1,4 +1,4 @@
-"""The interpreter: memory, errors, and what may cross the border."""
+"""The interpreter: memory, errors, and values between Python and Lua."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def interpreter(server: InProcessServer) -> Interpreter:
     return server.instance.scripting.interpreter
 
 
-def test_source_that_is_no_lua_is_refused(interpreter: Interpreter) -> None:
+def test_source_that_is_not_lua_is_refused(interpreter: Interpreter) -> None:
     with pytest.raises(CompileError, match="near 'x'"):
         interpreter.compile(b"x x", b"@user_script")
 

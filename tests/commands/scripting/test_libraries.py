@@ -9,7 +9,7 @@ from server.inprocess import InProcessClient, InProcessServer
 COUNTER = "#!lua name=counter\nlocal n = 0 redis.register_function('next', function() n = n + 1 return n end)"  # noqa: E501
 
 
-def test_what_a_library_holds_lasts_from_call_to_call(client: InProcessClient) -> None:
+def test_a_librarys_variables_persist_between_calls(client: InProcessClient) -> None:
     assert client.execute("FUNCTION", "LOAD", COUNTER) == b"$7\r\ncounter\r\n"
     assert [client.execute("FCALL", "next", 0) for _ in range(2)] == [b":1\r\n", b":2\r\n"]
     assert client.execute("SCRIPT", "FLUSH") == b"+OK\r\n"
@@ -46,7 +46,7 @@ def test_loading_takes_half_a_second_at_most(
     assert client.execute("FUNCTION", "LOAD", COUNTER) == b"$7\r\ncounter\r\n"
 
 
-def test_functions_register_nothing_later(client: InProcessClient) -> None:
+def test_functions_cannot_register_functions(client: InProcessClient) -> None:
     code = """#!lua name=l
         local register = redis.register_function
         register('f', function() return register('g', function() end) end)

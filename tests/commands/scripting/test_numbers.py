@@ -16,7 +16,7 @@ from commands.scripting import numbers
         (float("-inf"), b"-inf"), (float("nan"), b"nan"), (123456.789, b"123456.789"),
     ],
 )  # fmt: skip
-def test_a_number_given_to_a_command_reads_as_in_redis(value: float, text: bytes) -> None:
+def test_the_text_of_a_number_is_that_of_redis(value: float, text: bytes) -> None:
     assert numbers.as_argument(value) == text
 
 
@@ -31,7 +31,9 @@ def test_a_number_given_to_a_command_reads_as_in_redis(value: float, text: bytes
         (b"bit_tobit", (2.5,), 2), (b"bit_tobit", (2.0**32 + 7,), 7),
     ],
 )  # fmt: skip
-def test_bits_are_32_and_signed(name: bytes, arguments: tuple[float, ...], result: int) -> None:
+def test_bit_operations_have_signed_32_bit_results(
+    name: bytes, arguments: tuple[float, ...], result: int
+) -> None:
     assert numbers.BIT_OPERATIONS[name](*arguments) == result
 
 

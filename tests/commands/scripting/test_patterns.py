@@ -1,4 +1,4 @@
-"""The matcher in Lua finds what Lua's own finds, and ends where that would not."""
+"""The matcher in Lua finds the same as Lua's own, and can be stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPLACEMENTS = ["<%0>", "%1", "-", "%%", "%9", ""]
 
 @pytest.fixture(scope="module")
 def both() -> tuple[Any, Any]:
-    """Calls of a function of ours and of Lua's own: what they return, or the error's text."""
+    """Calls our function and Lua's own: their results, or the errors' texts."""
     lua = LuaRuntime(encoding=None, unpack_returned_tuples=True)
     load = lua.execute(
         b"""return function(source, find)
@@ -65,7 +65,7 @@ def test_random_patterns_match_alike(both: tuple[Any, Any]) -> None:
             expected = theirs(name.encode(), subject, pattern, *rest)
             found = ours(name.encode(), subject, pattern, *rest)
             if expected[0] is False:
-                # The texts differ in what stands before them, and in which of two comes first.
+                # The texts differ in their prefix, and in which of two errors comes first.
                 assert found[0] is False or b"malformed" in expected[1], (name, subject, pattern)
             else:
                 assert found == expected, (name, subject, pattern, rest)
@@ -82,12 +82,14 @@ def test_random_patterns_match_alike(both: tuple[Any, Any]) -> None:
         "return string.find('x', string.rep('a?', 1000000))",
     ],
 )
-def test_bombs_give_way_and_can_be_ended(client: InProcessClient, script: str) -> None:
+def test_expensive_patterns_are_paused_and_can_be_killed(
+    client: InProcessClient, script: str
+) -> None:
     server = client.server
     server.clock_step_us = 10_000_000
     server.dispatcher.script_runs.slice_ns = 0
     if client.execute("EVAL", script, 0):
-        return  # it has ended by itself
+        return  # it ended without a kill
     server.connect().execute("SCRIPT", "KILL")
     server.dispatcher.script_runs.go_on()
     server.finish_cycle()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from server.inprocess import InProcessClient, InProcessServer
 
 
-def test_scripts_are_no_clients_that_others_see(
+def test_the_client_of_a_script_is_invisible_to_others(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     client.execute("EVAL", "return redis.call('set', 'k', 1)", 0)

@@ -16,7 +16,7 @@ MANY = b"too many results to unpack"
 
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has to run out of it does so soon."""
+    """A small limit, so that scripts reach it soon."""
     monkeypatch.setattr(interpreter, "MEMORY_BYTES", 32 * 1024 * 1024)
 
 
@@ -77,7 +77,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("script", "error"), REFUSED)
-def test_what_is_refused(client: InProcessClient, script: str, error: bytes) -> None:
+def test_known_attacks_are_refused(client: InProcessClient, script: str, error: bytes) -> None:
     reply = client.execute("EVAL", script, 0)
     assert reply.startswith(b"-") and error in reply, reply[:200]
     assert client.execute("EVAL", "return ('x'):upper() .. #KEYS", 0) == b"$2\r\nX0\r\n"
@@ -113,7 +113,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("script", "reply"), HARMLESS)
-def test_what_is_harmless(client: InProcessClient, script: str, reply: bytes) -> None:
+def test_known_attacks_are_harmless(client: InProcessClient, script: str, reply: bytes) -> None:
     assert client.execute("EVAL", script, 0) == reply
     assert client.execute("EVAL", "return ('x'):upper() .. #KEYS", 0) == b"$2\r\nX0\r\n"
 
@@ -145,7 +145,7 @@ def test_no_value_that_scripts_reach_is_a_python_object(client: InProcessClient)
     assert client.execute("EVAL", script, 0) == b"*0\r\n"
 
 
-def test_scripts_leave_nothing_for_the_next(client: InProcessClient) -> None:
+def test_a_script_leaves_no_trace_for_the_next(client: InProcessClient) -> None:
     client.execute("EVAL", "KEYS.x = 1 ARGV.y = 2 redis.setresp(3) redis.set_repl(0)", 1, "k")
     assert client.execute("EVAL", "return {KEYS.x or 0, ARGV.y or 0}", 0) == b"*2\r\n:0\r\n:0\r\n"
 
@@ -158,7 +158,7 @@ def test_scripts_leave_nothing_for_the_next(client: InProcessClient) -> None:
         "local t = {} for i = 1, 20000 do t[i] = i end for i = 1, 50 do table.insert(t, 1, i) end",
     ],
 )
-def test_what_takes_c_long_is_looked_at_each_time(
+def test_the_hook_runs_after_each_long_call_into_c(
     server: InProcessServer,
     client: InProcessClient,
     monkeypatch: pytest.MonkeyPatch,

@@ -7,7 +7,7 @@ from server.inprocess import InProcessClient
 SHA = b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
 
 
-def test_a_loaded_script_is_there_until_the_flush(client: InProcessClient) -> None:
+def test_a_loaded_script_stays_until_the_flush(client: InProcessClient) -> None:
     assert client.execute("SCRIPT", "LOAD", "return 1") == b"$40\r\n%b\r\n" % SHA
     assert client.execute("SCRIPT", "EXISTS", SHA, "x") == b"*2\r\n:1\r\n:0\r\n"
     assert client.execute("EVALSHA", SHA, 0) == b":1\r\n"
@@ -16,7 +16,7 @@ def test_a_loaded_script_is_there_until_the_flush(client: InProcessClient) -> No
     assert client.execute("EVALSHA", SHA, 0).startswith(b"-NOSCRIPT ")
 
 
-def test_a_flush_gives_scripts_an_interpreter_that_has_seen_none(client: InProcessClient) -> None:
+def test_a_flush_replaces_the_interpreter(client: InProcessClient) -> None:
     client.execute("EVAL", "cjson.encode_max_depth(1)", 0)
     nested = ("EVAL", "return cjson.encode({{1}})", 0)
     assert b"Cannot serialise" in client.execute(*nested)
@@ -30,12 +30,12 @@ def test_there_is_no_debugger(client: InProcessClient) -> None:
     assert client.execute("SCRIPT", "DEBUG", "x") == b"-ERR Use SCRIPT DEBUG YES/SYNC/NO\r\n"
 
 
-def test_nothing_runs_that_could_be_killed(client: InProcessClient) -> None:
+def test_script_kill_needs_a_running_script(client: InProcessClient) -> None:
     expected = b"-NOTBUSY No scripts in execution right now.\r\n"
     assert client.execute("SCRIPT", "KILL") == expected
 
 
-def test_a_script_that_is_no_lua_is_not_loaded(client: InProcessClient) -> None:
+def test_a_script_that_is_not_lua_is_not_loaded(client: InProcessClient) -> None:
     reply = client.execute("SCRIPT", "LOAD", "x x")
     assert reply == (
         b"-ERR Error compiling script (new function): user_script:1: '=' expected near 'x'\r\n"

@@ -1,4 +1,4 @@
-"""Scripts by their SHA1: which are kept, and which go."""
+"""Scripts by their SHA1: which are kept, and which are evicted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_of_scripts_loaded_by_eval_the_least_recently_used_are_evicted_first() -
     assert len(cache) == EVALUATED_LIMIT + 1
 
 
-def test_script_load_makes_a_script_stay() -> None:
+def test_scripts_of_script_load_are_never_evicted() -> None:
     cache = new_cache()
     script = cache.take(b"x", is_loaded=False)
     cache.take(b"x", is_loaded=True)
@@ -43,7 +43,7 @@ def test_script_load_makes_a_script_stay() -> None:
     assert script.sha in cache
 
 
-def test_nothing_is_left_of_a_cache_that_was_cleared() -> None:
+def test_a_cleared_cache_is_empty() -> None:
     cache = new_cache()
     cache.take(b"abc", is_loaded=False)
     assert cache.body_bytes == 3
@@ -51,7 +51,7 @@ def test_nothing_is_left_of_a_cache_that_was_cleared() -> None:
     assert (len(cache), cache.body_bytes) == (0, 0)
 
 
-def test_info_counts_what_went(client: InProcessClient) -> None:
+def test_info_counts_evicted_scripts(client: InProcessClient) -> None:
     for number in range(EVALUATED_LIMIT + 3):
         client.execute("EVAL", f"return {number}", 0)
     info = client.execute("INFO", "everything")

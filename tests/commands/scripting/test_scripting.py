@@ -1,4 +1,4 @@
-"""Long scripts: who is answered -BUSY, and who may end them."""
+"""Long scripts: which clients get -BUSY, and how the scripts are ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BUSY = (
 
 @pytest.fixture
 def busy(server: InProcessServer, client: InProcessClient) -> InProcessClient:
-    """A client whose script runs, and has for too long."""
+    """A client whose script has run for longer than the threshold."""
     server.clock_step_us = 10_000_000
     server.dispatcher.script_runs.slice_ns = 0
     client.execute("EVAL", "return 'warm'", 0)
@@ -21,7 +21,7 @@ def busy(server: InProcessServer, client: InProcessClient) -> InProcessClient:
     return client
 
 
-def test_others_are_answered_busy(server: InProcessServer, busy: InProcessClient) -> None:
+def test_other_clients_get_busy_errors(server: InProcessServer, busy: InProcessClient) -> None:
     other = server.connect()
     assert other.execute("GET", "k") == BUSY
     assert other.execute("SHUTDOWN") == BUSY
@@ -58,13 +58,13 @@ def test_a_script_that_was_killed_ends_at_its_next_turn(
         "string.gsub('aaa', 'a', function() while true do end end)",
     ],
 )
-def test_nothing_holds_a_kill(
+def test_no_pcall_prevents_a_kill(
     server: InProcessServer, client: InProcessClient, script: str
 ) -> None:
     server.clock_step_us = 10_000_000
     server.dispatcher.script_runs.slice_ns = 0
     if client.execute("EVAL", script, 0):
-        return  # an error of its own
+        return  # the script's own error
     server.connect().execute("SCRIPT", "KILL")
     server.dispatcher.script_runs.go_on()
     server.finish_cycle()
@@ -92,7 +92,7 @@ def test_a_script_that_has_written_is_not_killed(
     assert other.execute("GET", "k") == b"$1\r\n2\r\n"
 
 
-def test_a_threshold_of_zero_lets_scripts_run(
+def test_with_a_threshold_of_zero_scripts_are_not_paused(
     server: InProcessServer, client: InProcessClient
 ) -> None:
     server.clock_step_us = 10_000_000
@@ -111,6 +111,8 @@ def test_the_caller_may_leave_while_its_script_runs(
     assert other.execute("PING") == b"+PONG\r\n"
 
 
-def test_shutdown_nosave_is_obeyed(server: InProcessServer, busy: InProcessClient) -> None:
+def test_shutdown_nosave_works_during_a_script(
+    server: InProcessServer, busy: InProcessClient
+) -> None:
     server.connect().execute("SHUTDOWN", "NOSAVE")
     assert server.shutdown_requested

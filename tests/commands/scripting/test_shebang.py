@@ -13,7 +13,7 @@ def test_a_script_without_a_shebang_is_its_own_source() -> None:
     assert (parsed.source, parsed.flags, parsed.has_shebang) == (b"return 1", frozenset(), False)
 
 
-def test_the_line_of_a_shebang_still_counts() -> None:
+def test_the_line_of_a_shebang_counts_in_line_numbers() -> None:
     parsed = parse_script(b"#!lua flags=no-writes,allow-oom\nreturn 1")
     assert parsed.source == b"\nreturn 1"
     assert parsed.flags == {b"no-writes", b"allow-oom"}
