@@ -526,7 +526,7 @@ class Block:
             self.words = self.words[:]
 
     def unshare_all(self) -> None:
-        """Count nothing."""
+        """Subtract all entries from their owners' numbers."""
         for owner, share in list(self.shares.items()):
             owner.pending_count -= share.count
             self.forget(owner)

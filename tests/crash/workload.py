@@ -1,7 +1,7 @@
 """What the connections of a crash round send, and what each request must do to its keys.
 
-A `Request` is an argv and an effect: a function that does to the expectation what the server did,
-told the reply where one came. A `Step` is one request, or several between MULTI and EXEC.
+A `Request` is an argv and an effect: a function that applies to the expectation what the server
+did, given the reply if there was one. A `Step` is one request, or several between MULTI and EXEC.
 
 What a client cannot know from the requests alone comes from the reply, or after the crash from what
 the server holds: an ID from the clock, the number of entries that an approximate trim removed.

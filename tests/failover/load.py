@@ -1,4 +1,4 @@
-"""Producers and consumers that work on while primaries die, and the ledger of what they were told.
+"""Producers and consumers that work on while primaries die, and a record of their replies.
 
 Messages are numbered. A producer sends a message again until it is acknowledged, so one may be in
 the stream twice; that is what "at least once" means.

@@ -52,7 +52,7 @@ class Claim:
         self.client = client
         self.key = key
         self.group = group
-        # What no XCLAIM has told a copy yet: that there is the consumer, how far the group is.
+        # State that no propagated XCLAIM carries yet: the new consumer, the group's position.
         self.is_created = consumer_name not in group.consumers
         self.is_moved = False
         self.consumer: Consumer = seen_consumer(client, key, group, consumer_name)

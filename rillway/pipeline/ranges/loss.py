@@ -8,7 +8,7 @@ known from positions (offsets.py) and from XINFO STREAM (facts.py):
 - more entries were removed than were read: a trim overtook the reader by exactly that number.
 
 Entries that XDEL removed were removed on purpose and are no loss. Where both happened beyond the
-position, the two cannot be told apart: that is warned of, and does not fail.
+position, the two cannot be distinguished: that logs a warning, and does not fail.
 
 Not noticed: a stream that was created again and has meanwhile overtaken the old one, in its IDs and
 in the number of its entries.

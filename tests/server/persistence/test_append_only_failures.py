@@ -121,7 +121,7 @@ class Session:
         try:
             numbers = load(files)
         except TornInside as torn:
-            # Only after a sync beside the loop has failed and was told of: the start is refused,
+            # Only after a sync beside the loop has failed and was reported: the start is refused,
             # and the repair leaves what is before the tear.
             assert self.server.policy != "always" and self.server.file.wants_rewrite
             numbers = torn.numbers
