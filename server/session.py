@@ -15,7 +15,7 @@ except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.config.configuration import Configuration
-from commands.config.output_limits import drop_for_output, output_room_bytes
+from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes
 from commands.core.client import GATE_SILENT, Client
 from commands.core.registry import Argv
 from protocol import replies
@@ -41,6 +41,8 @@ class Session:
         # since. These are not parsed yet: parsed requests take many times the memory.
         self.backlog: deque[Argv] = deque()
         self.unread = bytearray()
+        # Bytes of the replies, before login, to what arrived at once.
+        self.burst_bytes = 0
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
@@ -52,6 +54,7 @@ class Session:
         elif self.client.authenticated and len(data) <= self._piece_bytes(data):
             self._read(data)
         else:
+            self.burst_bytes = 0
             self.unread += data
             self._read_unread()
         self._check_reader()
@@ -110,16 +113,16 @@ class Session:
         As in Redis, a client that has not logged in and lets its replies pile up is dropped.
         """
         client, reader = self.client, self.reader
-        room_bytes = output_room_bytes(client)
+        most_bytes = output_limit(client).hard_bytes
         counted = len(client.output)
         for argv, left in reader.feed_each(data):
             goes_on = self.dispatcher.execute(client, argv)
             reader.authenticated = client.authenticated
-            if room_bytes is not None:
-                room_bytes -= sum(map(len, client.output[counted:]))
-                counted = len(client.output)
-                if room_bytes <= 0:
-                    drop_for_output(client)
+            # Replies of one burst count as a whole, however many turns they take.
+            self.burst_bytes += sum(map(len, client.output[counted:]))
+            counted = len(client.output)
+            if most_bytes and self.burst_bytes >= most_bytes:
+                drop_for_output(client)
             if not goes_on or client.authenticated or client.closed:
                 self.unread[:0] = data[len(data) - left :]
                 return

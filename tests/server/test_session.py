@@ -259,6 +259,15 @@ def test_lines_are_read_a_few_at_a_time_as_long_as_the_turn_lasts() -> None:
     assert client.received().endswith(b":10000\r\n")
 
 
+def test_replies_pile_up_before_login_however_many_turns_they_take() -> None:
+    server = InProcessServer(requirepass="secret")
+    stranger = server.connect()
+    server.dispatcher.turn_ns = -1  # each request is a turn, after which its reply leaves
+    stranger.feed(b"nonsense\r\n" * 1000)
+    assert stranger.closed
+    assert server.instance.stats.client_output_buffer_limit_disconnections == 1
+
+
 def test_replies_do_not_pile_up_before_login() -> None:
     server = InProcessServer(requirepass="secret")
     stranger, other = server.connect(), server.connect()
