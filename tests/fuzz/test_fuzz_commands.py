@@ -154,9 +154,9 @@ def test_a_round_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         while True:
             pass
 
-    monkeypatch.setattr(COMMANDS[b"ping"], "handler", endless)
+    monkeypatch.setattr(COMMANDS[b"echo"], "handler", endless)
     monkeypatch.setattr("tests.fuzz.fuzz_commands.HANGS_AFTER_SECONDS", 0.05)
-    assert "takes longer" in failure(Round(steps=[Send(0, ((b"PING",),))]))
+    assert "takes longer" in failure(Round(steps=[Send(0, ((b"ECHO", b"x"),))]))
 
 
 def test_a_round_is_described_as_a_person_would_play_it() -> None:
