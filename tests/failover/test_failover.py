@@ -59,9 +59,10 @@ def test_without_waiting_only_what_fits_the_time_may_be_lost() -> None:
 @pytest.mark.parametrize("how", [KILL, STOP])
 def test_only_a_primary_that_comes_back_may_lose_more(how: str) -> None:
     wound = Wound(how, 100.0, 110.0, 5.0)
-    assert not is_allowed(96.0, [wound]) and is_allowed(98.0, [wound])
+    early = wound.at - BOUND_SECONDS
+    assert not is_allowed(early - 0.1, [wound]) and is_allowed(early + 0.1, [wound])
     assert is_allowed(110.5, [wound]) is (how == STOP)
-    assert not is_allowed(114.0, [wound])
+    assert not is_allowed(wound.back_at + BOUND_SECONDS + 0.1, [wound])
 
 
 def test_a_lost_message_is_noticed_and_a_duplicate_is_counted() -> None:
