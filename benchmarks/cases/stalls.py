@@ -27,9 +27,6 @@ DESTRUCTIVE: dict[str, tuple[str, ...]] = {
     "xtrim": ("XTRIM", "s", "MAXLEN", "0"),
 }
 READING: dict[str, tuple[str, ...]] = {"keys": ("KEYS", "*"), "xrange": ("XRANGE", "s", "-", "+")}
-# A few seconds of Lua; the others are answered -BUSY once it has run for the threshold.
-LONG_SCRIPT = "local n = 0 for i = 1, 3e8 do n = n + i end return 1"
-BUSY_AFTER_MS = 5
 SAVING: dict[str, tuple[str, ...]] = {"bgsave": ("BGSAVE",), "bgrewriteaof": ("BGREWRITEAOF",)}
 
 
@@ -60,19 +57,6 @@ def _reading(name: str, contender: Contender, scale: Scale) -> Iterator[Session]
         def measure() -> Figures:
             server.settle()
             return _felt(name, server, partial(_send, server.port, READING[name]))
-
-        yield Session(measure)
-
-
-@contextmanager
-def _scripted(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
-    """A script that runs for seconds."""
-    with contender.start(alone=False) as server:
-        server.call("CONFIG", "SET", "busy-reply-threshold", str(BUSY_AFTER_MS))
-
-        def measure() -> Figures:
-            server.settle()
-            return _felt(name, server, partial(_send, server.port, ("EVAL", LONG_SCRIPT, "0")))
 
         yield Session(measure)
 
@@ -157,6 +141,5 @@ def _case(name: str, opener: Callable[..., object], **settings: object) -> Case:
 CASES: list[Case] = [
     *(_case(name, _destructive, most_pairs=2, is_quick=name == "flushall") for name in DESTRUCTIVE),
     *(_case(name, _reading) for name in READING),
-    _case("script", _scripted, most_pairs=2, is_quick=True),
     *(_case(name, _saving, most_pairs=2, is_shared=True) for name in SAVING),
 ]

@@ -72,8 +72,7 @@ def _probe(port: int, commands: Connection) -> None:
         while not commands.poll():
             time.sleep(max(0.0, due - time.monotonic()))
             connection.sendall(REQUEST)
-            # -BUSY is an answer as well: a script runs.
-            if not connection.recv(128).startswith((b"$", b"-BUSY")):
+            if not connection.recv(64).startswith(b"$"):
                 raise ServerError("a probe was refused")
             probes.append(Probe(due, (time.monotonic() - due) * 1000))
             due += PERIOD_SECONDS
