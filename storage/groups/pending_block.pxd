@@ -62,3 +62,6 @@ cdef class Block:
     cdef Share _open_share(self, Consumer owner)
     cpdef unshare(self, Consumer owner, Py_ssize_t number)
     cpdef unshare_each(self, Py_ssize_t start, Py_ssize_t end)
+
+
+cdef unsigned long long* _numbers(Block block)

@@ -174,10 +174,7 @@ class Block:
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = len(self.words) // ROW_WORDS
         middle: cython.Py_ssize_t
-        if cython.compiled:
-            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
-        else:
-            words = self.words
+        words: cython.p_ulonglong = _numbers(self)
         while low < high:
             middle = (low + high) >> 1
             other: cython.ulonglong = words[middle * ROW_WORDS]
@@ -195,10 +192,7 @@ class Block:
         seq: cython.ulonglong = id_seq(entry_id)
         if at == len(self.words):
             return -1
-        if cython.compiled:
-            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
-        else:
-            words = self.words
+        words: cython.p_ulonglong = _numbers(self)
         return place if words[at] == ms and words[at + _SEQ] == seq else -1
 
     def run_length(
@@ -210,10 +204,7 @@ class Block:
         index: cython.Py_ssize_t = start
         ms: cython.ulonglong
         seq: cython.ulonglong
-        if cython.compiled:
-            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
-        else:
-            words = self.words
+        words: cython.p_ulonglong = _numbers(self)
         while at < end and index < len(ids):
             entry_id = ids[index]
             ms, seq = id_ms(entry_id), id_seq(entry_id)
@@ -268,10 +259,7 @@ class Block:
         """The first place from this one on whose state has these bits under a mask."""
         at: cython.Py_ssize_t = place * ROW_WORDS + _STATE
         end: cython.Py_ssize_t = len(self.words)
-        if cython.compiled:
-            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
-        else:
-            words = self.words
+        words: cython.p_ulonglong = _numbers(self)
         while at < end:
             if words[at] & mask == wanted:
                 return at // ROW_WORDS
@@ -315,7 +303,7 @@ class Block:
             self.words[at:at] = rows
             return
         self._make_gap(at, len(ids) * ROW_WORDS)
-        words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
+        words: cython.p_ulonglong = _numbers(self)
         for entry_id in ids:
             words[at] = id_ms(entry_id)
             words[at + _SEQ] = id_seq(entry_id)
@@ -329,7 +317,7 @@ class Block:
         end: cython.Py_ssize_t = len(self.words)
         resize_smart(self.words, end + length)  # type: ignore[name-defined]  # noqa: F821
         if at < end:
-            words: cython.p_ulonglong = self.words.data.as_ulonglongs  # type: ignore[attr-defined]
+            words: cython.p_ulonglong = _numbers(self)
             memmove(  # type: ignore[name-defined]  # noqa: F821
                 words + at + length, words + at, (end - at) * 8
             )
@@ -564,6 +552,14 @@ class Block:
         """The memory of the rows and of the table of owners."""
         parts = (self.words, self.owners, self.shares, self.large_counts)
         return sys.getsizeof(self) + sum(map(sys.getsizeof, parts))
+
+
+@cython.cfunc
+def _numbers(block: Block) -> cython.p_ulonglong:
+    """The numbers of the rows: compiled, a pointer to them, until the number of rows changes."""
+    if cython.compiled:
+        return block.words.data.as_ulonglongs  # type: ignore[attr-defined]
+    return block.words
 
 
 def ids_of(words: array[int]) -> list[EntryID]:
