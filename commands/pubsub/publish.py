@@ -152,13 +152,13 @@ def pubsub_help(client: Client, argv: Argv) -> bytes:
     return help_reply(
         b"PUBSUB",
         b"CHANNELS [<pattern>]",
-        b"    List the channels somebody is subscribed to, all or those that match.",
+        b"    List the channels with subscribers, all or those that match.",
         b"NUMPAT",
-        b"    Tell how many different patterns somebody is subscribed to.",
+        b"    Return the number of different patterns with subscribers.",
         b"NUMSUB [<channel> ...]",
         b"    Tell for each channel how many clients are subscribed to it by its name.",
         b"SHARDCHANNELS [<pattern>]",
-        b"    List the shard channels somebody is subscribed to, all or those that match.",
+        b"    List the shard channels with subscribers, all or those that match.",
         b"SHARDNUMSUB [<shardchannel> ...]",
         b"    Tell for each shard channel how many clients are subscribed to it.",
     )

@@ -138,7 +138,7 @@ def _help(client: Client, arguments: Argv) -> bytes:
         b"RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
         b"    Save a snapshot, forget everything, and load it.",
         b"SET-ACTIVE-EXPIRE <0|1>",
-        b"    Whether expired keys are removed before somebody asks for them.",
+        b"    Whether expired keys are removed before a client asks for them.",
         b"SLEEP <seconds>",
         b"    Stop the server for so long; decimals are allowed.",
         b"STRINGMATCH-LEN <pattern> <text>",
