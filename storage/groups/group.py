@@ -224,15 +224,6 @@ class Group:
                 self._order.add(delivery_ms, part)
         return counts
 
-    def assign(self, entry: PendingEntry, consumer: Consumer) -> None:
-        """Change a pending entry's owner to `consumer`; its time and count stay."""
-        self.claim(entry, consumer, entry.delivery_ms, entry.delivery_count)
-
-    def set_delivery(self, entry: PendingEntry, delivery_ms: int, delivery_count: int) -> None:
-        """Change when and how often an owned entry was delivered; its consumer stays."""
-        assert entry.consumer is not None
-        self.claim(entry, entry.consumer, delivery_ms, delivery_count)
-
     def release(self, entry: PendingEntry, delivery_count: int) -> None:
         """Take a pending entry from its owner, for anyone to claim at once (XNACK).
 

@@ -25,7 +25,7 @@ stay. Only the order of their releases is lost, and that they have no owner.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -44,12 +44,9 @@ from storage.redis_format.primitives import (
 from storage.snapshot.node_encoder import encode_node
 from storage.stream import Stream
 
-Write: TypeAlias = Callable[[bytes], object]
-
 # A consumer as it is written: name, seen_ms, active_ms, and the IDs of what it has, ascending.
 _Owner: TypeAlias = tuple[bytes, int, int, list[EntryID]]
 
-TYPE_REDIS_5 = 15
 TYPE_COUNTERS = 19
 TYPE_ACTIVE_TIME = 21
 TYPE_IDEMPOTENCE = 26
@@ -78,21 +75,14 @@ def stream_type(stream: Stream) -> int:
     return TYPE_ACTIVE_TIME if stream.idempotence is None else TYPE_IDEMPOTENCE
 
 
-def encode_stream(
-    stream: Stream, stream_type: int, *, compress: bool, now_ms: int, write: Write
-) -> None:
-    """Write the body of a stream, in pieces; the type byte itself is the caller's.
-
-    `now_ms`: messages of producers that have expired by then are left out.
-    """
-    for piece in stream_pieces(stream, stream_type, compress=compress, now_ms=now_ms):
-        write(piece)
-
-
 def stream_pieces(
     stream: Stream, stream_type: int, *, compress: bool, now_ms: int
 ) -> Iterator[bytes]:
-    """encode_stream in pieces: a node, or some hundred pending entries."""
+    """The body of a stream in pieces: a node, or some hundred pending entries.
+
+    The type byte itself is the caller's. `now_ms`: messages of producers that have expired by then
+    are left out.
+    """
     assert stream_type in STREAM_TYPES
     yield from _nodes(stream, compress)
     yield encode_length(stream.length) + _id_lengths(stream.last_id)

@@ -21,6 +21,7 @@ from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
 from storage.strings import StringValue
 from storage.values import Value
+from tests.storage.groups.changes import assign, set_delivery
 from tests.storage.snapshot.drawn_streams import NOW_MS, drawn_streams
 
 
@@ -126,11 +127,11 @@ CHANGES: list[Callable[[Stream], object]] = [
     lambda s: s.groups[b"g"].acknowledge(an_id(1)),
     lambda s: s.groups[b"g"].acknowledge(an_id(2)),
     lambda s: s.groups[b"g"].add(an_id(4), s.groups[b"g"].consumers[b"d"], 1, 1),
-    lambda s: s.groups[b"g"].assign(
-        s.groups[b"g"].pending[an_id(1)], s.groups[b"g"].consumers[b"d"]
+    lambda s: assign(
+        s.groups[b"g"], s.groups[b"g"].pending[an_id(1)], s.groups[b"g"].consumers[b"d"]
     ),
-    lambda s: s.groups[b"g"].set_delivery(s.groups[b"g"].pending[an_id(1)], 101, 1),
-    lambda s: s.groups[b"g"].set_delivery(s.groups[b"g"].pending[an_id(1)], 100, 2),
+    lambda s: set_delivery(s.groups[b"g"], s.groups[b"g"].pending[an_id(1)], 101, 1),
+    lambda s: set_delivery(s.groups[b"g"], s.groups[b"g"].pending[an_id(1)], 100, 2),
     lambda s: s.groups[b"g"].release(s.groups[b"g"].pending[an_id(1)], 1),
     lambda s: s.groups[b"g"].release(s.groups[b"g"].pending[an_id(2)], 2),
     lambda s: memory_of(s).record(b"pid", b"iid 2", NOW_MS << 64),

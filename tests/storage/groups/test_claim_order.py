@@ -12,6 +12,7 @@ from storage.groups import claim_order
 from storage.groups.claim_order import PART_IDS, SPARE_IDS
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
+from tests.storage.groups.changes import set_delivery
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_what_is_delivered_in_the_order_of_ids_and_times_is_not_listed(group: Gr
 def test_what_is_delivered_behind_a_claim_of_the_same_time_comes_behind_it(group: Group) -> None:
     group.deliver(alice(group), [1, 2], 100)
     group.deliver(alice(group), [3], 200)
-    group.set_delivery(group.pending[1], 200, 2)
+    set_delivery(group, group.pending[1], 200, 2)
     group.deliver(alice(group), [4], 200)
     assert claimable(group) == [2, 3, 1, 4]
     group.deliver(alice(group), [5], 201)
@@ -103,11 +104,11 @@ def test_everything_is_claimable_at_once_even_if_the_clock_was_set_back(group: G
 def test_a_delivery_that_is_set_back_in_time_comes_earlier(group: Group) -> None:
     for entry_id in (1, 2, 3):
         group.deliver(alice(group), [entry_id], 100 * entry_id)
-    group.set_delivery(group.pending[3], 150, 1)
+    set_delivery(group, group.pending[3], 150, 1)
     assert claimable(group) == [1, 3, 2]
-    group.set_delivery(group.pending[3], 300, 1)
+    set_delivery(group, group.pending[3], 300, 1)
     assert claimable(group) == [1, 2, 3]
-    group.set_delivery(group.pending[3], 150, 1)
+    set_delivery(group, group.pending[3], 150, 1)
     assert claimable(group) == [1, 3, 2]
 
 
@@ -138,7 +139,7 @@ def test_what_is_listed_twice_is_given_once(group: Group) -> None:
     """Claimed, claimed again, and set back to the time of the first claim."""
     group.deliver(alice(group), [1, 2], 100)
     for delivery_ms in (200, 300, 200):
-        group.set_delivery(group.pending[1], delivery_ms, 2)
+        set_delivery(group, group.pending[1], delivery_ms, 2)
     assert (claimable(group), listed(group)) == ([2, 1], 3)
 
 
@@ -146,7 +147,7 @@ def test_strays_and_what_is_in_line_come_in_one_order(group: Group) -> None:
     for entry_id in range(1, 9):
         group.deliver(alice(group), [entry_id], 100 * entry_id)
     for entry_id, delivery_ms in ((1, 350), (2, 450), (3, 400), (8, 10)):
-        group.set_delivery(group.pending[entry_id], delivery_ms, 2)
+        set_delivery(group, group.pending[entry_id], delivery_ms, 2)
     assert claimable(group) == [8, 1, 4, 3, 2, 5, 6, 7]
 
 
@@ -195,7 +196,7 @@ def test_what_is_delivered_again_and_again_is_listed_a_few_times(group: Group) -
     group.deliver(alice(group), ids, 1)
     for now_ms in range(2, 50):
         for entry_id in ids:
-            group.set_delivery(group.pending[entry_id], now_ms, 1)
+            set_delivery(group, group.pending[entry_id], now_ms, 1)
     assert len(ids) <= listed(group) <= 4 * len(ids) + SPARE_IDS
     assert claimable(group) == ids
 
@@ -270,7 +271,7 @@ def test_a_walk_takes_what_no_longer_counts_off_the_head(group: Group) -> None:
     later(group)
     group.deliver(alice(group), ids, 1)
     for entry_id in ids[:400]:
-        group.set_delivery(group.pending[entry_id], 900, 2)
+        set_delivery(group, group.pending[entry_id], 900, 2)
     assert listed(group) == 900
     assert next(group.claimable(1000, 0))[0] == 401
     assert listed(group) == 500
@@ -280,7 +281,7 @@ def test_a_walk_takes_what_is_no_longer_in_line_off_the_head(group: Group) -> No
     ids = list(range(1, 2001))
     group.deliver(alice(group), ids, 1)
     for entry_id in ids[:1500]:
-        group.set_delivery(group.pending[entry_id], 900, 2)
+        set_delivery(group, group.pending[entry_id], 900, 2)
     group.acknowledge(1501)
     assert next(group.claimable(1000, 0))[0] == 1502
     assert group._order._line_start == 1502
@@ -302,8 +303,8 @@ def test_a_walk_does_not_look_for_a_line_that_has_ended(group: Group) -> None:
 
 def test_a_copy_has_the_same_order(group: Group) -> None:
     group.deliver(alice(group), [1, 2, 3, 4, 5, 6], 100)
-    group.set_delivery(group.pending[2], 300, 1)
-    group.set_delivery(group.pending[6], 50, 1)
+    set_delivery(group, group.pending[2], 300, 1)
+    set_delivery(group, group.pending[6], 50, 1)
     for entry_id in (5, 4):
         group.release(group.pending[entry_id], 1)
     twin = group.copy()

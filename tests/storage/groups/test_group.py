@@ -11,6 +11,7 @@ import pytest
 from storage.groups.consumer import NEVER, Consumer
 from storage.groups.group import MAX_DELIVERIES, UNKNOWN, Group
 from storage.groups.pending_block import PendingEntry
+from tests.storage.groups.changes import assign, set_delivery
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_an_acknowledged_entry_is_no_longer_pending(group: Group) -> None:
 
 def test_an_entry_delivered_again_changes_hands_and_starts_anew(group: Group) -> None:
     bob = group.consumers[b"bob"]
-    group.set_delivery(entry(group, 2), 100, 9)
+    set_delivery(group, entry(group, 2), 100, 9)
     group.deliver(bob, [2, 5, 7, 9, 10], 500)
     assert entry(group, 2) == PendingEntry(2, bob, 500, 1)
     assert owned(group.consumers[b"alice"]) == [1, 3, 4]
@@ -111,7 +112,7 @@ def test_delivering_nothing_changes_nothing(group: Group) -> None:
 def test_a_claimed_entry_moves_with_its_time_and_count(group: Group) -> None:
     bob = group.consumers[b"bob"]
     pending = entry(group, 3)
-    group.assign(pending, bob)
+    assign(group, pending, bob)
     assert (pending.consumer, pending.delivery_ms, pending.delivery_count) == (bob, 100, 1)
     assert owned(bob) == [3, 6, 7, 8]
     assert owned(group.consumers[b"alice"]) == [1, 2, 4, 5]
@@ -120,7 +121,7 @@ def test_a_claimed_entry_moves_with_its_time_and_count(group: Group) -> None:
 
 def test_claiming_ones_own_entry_keeps_it(group: Group) -> None:
     bob = group.consumers[b"bob"]
-    group.assign(entry(group, 6), bob)
+    assign(group, entry(group, 6), bob)
     assert owned(bob) == [6, 7, 8]
     assert_consistent(group)
 
@@ -149,7 +150,7 @@ def test_a_copy_has_consumers_and_pending_entries_of_its_own(group: Group) -> No
     group.entries_read = 8
     group.consumers[b"alice"].active_ms = 150
     group.create_consumer(b"idle", 300)
-    group.set_delivery(entry(group, 4), 100, 7)
+    set_delivery(group, entry(group, 4), 100, 7)
     twin = group.copy()
     assert (twin.name, twin.last_delivered_id, twin.entries_read) == (b"readers", 8, 8)
     assert list(twin.consumers) == [b"alice", b"bob", b"idle"]
@@ -233,7 +234,7 @@ def test_a_released_entry_is_claimed_and_delivered_again(group: Group) -> None:
     bob = group.consumers[b"bob"]
     for entry_id in (2, 3):
         group.release(entry(group, entry_id), 4)
-    group.assign(entry(group, 2), bob)
+    assign(group, entry(group, 2), bob)
     group.deliver(bob, [3], 500)
     assert (entry(group, 2).delivery_ms, entry(group, 2).delivery_count) == (0, 4)
     assert (entry(group, 3).delivery_ms, entry(group, 3).delivery_count) == (500, 1)
@@ -245,7 +246,7 @@ def test_a_released_entry_is_claimed_and_delivered_again(group: Group) -> None:
 def test_only_an_owned_entry_has_a_delivery_to_change(group: Group) -> None:
     group.release(entry(group, 3), 1)
     with pytest.raises(AssertionError):
-        group.set_delivery(entry(group, 3), 500, 1)
+        set_delivery(group, entry(group, 3), 500, 1)
 
 
 def test_delivery_counts_stop_at_the_greatest_number() -> None:
@@ -255,7 +256,7 @@ def test_delivery_counts_stop_at_the_greatest_number() -> None:
     assert pending.delivery_count == MAX_DELIVERIES
     group.claim(pending, alice, 5, pending.delivery_count + 1)
     assert pending.delivery_count == MAX_DELIVERIES
-    group.set_delivery(pending, 6, pending.delivery_count + 1)
+    set_delivery(group, pending, 6, pending.delivery_count + 1)
     assert pending.delivery_count == MAX_DELIVERIES
     group.release(pending, MAX_DELIVERIES + 1)
     assert pending.delivery_count == MAX_DELIVERIES

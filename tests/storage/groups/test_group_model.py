@@ -21,6 +21,7 @@ from storage.groups import claim_order, consumer_pending, pending_list
 from storage.groups.consumer import Consumer
 from storage.groups.group import MAX_DELIVERIES, Group
 from storage.groups.pending_block import PendingEntry, Row
+from tests.storage.groups.changes import assign, set_delivery
 from tests.storage.groups.sample_blocks import make_blocks_small
 from tests.storage.stream_model import ModelGroup
 from tests.support.examples import examples
@@ -83,14 +84,14 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(consumer=CONSUMERS, ids=SOME_IDS)
     def assign(self, consumer: bytes, ids: list[int]) -> None:
         for entry_id in filter(self.group.pending.get, ids):
-            self.group.assign(self.group.pending[entry_id], self.consumer(consumer))
+            assign(self.group, self.group.pending[entry_id], self.consumer(consumer))
             known = self.model.pending[entry_id]
             self.model.claim(entry_id, consumer, known.delivery_ms, known.delivery_count)
 
     @rule(consumer=CONSUMERS, count=COUNTS)
     def read_history(self, consumer: bytes, count: int) -> None:
         for entry in list(self.consumer(consumer).pending.values()):
-            self.group.set_delivery(entry, self.now_ms, count)
+            set_delivery(self.group, entry, self.now_ms, count)
             known = min(count, MAX_DELIVERIES)
             self.model.claim(entry.entry_id, consumer, self.now_ms, known)
 

@@ -9,7 +9,7 @@ from storage.entries.entry_id import EntryID, make_id
 from storage.redis_format.listpack import Element, encode_listpack
 from storage.redis_format.primitives import Cursor, encode_length, encode_string
 from storage.snapshot.stream_decoder import decode_stream
-from storage.snapshot.stream_encoder import encode_stream
+from storage.snapshot.stream_encoder import stream_pieces
 from storage.stream import Stream
 
 NOW_MS = 1_700_000_000_000
@@ -20,9 +20,7 @@ ONLY_KEY = ONLY_ID.to_bytes(16, "big")
 def encoded(
     stream: Stream, stream_type: int = 27, *, compress: bool = False, now_ms: int = NOW_MS
 ) -> bytes:
-    parts: list[bytes] = []
-    encode_stream(stream, stream_type, compress=compress, now_ms=now_ms, write=parts.append)
-    return b"".join(parts)
+    return b"".join(stream_pieces(stream, stream_type, compress=compress, now_ms=now_ms))
 
 
 def decoded(body: bytes, stream_type: int = 27, *, trusted: bool = False) -> Stream:
