@@ -251,10 +251,12 @@ compiled-test: $(VENV)/.dev compiled redis-server ## test what `make test` runs 
 	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(COMPILED)/rillway/app:$(CURDIR); \
 	$(BIN)/python -c 'import server.dispatch as it; assert it.__file__.endswith(".so"), it'; \
 	env -u PYTHONDONTWRITEBYTECODE \
-		$(BIN)/python -m pytest -n $(JOBS) -o pythonpath= -m "not interpreted" \
+		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) -o pythonpath= \
+		-m "not interpreted" \
 		$(addprefix tests/,$(LAYERS)) tests/fuzz tests/golden $(ARGS)
 	@env -u PYTHONDONTWRITEBYTECODE \
-		$(BIN)/python -m pytest -n $(JOBS) tests/integration tests/compat $(ARGS)
+		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) \
+		tests/integration tests/compat $(ARGS)
 
 .PHONY: archive-crash
 archive-crash: $(VENV)/.dev compiled redis-server java ## kill driver, workers and server while an archive is written

@@ -19,8 +19,9 @@ from tests.crash.expectation import Expectation, Facts
 from tests.crash.memory_rounds import MemoryRound, MemoryTally
 from tests.crash.process_rounds import Failed, Folder, Rounds, Traffic
 from tests.crash.servers import Link, begin_rillway
+from tests.support.examples import examples
 
-KILLS = 6
+KILLS = max(3, examples(6))
 DISKS = 100
 SEED = 1
 LAST_BYTES = 2000

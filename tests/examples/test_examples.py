@@ -92,6 +92,7 @@ def test_what_fails_three_times_is_put_aside(server: RillwayServer) -> None:
 
 
 @pytest.mark.pipeline
+@pytest.mark.thorough
 def test_spark_writes_the_total_of_each_item(server: RillwayServer) -> None:
     run("producer.py", server.url)
     run("spark_totals.py", server.url)

@@ -15,7 +15,7 @@ import pytest
 from rillway import __version__
 from tests.packaging.test_wheel import LAYERS, SPARK_FORMATS, Environment, installed
 
-pytestmark = pytest.mark.packaging
+pytestmark = [pytest.mark.packaging, pytest.mark.thorough]
 
 ROOT = Path(__file__).parents[2]
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"

@@ -14,7 +14,7 @@ import pytest
 
 from tests.packaging.test_wheel import Environment, environment, wheel
 
-pytestmark = pytest.mark.packaging
+pytestmark = [pytest.mark.packaging, pytest.mark.thorough]
 
 __all__ = ["environment", "wheel"]  # fixtures, built once more for this module
 
