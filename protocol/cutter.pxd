@@ -1,5 +1,9 @@
 # The C types of protocol/cutter.py.
 
+cdef Py_ssize_t _MAX_WORDS
+cdef Py_ssize_t _MAX_DIGITS
+
+
 cdef class Cutter:
     cdef public bytes data
     cdef public Py_ssize_t position

@@ -23,9 +23,10 @@ IS_COMPILED = bool(cython.compiled)
 
 # A request with more words takes longer to run than to parse.
 MAX_WORDS = 256
+_MAX_WORDS: cython.Py_ssize_t = MAX_WORDS
 
 # The most digits of a number: lengths are below 2**30.
-_MAX_DIGITS = 9
+_MAX_DIGITS: cython.Py_ssize_t = 9
 
 
 @cython.cclass
@@ -76,7 +77,7 @@ class Cutter:
                 break
             count = count * 10 + digit
             place += 1
-        if count == 0 or count > MAX_WORDS:
+        if count == 0 or count > _MAX_WORDS:
             return False
         for index in range(count):
             # The end of the previous line, `$`, a digit, and the end of that line.

@@ -4,14 +4,16 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.state.stats cimport CommandStats, Stats
 from protocol.cutter cimport Cutter
+from server.propagation cimport Propagation
+from server.turns cimport Turns
 
 
 cdef class Dispatcher:
     cdef dict __dict__
     cdef public Instance instance
-    cdef public object turns
+    cdef public Turns turns
     cdef public object admission
-    cdef public object propagation
+    cdef public Propagation propagation
     cdef public object waiters
     cdef public Cutter cutter
     cdef public dict _table

@@ -18,12 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.core.client import Client
 from server import clock
 from server.dispatch import Dispatcher
 from server.session import Session
 
 
+@cython.cclass
 class EventLoopCycle:
     """Collects the clients that have output, and ends the cycle. Uses no socket: `write` sends."""
 
@@ -105,6 +111,7 @@ class EventLoopCycle:
             self._with_output[client] = None
         self.wake()
 
+    @cython.cfunc
     def _resume_clients(self) -> bool:
         """Let the clients go on that were unblocked; whether there were any."""
         clients = self.turns.take_resuming()

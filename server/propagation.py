@@ -7,6 +7,11 @@ done: wrapped in MULTI and EXEC if it is more than one request, each with its da
 
 from __future__ import annotations
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import Argv
@@ -17,10 +22,9 @@ TO_NONE, TO_FILE, TO_REPLICAS, TO_ALL = range(4)
 _UNKNOWN_DATABASE = -2
 
 
+@cython.cclass
 class Propagation:
     """Collects the units of one dispatcher."""
-
-    __slots__ = ("_db", "_first_db", "_has_messages", "_instance", "held", "unit")
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance

@@ -3,3 +3,24 @@
 from commands.core.client cimport Client
 from protocol.cutter cimport Cutter
 from server.dispatch cimport Dispatcher
+from server.turns cimport Turns
+
+
+cdef Py_ssize_t _PIECE_BYTES
+cdef Py_ssize_t _LINES_BYTES
+
+
+cdef class Session:
+    cdef public Client client
+    cdef public Dispatcher dispatcher
+    cdef public Turns turns
+    cdef public object reader
+    cdef public object backlog
+    cdef public bytearray unread
+    cdef public Py_ssize_t burst_bytes
+
+    cpdef receive(self, bytes data)
+    cdef _read(self, bytes data)
+    cdef Py_ssize_t _piece_bytes(self, object data)
+    cdef Py_ssize_t _run_cut(self, bytes data)
+    cpdef _check_reader(self)

@@ -24,11 +24,12 @@ from protocol.requests import Limits, RequestReader
 from server.dispatch import Dispatcher
 
 # How many bytes are parsed at a time of what a client sent at once, or while it was halted.
-_PIECE_BYTES = 128 * 1024
+_PIECE_BYTES: cython.Py_ssize_t = 128 * 1024
 # The same for inline commands: each line is parsed by itself, and there are more of them.
-_LINES_BYTES = 4 * 1024
+_LINES_BYTES: cython.Py_ssize_t = 4 * 1024
 
 
+@cython.cclass
 class Session:
     """Feeds one client's requests to the dispatcher."""
 
@@ -49,7 +50,7 @@ class Session:
         if self.client.replica is not None:
             # Any byte is a sign of life, also a newline, which is no request.
             self.client.replica.heard_ms = self.client.instance.now_ms
-        if self.unread or self.backlog or self.is_halted:
+        if self.unread or self.backlog or self.turns.is_halted(self.client):
             self.unread += data
         elif self.client.authenticated and len(data) <= self._piece_bytes(data):
             self._read(data)
@@ -94,6 +95,7 @@ class Session:
                 self.turns.give_way(self.client)
                 return
 
+    @cython.cfunc
     def _read(self, data: bytes) -> None:
         """Parse bytes, and run their requests."""
         reader = self.reader
@@ -127,11 +129,13 @@ class Session:
                 self.unread[:0] = data[len(data) - left :]
                 return
 
-    def _piece_bytes(self, data: bytes | bytearray) -> int:
+    @cython.cfunc
+    def _piece_bytes(self, data: bytes | bytearray) -> cython.Py_ssize_t:
         """How many of these bytes are parsed at a time."""
         return _LINES_BYTES if self.reader.expects_line(data) else _PIECE_BYTES
 
-    def _run_cut(self, data: bytes) -> int:
+    @cython.cfunc
+    def _run_cut(self, data: bytes) -> cython.Py_ssize_t:
         """Run the whole requests that the cutter finds; returns the number of bytes used.
 
         The rest is for the reader, or for later, if the client is halted or its time slice is over.
@@ -168,12 +172,11 @@ class Session:
     def _run(self, requests: list[Argv]) -> None:
         """Run requests until one halts the client, or its time slice is over."""
         dispatcher, client = self.dispatcher, self.client
-        execute = dispatcher.execute
         # The replies of one batch are sent together: only here is their total size known.
         room_bytes = output_room_bytes(client) if len(requests) > 1 else None
         counted = 0
         for position, argv in enumerate(requests):
-            if not execute(client, argv) or client.closed:
+            if not dispatcher.execute(client, argv) or client.closed:
                 self._hold_back(requests[position + 1 :])
                 return
             if room_bytes is not None:

@@ -15,6 +15,11 @@ from __future__ import annotations
 
 from enum import Enum
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.core.client import Client
 from commands.core.registry import Argv
 
@@ -32,10 +37,9 @@ class State(Enum):
     CLOSED = "nothing: it never runs"
 
 
+@cython.cclass
 class Turns:
     """The turns of one server's clients."""
-
-    __slots__ = ("_postponed", "_resuming", "_yielded")
 
     def __init__(self) -> None:
         self._postponed: dict[Client, Argv] = {}

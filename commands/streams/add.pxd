@@ -9,3 +9,6 @@ from storage.stream cimport Stream
 
 
 cpdef object automatic_id(Stream stream, long long now_ms)
+
+
+cdef int _STAR

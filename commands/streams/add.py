@@ -51,7 +51,7 @@ _EXACT_OR_ABOUT = (b"=", b"~")
 MAX_ENTRY_BYTES = 1 << 30
 
 
-_STAR = ord("*")
+_STAR: cython.int = ord("*")
 
 
 @dataclass(slots=True)

@@ -1,5 +1,7 @@
 # The C types of storage/entries/entry_id.py.
 
+cdef Py_ssize_t _PLAIN_DIGITS
+
 from cpython.long cimport PyLong_AsUnsignedLongLongMask
 
 

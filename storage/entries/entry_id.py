@@ -38,7 +38,7 @@ MAX_TEXT_BYTES = 127
 PLAIN_TEXT_BYTES = 22
 
 # Numbers of up to this many digits are less than 2**64.
-_PLAIN_DIGITS = 19
+_PLAIN_DIGITS: cython.Py_ssize_t = 19
 
 # The syntax of C's strtoull: blanks as in isspace(), one sign, decimal digits.
 _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")

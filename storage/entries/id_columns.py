@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TypeAlias
 
-from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, id_ms, id_seq
 from storage.object_size import allocated_bytes
 
 Column: TypeAlias = "bytes | array[int]"
@@ -105,14 +105,14 @@ def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
     first, last, count = ids[0], ids[-1], len(ids)
     if last - first == count - 1:
         return progression(first - key, 1, count)  # there are no others between them
-    seqs = [entry_id & MAX_SEQ for entry_id in ids]
+    seqs = [id_seq(entry_id) for entry_id in ids]
     seq = column(seqs)
     if last - first == (count - 1) * MS_STEP and seq is _uniform_column(seqs[0], count):
         return progression(first - key, MS_STEP, count)
-    base_ms = key >> SEQ_BITS
-    if first >> SEQ_BITS == last >> SEQ_BITS:
-        return IDColumns(_uniform_column((first >> SEQ_BITS) - base_ms, count), seq)
-    ms = [(entry_id >> SEQ_BITS) - base_ms for entry_id in ids]
+    base_ms = id_ms(key)
+    if id_ms(first) == id_ms(last):
+        return IDColumns(_uniform_column(id_ms(first) - base_ms, count), seq)
+    ms = [id_ms(entry_id) - base_ms for entry_id in ids]
     return IDColumns(_packed_column(ms, ms[-1]), seq)
 
 
@@ -130,9 +130,15 @@ def progression(offset: int, step: int, count: int) -> IDProgression:
 
 def column(numbers: list[int]) -> Column:
     """The numbers in the smallest array type that holds them; shared if all are equal."""
-    if numbers.count(numbers[0]) == len(numbers):
+    if is_uniform(numbers):
         return _uniform_column(numbers[0], len(numbers))
     return _packed_column(numbers, max(numbers))
+
+
+def is_uniform(numbers: list[int]) -> bool:
+    """Whether all of these, at least one, are equal."""
+    first = numbers[0]
+    return first == numbers[-1] and numbers.count(first) == len(numbers)
 
 
 @lru_cache(SHARED)

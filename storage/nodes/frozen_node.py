@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.frame import Frame
-from storage.entries.id_columns import Column, NodeIDs, column, pack_ids, progression
+from storage.entries.id_columns import Column, NodeIDs, column, is_uniform, pack_ids, progression
 from storage.entries.layout import Layout
 from storage.entries.packing import AS_IS, decompress
 from storage.nodes.open_node import OpenNode, entries_bytes
@@ -79,7 +79,7 @@ class FrozenNode:
         self.key = node.key
         self.live = len(lengths)
         self._shape = node.shape
-        is_even = lengths.count(lengths[0]) == len(lengths)
+        is_even = is_uniform(lengths)
         # Either all entries have one length, or each has its own.
         self._length = lengths[0] if is_even else 0
         self._lengths: Column | None = None if is_even else column(lengths)

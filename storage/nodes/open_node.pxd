@@ -4,6 +4,8 @@ from storage.redis_format.listpack_size cimport FieldSizes, int64_bytes
 
 
 cdef FieldSizes _SIZES
+cdef Py_ssize_t _MAX_NODE_BYTES
+cdef Py_ssize_t _FLAGS_BYTES
 
 
 cdef class OpenNode:

@@ -22,6 +22,9 @@ from storage.redis_format.listpack_size import FLAGS_BYTES, FieldSizes, int64_by
 
 # Redis's largest node, whatever the configuration says (reference 1.4).
 MAX_NODE_BYTES = 1 << 30
+_MAX_NODE_BYTES: cython.Py_ssize_t = MAX_NODE_BYTES
+
+_FLAGS_BYTES: cython.Py_ssize_t = FLAGS_BYTES
 
 # Reused to measure each entry that is added.
 _SIZES = FieldSizes()
@@ -102,14 +105,14 @@ class OpenNode:
             return False
         sizes: FieldSizes = _SIZES
         sizes.measure(entry, fields_at, self._names)
-        if not 0 < max_bytes <= MAX_NODE_BYTES:
-            max_bytes = MAX_NODE_BYTES
+        if not 0 < max_bytes <= _MAX_NODE_BYTES:
+            max_bytes = _MAX_NODE_BYTES
         # Redis compares the present size plus the new fields without their framing.
         if count and self._size() + sizes.text_bytes >= max_bytes:
             return False
         self.ids.append(entry_id)
         self.entries.append(entry)
-        self.entries_bytes += sizes.element_bytes + self._id_bytes(ms, seq) + FLAGS_BYTES
+        self.entries_bytes += sizes.element_bytes + self._id_bytes(ms, seq) + _FLAGS_BYTES
         return True
 
     @cython.cfunc

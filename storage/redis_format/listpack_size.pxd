@@ -1,5 +1,11 @@
 # The C types of storage/redis_format/listpack_size.py.
 
+cdef Py_ssize_t _SHORT_STRING_BYTES
+cdef Py_ssize_t _MAX_SHORT_STRING
+cdef Py_ssize_t _MAX_INTEGER_DIGITS
+cdef unsigned long long _MAX_INT64
+cdef Py_ssize_t _SAFE_DIGITS
+
 cpdef Py_ssize_t int64_bytes(long long number)
 cpdef Py_ssize_t text_bytes(Py_ssize_t length)
 cpdef Py_ssize_t backward_length_bytes(Py_ssize_t size)

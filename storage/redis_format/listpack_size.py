@@ -23,15 +23,16 @@ EMPTY_LISTPACK_BYTES = 7
 FLAGS_BYTES = 2
 
 # The framing of a string, up to this length.
-_SHORT_STRING_BYTES = 2
-_MAX_SHORT_STRING = 63
+_SHORT_STRING_BYTES: cython.Py_ssize_t = 2
+_MAX_SHORT_STRING: cython.Py_ssize_t = 63
 
 # Longest text of a 64-bit integer; anything longer is kept as a string.
 MAX_INTEGER_DIGITS = 20
+_MAX_INTEGER_DIGITS: cython.Py_ssize_t = MAX_INTEGER_DIGITS
 
 # The greatest signed 64-bit integer, and a number of digits that is certainly below it.
 _MAX_INT64: cython.ulonglong = 2**63 - 1
-_SAFE_DIGITS = 18
+_SAFE_DIGITS: cython.Py_ssize_t = 18
 
 
 def integer_bytes(number: int) -> int:
@@ -88,7 +89,7 @@ def plain_integer(
 
     0 for any other text.
     """
-    if length > MAX_INTEGER_DIGITS or length == 0:
+    if length > _MAX_INTEGER_DIGITS or length == 0:
         return 0
     end: cython.Py_ssize_t = start + length
     place: cython.Py_ssize_t = start

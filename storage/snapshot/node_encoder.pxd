@@ -5,6 +5,11 @@ from storage.redis_format.listpack_writer cimport ListpackWriter
 
 
 cdef NodeEncoder _ENCODER
+cdef Py_ssize_t _ENTRY_FRAME_BYTES
+cdef Py_ssize_t _SAME_NAMES
+cdef Py_ssize_t _FRAME
+cdef Py_ssize_t _OWN_NAMES_FRAME
+cdef Py_ssize_t _MASTER_BYTES
 
 cdef long long _difference(unsigned long long number, unsigned long long base)
 

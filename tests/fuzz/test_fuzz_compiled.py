@@ -40,7 +40,7 @@ def broken(folder: Path, statement: str) -> Tree:
             "import storage.redis_format.listpack_size as it;"
             " it.text_bytes.__code__ = (lambda length: length + 3).__code__",
         ),
-        ("stream", "import storage.nodes.open_node as it; it.MAX_NODE_BYTES = 40"),
+        ("stream", "import storage.nodes.open_node as it; it._MAX_NODE_BYTES = 40"),
     ],
 )
 def test_a_fault_is_noticed_and_its_seed_named(kind: str, statement: str, tmp_path: Path) -> None:
