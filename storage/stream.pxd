@@ -1,6 +1,7 @@
 # The C types of storage/stream.py.
 
 from storage.entries.entry cimport encode_entry, encode_id_parts
+from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
 from storage.values cimport Value
 
@@ -16,7 +17,7 @@ cdef class Stream(Value):
     cdef public dict groups
     cdef public object idempotence
     cdef public object ack_journal
-    cdef public object _nodes
+    cdef public NodeList _nodes
     cdef public OpenNode _tail
     cdef public object _shape
     cdef object _first_node
@@ -26,6 +27,7 @@ cdef class Stream(Value):
     cdef unsigned long long _ms
     cdef unsigned long long _seq
 
+    cpdef tuple range_with_ids(self, object start, object end, Py_ssize_t count=*)
     cpdef bytes append_raw(
         self,
         object entry_id,

@@ -273,7 +273,7 @@ class Stream(Value):
         return self._nodes.select_down(start, end, count if count >= 0 else self.length)
 
     def range_with_ids(
-        self, start: EntryID, end: EntryID, count: int = -1
+        self, start: EntryID, end: EntryID, count: cython.Py_ssize_t = -1
     ) -> tuple[list[EntryID], list[bytes]]:
         """The IDs of the first `count` entries of a range, and the entries in chunks."""
         return self._nodes.select_with_ids(start, end, count if count >= 0 else self.length)

@@ -49,12 +49,15 @@ class IDProgression:
         distance = entry_id - key - self._offset
         if distance <= 0:
             return 0
-        place = -(-distance // self._step)
+        # Rounded up. A step is 1 or MS_STEP, and a shift takes half the time of a division.
+        place = distance if self._step == 1 else -(-distance >> SEQ_BITS)
         return place if place < self._count else self._count
 
     def between(self, key: EntryID, low: int, high: int) -> list[EntryID]:
         """The IDs at places [low, high)."""
         first, step = key + self._offset, self._step
+        if high - low == 1:  # consumers that ask for one entry
+            return [first + low * step]
         return list(range(first + low * step, first + high * step, step))
 
     def memory_bytes(self) -> int:
@@ -87,6 +90,8 @@ class IDColumns:
 
     def between(self, key: EntryID, low: int, high: int) -> list[EntryID]:
         """The IDs at places [low, high)."""
+        if high - low == 1:
+            return [self.at(key, low)]
         base_ms = key >> SEQ_BITS
         pairs = zip(self._ms[low:high], self._seq[low:high], strict=True)
         return [(base_ms + ms) << SEQ_BITS | seq for ms, seq in pairs]

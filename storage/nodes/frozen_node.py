@@ -8,11 +8,15 @@ mark. Entries that were unpacked for a reader are cached (storage/nodes/entry_ca
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from functools import lru_cache
 from itertools import accumulate, compress, pairwise
 from struct import Struct
 from typing import TypeVar
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.frame import Frame
@@ -35,6 +39,7 @@ GAPS_SHARE = 1 / 10
 T = TypeVar("T")
 
 
+@cython.cclass
 class _Losses:
     """The deletions in a node; most nodes have none."""
 
@@ -50,12 +55,13 @@ class _Losses:
         self.alive: bytearray | None = None
 
     def copy(self) -> _Losses:
-        twin = copy(self)
+        twin = _Losses(self.deleted, self.lost_end, self.entries_bytes)
         if self.alive is not None:
             twin.alive = self.alive.copy()
         return twin
 
 
+@cython.cclass
 class FrozenNode:
     """A node that takes no more entries; see the module."""
 
@@ -117,11 +123,14 @@ class FrozenNode:
             return low, len(self._ids)
         return low, self._place(end + 1)
 
-    def _first_places(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, int]:
+    def _first_places(
+        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
+    ) -> tuple[int, int]:
         """_places() of the first `limit` entries only. Most ranges end far after these."""
         ids, key = self._ids, self.key
-        low = ids.place(key, start) if start > key else 0
-        high, count = low + limit, len(ids)
+        low: cython.Py_ssize_t = ids.place(key, start) if start > key else 0
+        count: cython.Py_ssize_t = len(ids)
+        high: cython.Py_ssize_t = low + limit if limit < count else count
         if high > count:
             high = count
         if low < high and end != MAX_ID and ids.at(key, high - 1) > end:
@@ -224,7 +233,7 @@ class FrozenNode:
             start, end = len(payload) - end, len(payload) - start
         return payload[start:end]
 
-    def _offset(self, place: int) -> int:
+    def _offset(self, place: cython.Py_ssize_t) -> cython.Py_ssize_t:
         lengths = self._lengths
         return self._length * place if lengths is None else sum(lengths[:place])
 
@@ -261,25 +270,34 @@ class FrozenNode:
         last_id = self._id_at(-1)
         return last_id if self._losses is None else max(last_id, self._losses.lost_end)
 
-    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+    def select(
+        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
+    ) -> tuple[int, list[bytes]]:
         """The first `limit` entries of a range."""
-        losses, count = self._losses, self.live
+        losses = self._losses
         if losses is not None and losses.alive is not None:
             return self._select_live(start, end, limit)
-        if start == MIN_ID and limit >= count and end == MAX_ID:
-            low, high = 0, count
-        else:
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.live
+        if start != MIN_ID or limit < high or end != MAX_ID:
             low, high = self._first_places(start, end, limit)
             if low >= high:
                 return 0, []
-        payload = self.opened
-        if payload is None or self._is_turned:
+        if self.opened is None or self._is_turned:
             return high - low, self._chunks(low, high)
-        # _chunks() inlined: this is the hottest path of reading.
+        return high - low, [self._opened_part(low, high)]
+
+    @cython.cfunc
+    def _opened_part(self, low: cython.Py_ssize_t, high: cython.Py_ssize_t) -> bytes:
+        """_chunks() where the cache has the node, ascending: the hottest path of reading."""
         self.was_read = True
-        if high - low < count:
-            payload = payload[self._offset(low) : self._offset(high)]
-        return high - low, [payload]
+        payload = self.opened
+        assert payload is not None
+        if high - low == len(self._ids):
+            return payload
+        start: cython.Py_ssize_t = self._offset(low)
+        end: cython.Py_ssize_t = self._offset(high)
+        return payload[start:end]
 
     def _select_live(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """select() of a node with deleted entries."""
@@ -316,15 +334,21 @@ class FrozenNode:
         return self._live_items(entries, low, high)
 
     def select_with_ids(
-        self, start: EntryID, end: EntryID, limit: int
+        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
     ) -> tuple[list[EntryID], list[bytes]]:
         """The first `limit` entries of a range, with their IDs."""
-        if self._alive is not None:
+        losses = self._losses
+        if losses is not None and losses.alive is not None:
             return self.select_ids(start, end, limit), self.select(start, end, limit)[1]
+        low: cython.Py_ssize_t
+        high: cython.Py_ssize_t
         low, high = self._first_places(start, end, limit)
         if low >= high:
             return [], []
-        return self._ids.between(self.key, low, high), self._chunks(low, high)
+        ids = self._ids.between(self.key, low, high)
+        if self.opened is None or self._is_turned:
+            return ids, self._chunks(low, high)
+        return ids, [self._opened_part(low, high)]
 
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
@@ -418,9 +442,13 @@ class FrozenNode:
 
     def copy(self) -> FrozenNode:
         """An independent node with the same content; immutable parts are shared."""
-        twin = copy(self)
+        twin = FrozenNode.__new__(FrozenNode)
+        twin.key, twin.live = self.key, self.live
+        twin._shape, twin._length, twin._lengths = self._shape, self._length, self._lengths
+        twin._form, twin._blob, twin._ids = self._form, self._blob, self._ids
+        twin._losses = None
         twin.opened = None
-        twin.was_read = False
+        twin.was_read = twin._is_turned = False
         if self._losses is not None:
             twin._losses = self._losses.copy()
         return twin

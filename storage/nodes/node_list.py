@@ -19,6 +19,11 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import TypeAlias
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
@@ -40,6 +45,7 @@ COUNTED_AT_ONCE = 128
 _live_of = attrgetter("live")
 
 
+@cython.cclass
 class NodeList:
     """Nodes in ascending order of their keys."""
 
@@ -135,12 +141,14 @@ class NodeList:
     # In wire form: (number of entries, chunks). Only the node at an end of a range may have entries
     # that are not in it; the others need not compare IDs.
 
-    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+    def select(
+        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
+    ) -> tuple[int, list[bytes]]:
         """The first `limit` entries of a range, ascending."""
-        left = limit
+        left: cython.Py_ssize_t = limit
         chunks: list[bytes] = []
-        index = self._lowest(start)
-        last = len(self._keys) - 1 if end == MAX_ID else self._index(end)
+        index: cython.Py_ssize_t = self._lowest(start)
+        last: cython.Py_ssize_t = len(self._keys) - 1 if end == MAX_ID else self._index(end)
         while left and index <= last:
             node = self._nodes[index]
             if isinstance(node, ListpackNode):
@@ -153,13 +161,13 @@ class NodeList:
         return limit - left, chunks
 
     def select_with_ids(
-        self, start: EntryID, end: EntryID, limit: int
+        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
     ) -> tuple[list[EntryID], list[bytes]]:
         """The IDs of the first `limit` entries of a range, and these in chunks."""
         ids: list[EntryID] = []
         chunks: list[bytes] = []
-        index = self._lowest(start)
-        last = len(self._keys) - 1 if end == MAX_ID else self._index(end)
+        index: cython.Py_ssize_t = self._lowest(start)
+        last: cython.Py_ssize_t = len(self._keys) - 1 if end == MAX_ID else self._index(end)
         while len(ids) < limit and index <= last:
             node = self._nodes[index]
             if isinstance(node, ListpackNode):
@@ -234,14 +242,16 @@ class NodeList:
         twin._needs_lender = True
         return twin
 
-    def _lowest(self, entry_id: EntryID) -> int:
+    @cython.cfunc
+    def _lowest(self, entry_id: EntryID) -> cython.Py_ssize_t:
         """The index of the first node that can hold `entry_id` or greater ones."""
-        index = bisect_right(self._keys, entry_id, self._head) - 1
+        index: cython.Py_ssize_t = bisect_right(self._keys, entry_id, self._head) - 1
         if index < self._head:
             return self._head  # all IDs are greater
         return index + 1 if self._ends_before(index, entry_id) else index
 
-    def _ends_before(self, index: int, entry_id: EntryID) -> bool:
+    @cython.cfunc
+    def _ends_before(self, index: cython.Py_ssize_t, entry_id: EntryID) -> bool:
         """Whether it is known without unpacking that a node ends before `entry_id`."""
         node = self._nodes[index]
         return isinstance(node, ListpackNode) and node.end < entry_id
@@ -339,6 +349,7 @@ class NodeList:
         del self._keys[index]
         del self._nodes[index]
 
-    def _index(self, entry_id: EntryID) -> int:
+    @cython.cfunc
+    def _index(self, entry_id: EntryID) -> cython.Py_ssize_t:
         """The index of the last node whose key is not above `entry_id`; below the head if none."""
         return bisect_right(self._keys, entry_id, self._head) - 1

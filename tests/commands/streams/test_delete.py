@@ -181,6 +181,7 @@ def test_xdelex_answers_in_the_order_of_the_ids_and_deletes_each_once(groups: Ta
     assert groups.do("XDELEX s IDS 6 3-1 1-1 9-9 3-1 2-1 3-1") == [1, -1, -1, -1, 1, -1]
 
 
+@pytest.mark.interpreted  # counts calls, which compiled code makes without looking them up
 def test_very_many_ids_are_looked_for_a_node_at_a_time(
     server: InProcessServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,30 @@
+# The C types of storage/nodes/frozen_node.py.
+
+cdef class _Losses:
+    cdef public Py_ssize_t deleted
+    cdef public object lost_end
+    cdef public Py_ssize_t entries_bytes
+    cdef public bytearray alive
+
+    cpdef _Losses copy(self)
+
+
+cdef class FrozenNode:
+    cdef public object key
+    cdef public Py_ssize_t live
+    cdef public object _shape
+    cdef public Py_ssize_t _length
+    cdef public object _lengths
+    cdef public object _form
+    cdef public bytes _blob
+    cdef public object _ids
+    cdef public _Losses _losses
+    cdef public bytes opened
+    cdef public bint was_read
+    cdef public bint _is_turned
+
+    cpdef tuple _first_places(self, object start, object end, Py_ssize_t limit)
+    cpdef Py_ssize_t _offset(self, Py_ssize_t place)
+    cdef bytes _opened_part(self, Py_ssize_t low, Py_ssize_t high)
+    cpdef tuple select(self, object start, object end, Py_ssize_t limit)
+    cpdef tuple select_with_ids(self, object start, object end, Py_ssize_t limit)

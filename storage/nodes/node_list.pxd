@@ -1,0 +1,20 @@
+# The C types of storage/nodes/node_list.py.
+
+from storage.nodes.frozen_node cimport FrozenNode
+from storage.nodes.open_node cimport OpenNode
+
+
+cdef class NodeList:
+    cdef public object _packing
+    cdef public list _keys
+    cdef public list _nodes
+    cdef public Py_ssize_t _head
+    cdef public Py_ssize_t _lent
+    cdef public NodeList _lender
+    cdef public bint _needs_lender
+
+    cpdef tuple select(self, object start, object end, Py_ssize_t limit)
+    cpdef tuple select_with_ids(self, object start, object end, Py_ssize_t limit)
+    cdef Py_ssize_t _lowest(self, object entry_id)
+    cdef bint _ends_before(self, Py_ssize_t index, object entry_id)
+    cdef Py_ssize_t _index(self, object entry_id)
