@@ -178,6 +178,14 @@ class RequestReader:
                 return
             position = self._scan(data, position, requests)
 
+    def drop_unfinished(self) -> None:
+        """Drop the unfinished request: the caller has its bytes, and feeds them again."""
+        self._argv = []
+        self._count = 0
+        self._taken_bytes = 0
+        self._held = bytearray()
+        self._bulk_bytes = -1
+
     def expects_line(self, data: bytes | bytearray) -> bool:
         """Whether these bytes, the next of the stream, begin with an inline command."""
         return not self._count and not self._held and not data.startswith(b"*")

@@ -8,6 +8,7 @@ from server.turns cimport Turns
 
 cdef Py_ssize_t _PIECE_BYTES
 cdef Py_ssize_t _LINES_BYTES
+cdef Py_ssize_t _UNFINISHED_BYTES
 
 
 cdef class Session:
@@ -17,6 +18,7 @@ cdef class Session:
     cdef public object reader
     cdef public object backlog
     cdef public bytearray unread
+    cdef public bytes unfinished
     cdef public Py_ssize_t burst_bytes
 
     cpdef receive(self, bytes data)

@@ -27,6 +27,8 @@ from server.dispatch import Dispatcher
 _PIECE_BYTES: cython.Py_ssize_t = 128 * 1024
 # The same for inline commands: each line is parsed by itself, and there are more of them.
 _LINES_BYTES: cython.Py_ssize_t = 4 * 1024
+# An unfinished request of up to this many bytes is kept, to be cut with the bytes that follow.
+_UNFINISHED_BYTES: cython.Py_ssize_t = 16 * 1024
 
 
 @cython.cclass
@@ -42,6 +44,8 @@ class Session:
         # since. These are not parsed yet: parsed requests take many times the memory.
         self.backlog: deque[Argv] = deque()
         self.unread = bytearray()
+        # The bytes of the request that the reader has not finished, or nothing: see _read().
+        self.unfinished = b""
         # Bytes of the replies, before login, to what arrived at once.
         self.burst_bytes = 0
 
@@ -97,9 +101,19 @@ class Session:
 
     @cython.cfunc
     def _read(self, data: bytes) -> None:
-        """Parse bytes, and run their requests."""
+        """Parse bytes, and run their requests.
+
+        Reads of a long pipeline end within a request. The reader gets its beginning, for the limits
+        and errors, but with the next bytes it is cut as a whole, and so are those after it. That
+        takes linear time: these bytes are at least as many.
+        """
         reader = self.reader
-        if cython.compiled and reader.is_between and len(data) <= reader.limits.harmless_bytes:
+        unfinished, self.unfinished = self.unfinished, b""
+        if unfinished and len(data) >= len(unfinished):
+            reader.drop_unfinished()
+            data = unfinished + data
+        is_cut: cython.bint = cython.compiled and reader.is_between
+        if is_cut and len(data) <= reader.limits.harmless_bytes:
             position = self._run_cut(data)
             if position == len(data):
                 return
@@ -107,7 +121,10 @@ class Session:
                 self.unread[:0] = data[position:]
                 return
             data = data[position:]
-        self._run(reader.feed(data))
+        requests = reader.feed(data)
+        if is_cut and not requests and data.startswith(b"*") and len(data) <= _UNFINISHED_BYTES:
+            self.unfinished = data
+        self._run(requests)
 
     def _read_before_login(self, data: bytes) -> None:
         """Parse and run requests one by one: an AUTH among them changes the parser's limits.
@@ -115,6 +132,7 @@ class Session:
         As in Redis, a client that has not logged in and lets its replies pile up is dropped.
         """
         client, reader = self.client, self.reader
+        self.unfinished = b""
         most_bytes = output_limit(client).hard_bytes
         counted = len(client.output)
         for argv, left in reader.feed_each(data):

@@ -409,6 +409,15 @@ def test_the_buffered_bytes_are_those_of_the_unfinished_request() -> None:
 # -- cost --------------------------------------------------------------------------------------
 
 
+def test_an_unfinished_request_may_be_fed_again() -> None:
+    reader = RequestReader(Limits())
+    for beginning in (b"*", b"*2\r\n", b"*2\r\n$4\r\nEC", b"*2\r\n$4\r\nECHO\r\n$1\r"):
+        assert reader.feed(beginning) == []
+        reader.drop_unfinished()
+        assert reader.is_between and not reader.buffered_bytes
+        assert reader.feed(encode(b"ECHO", b"a")) == [[b"ECHO", b"a"]]
+
+
 def test_a_large_argument_in_small_chunks_is_collected_in_place() -> None:
     # One buffer for all chunks, which grows by a share of its size: the bytes copied by all its
     # moves are in proportion to the argument.

@@ -196,6 +196,31 @@ def test_a_long_pipeline_runs_in_order_however_it_is_cut(turn_ns: int) -> None:
     assert client.received() == b"".join(map(replies.bulk, ids)) + b"+PONG\r\n"
 
 
+@pytest.mark.parametrize("chunk_bytes", [*range(1, 50), 100, 200, 299])
+def test_a_pipeline_has_the_same_replies_however_its_reads_end(chunk_bytes: int) -> None:
+    requests = (
+        [b"SET", b"k", b"v" * 120],
+        [b"GET", b"k"],
+        [b"APPEND", b"k", b"\r\n*1\r\n"],
+        [b"PING"],
+    )
+    sent = b"".join(map(replies.command, requests * 3)) + b"PING\r\n*1\r\n:1\r\n"
+    whole, parts = InProcessServer().connect(), InProcessServer().connect()
+    chunks = [sent[start : start + chunk_bytes] for start in range(0, len(sent), chunk_bytes)]
+    assert b"".join(map(parts.feed, chunks)) == whole.feed(sent)
+    assert parts.closed and whole.closed
+
+
+def test_an_unfinished_request_is_not_read_again_after_login_was_lost() -> None:
+    server = InProcessServer(requirepass="secret")
+    client = server.connect()
+    client.feed(b"AUTH secret\r\n" + b"*2\r\n$4\r\nECHO\r\n")
+    client.state.authenticated = False
+    client.feed(b"$1\r\n")
+    client.state.authenticated = True
+    assert client.feed(b"a\r\n" + b"PING\r\n" * 9) == b"$1\r\na\r\n" + b"+PONG\r\n" * 9
+
+
 def test_what_follows_a_password_runs_in_order_however_it_is_cut() -> None:
     server = InProcessServer(requirepass="secret")
     client = server.connect()
