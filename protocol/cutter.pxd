@@ -17,6 +17,7 @@ cdef class Cutter:
     cpdef bint next(self)
     cpdef bytes word(self, Py_ssize_t index)
     cpdef list words(self)
+    cpdef Py_ssize_t words_bytes(self)
     cpdef bytes tail(self, Py_ssize_t index)
     cpdef bytes bulk(self, Py_ssize_t index)
     cpdef bytes whole(self)

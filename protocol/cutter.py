@@ -130,6 +130,14 @@ class Cutter:
             argv.append(data[start : start + self._lengths[index]])
         return argv
 
+    def words_bytes(self) -> cython.Py_ssize_t:
+        """The length of all words together."""
+        total: cython.Py_ssize_t = 0
+        index: cython.Py_ssize_t
+        for index in range(self.count):
+            total += self._lengths[index]
+        return total
+
     def tail(self, index: cython.Py_ssize_t) -> bytes:
         """The words from `index` on as received: bulk strings, one after the other."""
         data: cython.p_const_uchar = self.data

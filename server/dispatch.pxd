@@ -16,6 +16,7 @@ cdef class Dispatcher:
     cdef public Propagation propagation
     cdef public object waiters
     cdef public Cutter cutter
+    cdef Cutter _queue_cutter
     cdef public dict _table
     cdef public object long_replies
     cdef public long long mark_ns
@@ -28,12 +29,16 @@ cdef class Dispatcher:
     cdef bytes _raw_name
     cdef object _raw
     cdef Py_ssize_t _raw_words
+    cdef Py_ssize_t _raw_most_words
+    cdef object _collect
     cdef Client _raw_client
     cdef long long _raw_count
     cdef long long _raw_limit
 
     cpdef bint execute(self, Client client, list[bytes] argv)
     cpdef bint execute_cut(self, Client client, Cutter request)
+    cdef bint _enqueue_cut(self, Client client, object command, Cutter request)
     cpdef settle(self)
+    cpdef object run_queued(self, Client client, object command, object request)
     cpdef long long _count(self, CommandStats of_command, long long start_ns)
     cpdef object account(self, Client client, object command, list[bytes] argv, object handler)

@@ -3,8 +3,8 @@
 The steps of one request:
   execute      lookup and arity; serves ready keys first, unless the command declares that this can
                wait (`defers_ready_keys`)
-  execute_cut  the same for a request that is still bytes: a `raw` handler takes it unparsed, any
-               other gets its words
+  execute_cut  the same for a request that is still bytes: a `raw` handler takes it unparsed, also
+               if a transaction queues it; any other gets its words
   admission    authentication, MULTI, CLIENT PAUSE and other gates (server/admission.py)
   account      the handler, its statistics, slow log, monitors
   propagation  its changes, collected for the append-only file and replicas (server/propagation.py)
@@ -31,7 +31,14 @@ except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.core.blocking import Block
-from commands.core.client import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING, Client
+from commands.core.client import (
+    GATE_MULTI,
+    GATE_PRIMARY,
+    GATE_REPLICA,
+    GATE_SILENT,
+    GATE_TRACKING,
+    Client,
+)
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
@@ -49,8 +56,8 @@ from commands.core.registry import (
 )
 from commands.server.monitor import feed_monitors
 from commands.transactions.transaction import exec_refused
-from protocol import errors
-from protocol.cutter import Cutter
+from protocol import errors, replies
+from protocol.cutter import MAX_WORDS, Cutter
 from protocol.errors import ReplyError
 from server.admission import Admission
 from server.propagation import Propagation
@@ -89,6 +96,8 @@ class Dispatcher:
         self.waiters = Waiters(instance, self.turns, self)
         self.script_runs = ScriptRuns(instance, self)
         self.cutter = Cutter()  # of the batch that runs
+        self._queue_cutter = Cutter()  # of the request of a transaction that runs
+        self._collect = self.propagation.add
         # Commands without sub-commands, by their usual spellings: one lookup finds them.
         self._table = {
             spelling: command
@@ -108,7 +117,7 @@ class Dispatcher:
         self._raw_command: Command | None = None
         self._raw_name = b""
         self._raw: RawHandler
-        self._raw_words = 0
+        self._raw_words = self._raw_most_words = 0
         self._raw_client: Client
         self._raw_count = 0
         self._raw_limit = RAW_AT_ONCE
@@ -198,6 +207,7 @@ class Dispatcher:
             self.settle()
             self._raw_command, self._raw_name, self._raw = command, name, command.raw
             self._raw_words = -command.arity if command.arity < 0 else command.arity
+            self._raw_most_words = MAX_WORDS if command.arity < 0 else command.arity
         if (
             request.count < self._raw_words
             or client.gates
@@ -205,6 +215,12 @@ class Dispatcher:
             or instance.monitors
             or self.propagation.unit
         ):
+            if (
+                client.gates == GATE_MULTI
+                and not instance.gates
+                and self._raw_words <= request.count <= self._raw_most_words
+            ):
+                return self._enqueue_cut(client, command, request)
             return self.execute(client, request.words())
         if instance.blocked.ready_keys and not command.defers_ready_keys:
             self.waiters.serve_ready_keys()
@@ -223,6 +239,18 @@ class Dispatcher:
         if self._raw_count < self._raw_limit:
             return True
         self.settle()
+        return self.mark_ns < self.turn_end_ns
+
+    @cython.cfunc
+    def _enqueue_cut(self, client: Client, command: Command, request: Cutter) -> bool:
+        """Queue a request as it was received: EXEC gives it to its raw handler."""
+        client.last_command = command
+        client.last_interaction_ms = self.instance.now_ms
+        assert client.queue is not None
+        client.queue.append((command, request.whole()))
+        client.queued_bytes += request.words_bytes()
+        client.output.append(replies.QUEUED)
+        self.mark_ns = perf_counter_ns()
         return self.mark_ns < self.turn_end_ns
 
     def _hand_on(self, client: Client) -> None:
@@ -283,6 +311,33 @@ class Dispatcher:
         """Run the handler; returns its whole reply, or its error as a reply."""
         reply = self.account(client, command, argv, command.handler)
         return reply.join() if type(reply) is LongReply else reply
+
+    def run_queued(self, client: Client, command: Command, request: Argv | bytes) -> Reply:
+        """`run` for a request of a transaction's queue; bytes go to the raw handler first."""
+        if not isinstance(request, bytes):
+            return self.run(client, command, request)
+        assert command.raw is not None
+        cutter: Cutter = self._queue_cutter
+        instance = self.instance
+        cutter.load(request)
+        cutter.next()
+        if client.gates or instance.monitors:
+            return self.run(client, command, cutter.words())
+        instance.collect = self._collect
+        try:
+            reply = command.raw(client, cutter)
+        except Exception as error:
+            instance.stats.of(command).failed_calls += 1
+            reply = self._failed(command, error)
+        instance.collect = None
+        if reply is None:
+            return self.run(client, command, cutter.words())
+        if client.propagated is not None:
+            self.propagation.collect(client, [], changed=False)
+        elapsed_us: cython.longlong = self._count(instance.stats.of(command), self.mark_ns)
+        if elapsed_us >= self._notable_us:
+            self._note_slow(client, command, cutter.words(), elapsed_us)
+        return reply
 
     # -- lookup and refusal --------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ done: wrapped in MULTI and EXEC if it is more than one request, each with its da
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 try:
     import cython
 except ImportError:
@@ -28,7 +30,7 @@ class Propagation:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self.unit: list[Argv] = []
+        self.unit: list[Argv | bytes] = []  # bytes: encoded
         # The databases of the last and the first request of the unit.
         self._db = self._first_db = ANY_DATABASE
         self._has_messages = False
@@ -42,7 +44,7 @@ class Propagation:
         elif changed:
             self.add(client.db.index, [argv])
 
-    def add(self, db_index: int, requests: list[Argv]) -> None:
+    def add(self, db_index: int, requests: Sequence[Argv | bytes]) -> None:
         """Add requests after those collected so far."""
         if not requests:
             return
@@ -56,7 +58,7 @@ class Propagation:
         self._db = db_index
         self.unit += requests
 
-    def _add_held(self, db_index: int, requests: list[Argv]) -> None:
+    def _add_held(self, db_index: int, requests: Sequence[Argv | bytes]) -> None:
         """Add requests for the file only, for replicas only, or for neither: redis.set_repl."""
         if self.held == TO_NONE:
             return
@@ -64,7 +66,9 @@ class Propagation:
             self._first_db = db_index
         kind = FileRequest if self.held == TO_FILE else Message
         select = [b"SELECT", b"%d" % db_index]
-        self.unit += [kind(request) for request in (select, *requests)]
+        for request in (select, *requests):
+            assert not isinstance(request, bytes)  # scripts run no raw handlers
+            self.unit.append(kind(request))
         self._db = _UNKNOWN_DATABASE  # to the sinks that do not get them
         self._has_messages = True
 
@@ -87,7 +91,7 @@ class Propagation:
             self._instance.emit(db_index, _framed(streamed), messages=True)
         self._keep(db_index, [request for request in unit if type(request) is not Message])
 
-    def _keep(self, db_index: int, unit: list[Argv]) -> None:
+    def _keep(self, db_index: int, unit: Sequence[Argv | bytes]) -> None:
         """Give the requests that are not messages to the sinks that take no messages."""
         instance = self._instance
         sinks = [sink for sink in instance.sinks if not sink.takes_messages]
@@ -101,6 +105,6 @@ class Propagation:
         self._has_messages = False
 
 
-def _framed(unit: list[Argv]) -> list[Argv]:
+def _framed(unit: Sequence[Argv | bytes]) -> Sequence[Argv | bytes]:
     """The unit, wrapped in MULTI and EXEC if it is more than one request."""
     return [[b"MULTI"], *unit, [b"EXEC"]] if len(unit) > 1 else unit

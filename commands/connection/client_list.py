@@ -92,7 +92,6 @@ def _describe(client: Client, caller: Client, argv: Argv) -> bytes:
     state, queue = client.tracking, client.queue
     output_bytes = sum(map(len, client.output)) + client.instance.host.unsent_bytes(client)
     request_bytes = sum(map(len, argv)) if client is caller else 0
-    queue_bytes = sum(len(word) for _, queued in queue or () for word in queued)
     fields: list[tuple[str, bytes | int]] = [
         ("id", client.id),
         ("addr", client.address),
@@ -111,13 +110,13 @@ def _describe(client: Client, caller: Client, argv: Argv) -> bytes:
         ("qbuf", client.query_buffer_bytes),
         ("qbuf-free", 0),
         ("argv-mem", request_bytes),
-        ("multi-mem", queue_bytes),
+        ("multi-mem", client.queued_bytes),
         ("rbs", 0),
         ("rbp", 0),
         ("obl", 0),
         ("oll", len(client.output)),
         ("omem", output_bytes),
-        ("tot-mem", _own_bytes(client) + request_bytes + queue_bytes + output_bytes),
+        ("tot-mem", _own_bytes(client) + request_bytes + client.queued_bytes + output_bytes),
         ("events", b"rw" if output_bytes else b"r"),
         ("cmd", client.last_command.fullname if client.last_command else b"NULL"),
         ("user", b"(superuser)" if client.gates & GATE_PRIMARY else client.user),

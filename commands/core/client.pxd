@@ -24,4 +24,5 @@ cdef class Client:
     cdef public object long_reply
     cdef public object propagated
     cdef public object write_offset
+    cdef public list queue
     cdef public Py_ssize_t queued_bytes

@@ -93,7 +93,7 @@ class Client:
         self.deny_blocking = False  # inside EXEC: BLOCK does not block
         self.replays = False  # its requests come from a primary or a file and were accepted before
         # transactions
-        self.queue: list[tuple[Command, Argv]] | None = None
+        self.queue: list[tuple[Command, Argv | bytes]] | None = None
         self.queued_bytes = 0  # of the arguments in it
         self.dirty_exec = False  # a queued command was refused
         self.dirty_cas = False  # a watched key changed

@@ -221,6 +221,9 @@ class Dispatcher(Protocol):
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
         """Run a command now, with statistics and propagation, and return its reply."""
 
+    def run_queued(self, client: Client, command: Command, request: Argv | bytes) -> Reply:
+        """`run` for a request of a transaction's queue, which may be encoded."""
+
     @property
     def is_in_transaction(self) -> bool:
         """Whether EXEC runs: its changes so far are not propagated yet."""

@@ -20,6 +20,7 @@ cdef class Instance:
     cdef public dict monitors
     cdef public list sinks
     cdef public long long propagated_units
+    cdef public object collect
     cdef public object background_work
     cdef public long long node_max_entries
     cdef public long long node_max_bytes

@@ -10,7 +10,7 @@ for its absence, fails transactions that watch it, and invalidates clients' cach
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -105,6 +105,8 @@ class Instance:
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []
         self.propagated_units = 0  # how many actions the sinks were given
+        # While EXEC runs a raw handler: takes what it propagates, as a part of the unit.
+        self.collect: Callable[[int, Sequence[Argv | bytes]], None] | None = None
         self.look_up_settings()
         # set by the dispatcher itself (server/dispatch.py)
         self.dispatcher: Dispatcher
@@ -286,7 +288,7 @@ class Instance:
         if type(old) is not type(new):
             self.notify(notifications.TYPE_CHANGED, b"type_changed", key, db.index)
 
-    def emit(self, db_index: int, unit: list[Argv], *, messages: bool = False) -> None:
+    def emit(self, db_index: int, unit: Sequence[Argv | bytes], *, messages: bool = False) -> None:
         """Hand the propagated requests of one action to every sink.
 
         `messages`: some of them are messages; the unit then goes to the sinks that take messages.
@@ -297,6 +299,9 @@ class Instance:
 
     def emit_encoded(self, db_index: int, wire: bytes, units: int) -> None:
         """Hand `units` actions of one request each to every sink, concatenated in RESP."""
+        if self.collect is not None:
+            self.collect(db_index, [wire])
+            return
         self.propagated_units += units
         for sink in self.sinks:
             take = sink.take_encoded

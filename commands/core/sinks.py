@@ -1,21 +1,21 @@
 """Sinks: the receivers of propagated requests, such as the append-only file and replicas.
 
 A unit is the requests of one action: a single request, or several between MULTI and EXEC. It is
-encoded once for all sinks that take bytes. Several units of one request each may be handed over in
-one call, already encoded.
+encoded once for all sinks that take bytes; a raw handler's request in it is bytes already. Several
+units of one request each may be handed over in one call, already encoded.
 
 Messages (PUBLISH) change no data: they are for replicas only, and are for no database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import hiredis
 
-from storage.append_only.requests import encode_request, encode_requests
+from storage.append_only.requests import encode_request
 
 if TYPE_CHECKING:
     from commands.core.registry import Argv
@@ -50,30 +50,37 @@ class Sink:
             self.take_encoded(db_index, wire, db_index)
             return
         assert self.append is not None
-        reader = hiredis.Reader()
-        reader.feed(wire)
-        while (request := reader.gets()) is not False:
+        for request in _decoded(wire):
             self.append(db_index, [request])
 
 
-def hand_to(sinks: list[Sink], db_index: int, unit: list[Argv]) -> None:
+def hand_to(sinks: list[Sink], db_index: int, unit: Sequence[Argv | bytes]) -> None:
     """Hand one unit to every sink in `sinks`."""
     wire = b""
     last_db = db_index
     for sink in sinks:
         if sink.take_encoded is None:
             assert sink.append is not None
-            sink.append(db_index, unit)
+            sink.append(db_index, [request for each in unit for request in _decoded(each)])
             continue
         if not wire:
-            if len(unit) == 1:
-                wire = encode_request(unit[0])
-            else:
-                wire, last_db = encode_requests(unit), _last_database(db_index, unit)
+            wire = b"".join(
+                [each if isinstance(each, bytes) else encode_request(each) for each in unit]
+            )
+            last_db = _last_database(db_index, unit)
         sink.take_encoded(db_index, wire, last_db)
 
 
-def _last_database(db_index: int, unit: list[Argv]) -> int:
+def _decoded(requests: Argv | bytes) -> list[Argv]:
+    """The words of a request, or of each in a row of encoded ones."""
+    if not isinstance(requests, bytes):
+        return [requests]
+    reader = hiredis.Reader()
+    reader.feed(requests)
+    return list(iter(reader.gets, False))
+
+
+def _last_database(db_index: int, unit: Sequence[Argv | bytes]) -> int:
     for request in reversed(unit):
         if request[0] == b"SELECT":
             return int(request[1])

@@ -27,6 +27,7 @@ from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
+from storage.append_only.requests import encode_request
 from storage.entries.entry_id import (
     MAX_ID,
     MAX_SEQ,
@@ -126,12 +127,11 @@ def _propagate_raw(
     if trim is not None:
         argv = request.words()
         argv[id_position] = format_id(stream.last_id)
-        instance.emit(client.db.index, [trim.exact_form(argv, stream)])
+        wire = encode_request(trim.exact_form(argv, stream))
     else:
         head = b"*%d\r\n$4\r\n%b\r\n" % (request.count, request.word(0))
-        instance.emit_encoded(
-            client.db.index, b"".join((head, request.bulk(1), reply, request.tail(3))), 1
-        )
+        wire = b"".join((head, request.bulk(1), reply, request.tail(3)))
+    instance.emit_encoded(client.db.index, wire, 1)
     client.note_write()
 
 

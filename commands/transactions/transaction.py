@@ -61,7 +61,7 @@ def exec_(client: Client, argv: Argv) -> Reply:
     """
     if client.queue is None:
         raise ReplyError(errors.EXEC_WITHOUT_MULTI)
-    if any(queued.group == "scripting" for queued, _ in client.queue):
+    if any(queued.group == "scripting" for queued in {queued for queued, _ in client.queue}):
         return client.instance.dispatcher.run_with_pauses(client, argv, lambda: _execute(client))
     return _execute(client)
 
@@ -95,10 +95,10 @@ def _run_queue(client: Client, room_bytes: int | None) -> list[bytes] | None:
     results: list[bytes] = []
     is_too_long = False
     client.deny_blocking = True
-    run = client.instance.dispatcher.run
+    run = client.instance.dispatcher.run_queued
     try:
-        for declared, argv in client.queue:
-            reply = run(client, declared, argv)
+        for declared, request in client.queue:
+            reply = run(client, declared, request)
             assert reply is None or type(reply) is bytes, f"{declared.fullname!r} blocks in EXEC"
             results.append(reply or b"")
             if room_bytes is not None:

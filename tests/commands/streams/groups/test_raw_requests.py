@@ -1,4 +1,4 @@
-"""XREADGROUP and XACK do the same as raw requests and as parsed ones."""
+"""Commands with raw handlers do the same as raw requests and as parsed ones, also in MULTI."""
 
 from __future__ import annotations
 
@@ -38,6 +38,23 @@ REQUESTS = [
     "HELLO 2",
     "PEXPIRE s 10000000",
     "PERSIST s",
+    *["MULTI", "EXEC"] * 3,
+    "DISCARD",
+    "WATCH s",
+    "XADD s MAXLEN = 20 * f v",
+    "XADD s 1-1 f v",
+    "XADD new * f v",
+    "XADD s *",
+    "SET text {n}",
+    "SET text {n} NX",
+    "GET text",
+    "GET text s",
+    "PING",
+    "SELECT 1",
+    "SELECT 0",
+    "CLIENT LIST",
+    "CLIENT TRACKING ON",
+    "CLIENT TRACKING OFF",
 ]
 
 
@@ -67,6 +84,9 @@ def state(server: InProcessServer, client: InProcessClient) -> object:
         instance.propagated_units,
         None if stream is None else stream.access_ms,
         client.state.write_offset,
+        client.state.queued_bytes,
+        client.state.last_command,
+        {command.name: of_command.calls for command, of_command in instance.stats.commands.items()},
         client.state.propagated,
         server.propagated,
     )
@@ -119,3 +139,51 @@ def test_a_read_of_new_entries_is_taken_as_it_came() -> None:
     assert handler(client.state, cutter) == (
         b"*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-2\r\n*2\r\n$1\r\nf\r\n$1\r\nv\r\n"
     )
+
+
+def transaction(client: InProcessClient, *requests: str) -> bytes:
+    """The replies of a transaction whose requests arrive as bytes."""
+    for request in ("MULTI", *requests, "EXEC"):
+        client.state.output.clear()
+        client.server.dispatcher.start_batch(client.server.now_ms)
+        taken_as_it_came(client, to_argv(tuple(request.split(" "))))
+    return b"".join(client.state.output)
+
+
+def test_a_transaction_keeps_requests_with_raw_handlers_as_bytes() -> None:
+    client = InProcessServer().connect()
+    transaction(client, "SET k v")
+    for request in ("MULTI", "SET k w", "INCR n"):
+        taken_as_it_came(client, to_argv(tuple(request.split(" "))))
+    queue = client.state.queue
+    assert queue is not None
+    assert [request for _, request in queue] == [
+        b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nw\r\n",
+        [b"INCR", b"n"],
+    ]
+
+
+def test_their_changes_are_one_unit_in_the_order_in_which_they_ran() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.pipeline(("SET", "k", "v"), ("XADD", "s", "1-1", "f", "v"))
+    server.propagated.clear()
+    transaction(client, "SET k w", "INCR n", "SELECT 1", "SELECT 0", "XADD s MAXLEN = 1 1-2 f v")
+    unit = [b"MULTI", b"SET k w", b"INCR n", b"XADD s MAXLEN = 1 1-2 f v", b"EXEC"]
+    assert server.propagated == [(0, [request.split(b" ") for request in unit])]
+
+
+def test_monitors_and_the_slow_log_see_the_words() -> None:
+    server = InProcessServer(slowlog_log_slower_than="0")
+    client, monitor = server.connect(), server.connect()
+    client.execute("SET", "k", "v")
+    client.execute("SLOWLOG", "RESET")
+    transaction(client, "SET k w", "GET k")
+    client.state.output.clear()
+    logged = client.execute("SLOWLOG", "GET")
+    assert replies.command([b"SET", b"k", b"w"]) in logged
+    assert replies.command([b"GET", b"k"]) in logged
+    monitor.execute("MONITOR")
+    transaction(client, "SET k x")
+    server.finish_cycle()
+    assert b'"SET" "k" "x"' in monitor.received()
