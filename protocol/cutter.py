@@ -138,16 +138,15 @@ class Cutter:
             total += self._lengths[index]
         return total
 
+    def head(self, index: cython.Py_ssize_t) -> bytes:
+        """The request as received, up to the word at `index`."""
+        data: cython.p_const_uchar = self.data
+        return data[self._start : self._bulk_start(index)]
+
     def tail(self, index: cython.Py_ssize_t) -> bytes:
         """The words from `index` on as received: bulk strings, one after the other."""
         data: cython.p_const_uchar = self.data
         return data[self._bulk_start(index) : self.position]
-
-    def bulk(self, index: cython.Py_ssize_t) -> bytes:
-        """One word as received: a bulk string."""
-        data: cython.p_const_uchar = self.data
-        end: cython.Py_ssize_t = self._starts[index] + self._lengths[index] + 2
-        return data[self._bulk_start(index) : end]
 
     def whole(self) -> bytes:
         """The request as received."""

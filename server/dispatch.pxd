@@ -32,6 +32,7 @@ cdef class Dispatcher:
     cdef Py_ssize_t _raw_most_words
     cdef object _collect
     cdef Client _raw_client
+    cdef Cutter _raw_request
     cdef long long _raw_count
     cdef long long _raw_limit
 
@@ -39,6 +40,8 @@ cdef class Dispatcher:
     cpdef bint execute_cut(self, Client client, Cutter request)
     cdef bint _enqueue_cut(self, Client client, object command, Cutter request)
     cpdef settle(self)
-    cpdef object run_queued(self, Client client, object command, object request)
+    cdef object _run_queued(self, Client client, object command, object request)
+    cdef _take_up(self, object command, bytes name)
+    cdef bytes _try_raw(self, Client client, Cutter request)
     cpdef long long _count(self, CommandStats of_command, long long start_ns)
     cpdef object account(self, Client client, object command, list[bytes] argv, object handler)

@@ -119,6 +119,7 @@ class Dispatcher:
         self._raw: RawHandler
         self._raw_words = self._raw_most_words = 0
         self._raw_client: Client
+        self._raw_request: Cutter  # the last of them
         self._raw_count = 0
         self._raw_limit = RAW_AT_ONCE
 
@@ -204,10 +205,7 @@ class Dispatcher:
             command = self._table.get(name)
             if command is None or command.raw is None:
                 return self.execute(client, request.words())
-            self.settle()
-            self._raw_command, self._raw_name, self._raw = command, name, command.raw
-            self._raw_words = -command.arity if command.arity < 0 else command.arity
-            self._raw_most_words = MAX_WORDS if command.arity < 0 else command.arity
+            self._take_up(command, name)
         if (
             request.count < self._raw_words
             or client.gates
@@ -224,22 +222,44 @@ class Dispatcher:
             return self.execute(client, request.words())
         if instance.blocked.ready_keys and not command.defers_ready_keys:
             self.waiters.serve_ready_keys()
-        try:
-            reply = self._raw(client, request)
-        except Exception as error:
-            instance.stats.of(command).failed_calls += 1
-            reply = self._failed(command, error)
+        reply = self._try_raw(client, request)
         if reply is None:
             return self.execute(client, request.words())
-        if client.propagated is not None:
-            self._hand_on(client)
+        if self.propagation.unit:
+            self.propagation.hand_on()
+            client.note_write()
         client.output.append(reply)
-        self._raw_client = client
-        self._raw_count += 1
+        client.last_command = command
         if self._raw_count < self._raw_limit:
             return True
         self.settle()
         return self.mark_ns < self.turn_end_ns
+
+    @cython.cfunc
+    def _take_up(self, command: Command, name: bytes) -> None:
+        """The next requests are for the raw handler of this command."""
+        assert command.raw is not None
+        self.settle()
+        self._raw_command, self._raw_name, self._raw = command, name, command.raw
+        self._raw_words = -command.arity if command.arity < 0 else command.arity
+        self._raw_most_words = MAX_WORDS if command.arity < 0 else command.arity
+
+    @cython.cfunc
+    def _try_raw(self, client: Client, request: Cutter) -> bytes | None:
+        """The reply of the raw handler, and its error as a reply; None if it did nothing."""
+        try:
+            reply = self._raw(client, request)
+        except Exception as error:
+            assert self._raw_command is not None
+            self.instance.stats.of(self._raw_command).failed_calls += 1
+            reply = self._failed(self._raw_command, error)
+        if reply is None:
+            return None
+        if client.propagated is not None:
+            self.propagation.collect(client, [], changed=False)
+        self._raw_client, self._raw_request = client, request
+        self._raw_count += 1
+        return reply
 
     @cython.cfunc
     def _enqueue_cut(self, client: Client, command: Command, request: Cutter) -> bool:
@@ -253,12 +273,6 @@ class Dispatcher:
         self.mark_ns = perf_counter_ns()
         return self.mark_ns < self.turn_end_ns
 
-    def _hand_on(self, client: Client) -> None:
-        """A raw request has set what it propagates."""
-        self.propagation.collect(client, [], changed=False)
-        self.propagation.hand_on()
-        client.note_write()
-
     def settle(self) -> None:
         """Count the requests that a raw handler has run since the last call.
 
@@ -271,7 +285,6 @@ class Dispatcher:
         self._raw_count = 0
         client, command, instance = self._raw_client, self._raw_command, self.instance
         assert command is not None
-        client.last_command = command
         client.last_interaction_ms = instance.now_ms
         end_ns: cython.longlong = perf_counter_ns()
         elapsed_us: cython.longlong = (end_ns - self.mark_ns) // 1000
@@ -284,7 +297,7 @@ class Dispatcher:
         instance.stats.commands_processed += count
         if elapsed_us >= self._notable_us:
             # With a limit of 1 the cutter is still at the request, else only the name is known.
-            argv = self.cutter.words() if self._raw_limit == 1 else [self._raw_name]
+            argv = self._raw_request.words() if self._raw_limit == 1 else [self._raw_name]
             self._note_slow(client, command, argv, elapsed_us)
 
     def _count(self, of_command: CommandStats, start_ns: cython.longlong) -> cython.longlong:
@@ -312,31 +325,47 @@ class Dispatcher:
         reply = self.account(client, command, argv, command.handler)
         return reply.join() if type(reply) is LongReply else reply
 
-    def run_queued(self, client: Client, command: Command, request: Argv | bytes) -> Reply:
+    def run_queue(self, client: Client, room_bytes: int | None) -> list[bytes] | None:
+        """Run the requests of a transaction; the reply of each.
+
+        All of them run, whatever the size of their replies; None if that exceeds `room_bytes`.
+        """
+        assert client.queue is not None
+        results: list[bytes] = []
+        is_too_long = False
+        for command, request in client.queue:
+            reply = self._run_queued(client, command, request)
+            assert reply is None or type(reply) is bytes, f"{command.fullname!r} blocks in EXEC"
+            results.append(reply or b"")
+            if room_bytes is not None:
+                room_bytes -= len(results[-1])
+                if room_bytes < 0:
+                    is_too_long = True
+                    results.clear()
+        self.settle()
+        return None if is_too_long else results
+
+    @cython.cfunc
+    def _run_queued(self, client: Client, command: Command, request: Argv | bytes) -> Reply:
         """`run` for a request of a transaction's queue; bytes go to the raw handler first."""
-        if not isinstance(request, bytes):
+        if isinstance(request, list):
+            self.settle()
             return self.run(client, command, request)
-        assert command.raw is not None
         cutter: Cutter = self._queue_cutter
-        instance = self.instance
         cutter.load(request)
         cutter.next()
-        if client.gates or instance.monitors:
-            return self.run(client, command, cutter.words())
-        instance.collect = self._collect
-        try:
-            reply = command.raw(client, cutter)
-        except Exception as error:
-            instance.stats.of(command).failed_calls += 1
-            reply = self._failed(command, error)
-        instance.collect = None
+        reply: Reply = None
+        if not (client.gates or self.instance.monitors):
+            if command is not self._raw_command:
+                self._take_up(command, command.name)
+            self.instance.collect = self._collect
+            reply = self._try_raw(client, cutter)
+            self.instance.collect = None
         if reply is None:
+            self.settle()
             return self.run(client, command, cutter.words())
-        if client.propagated is not None:
-            self.propagation.collect(client, [], changed=False)
-        elapsed_us: cython.longlong = self._count(instance.stats.of(command), self.mark_ns)
-        if elapsed_us >= self._notable_us:
-            self._note_slow(client, command, cutter.words(), elapsed_us)
+        if self._raw_count >= self._raw_limit:
+            self.settle()
         return reply
 
     # -- lookup and refusal --------------------------------------------------------------------

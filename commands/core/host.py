@@ -221,8 +221,8 @@ class Dispatcher(Protocol):
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
         """Run a command now, with statistics and propagation, and return its reply."""
 
-    def run_queued(self, client: Client, command: Command, request: Argv | bytes) -> Reply:
-        """`run` for a request of a transaction's queue, which may be encoded."""
+    def run_queue(self, client: Client, room_bytes: int | None) -> list[bytes] | None:
+        """`run` the requests of a transaction; None if the replies take more than `room_bytes`."""
 
     @property
     def is_in_transaction(self) -> bool:

@@ -129,8 +129,7 @@ def _propagate_raw(
         argv[id_position] = format_id(stream.last_id)
         wire = encode_request(trim.exact_form(argv, stream))
     else:
-        head = b"*%d\r\n$4\r\n%b\r\n" % (request.count, request.word(0))
-        wire = b"".join((head, request.bulk(1), reply, request.tail(3)))
+        wire = b"".join((request.head(2), reply, request.tail(3)))
     instance.emit_encoded(client.db.index, wire, 1)
     client.note_write()
 

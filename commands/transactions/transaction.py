@@ -77,38 +77,17 @@ def _execute(client: Client) -> bytes:
         client.instance.unwatch(client)
         client.gates &= ~GATE_MULTI  # queued requests run without it: they were checked
         room_bytes = output_room_bytes(client)
-        results = _run_queue(client, room_bytes)
+        client.deny_blocking = True
+        try:
+            results = client.instance.dispatcher.run_queue(client, room_bytes)
+        finally:
+            client.deny_blocking = False
         if results is None:
             drop_for_output(client)
             return b""
         return replies.array(results)
     finally:
         discard_transaction(client)
-
-
-def _run_queue(client: Client, room_bytes: int | None) -> list[bytes] | None:
-    """The reply of each queued request, in order; None if they would take more than `room_bytes`.
-
-    All of them run, whatever the size of their replies. None may block.
-    """
-    assert client.queue is not None
-    results: list[bytes] = []
-    is_too_long = False
-    client.deny_blocking = True
-    run = client.instance.dispatcher.run_queued
-    try:
-        for declared, request in client.queue:
-            reply = run(client, declared, request)
-            assert reply is None or type(reply) is bytes, f"{declared.fullname!r} blocks in EXEC"
-            results.append(reply or b"")
-            if room_bytes is not None:
-                room_bytes -= len(results[-1])
-                if room_bytes < 0:
-                    is_too_long = True
-                    results.clear()
-    finally:
-        client.deny_blocking = False
-    return None if is_too_long else results
 
 
 @command(

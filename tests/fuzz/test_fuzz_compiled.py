@@ -34,7 +34,7 @@ def broken(folder: Path, statement: str) -> Tree:
 @pytest.mark.parametrize(
     ("kind", "statement"),
     [
-        ("cutter", "import protocol.cutter as it; it.Cutter.bulk = it.Cutter.tail"),
+        ("cutter", "import protocol.cutter as it; it.Cutter.head = it.Cutter.tail"),
         (
             "sizes",
             "import storage.redis_format.listpack_size as it;"

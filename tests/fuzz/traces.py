@@ -64,7 +64,7 @@ def cutter_trace(seed: int) -> Trace:
             indexes = range(1, cutter.count)
             yield f"{cutter.position} {words} {cutter.whole()!r}"
             yield f"{[cutter.word(i) for i in range(cutter.count)]}"
-            yield f"{[(cutter.tail(i), cutter.bulk(i), cutter.is_byte(i, 42)) for i in indexes]}"
+            yield f"{[(cutter.tail(i), cutter.head(i), cutter.is_byte(i, 42)) for i in indexes]}"
             yield f"{[[cutter.is_word(i, word) for word in words[:3]] for i in indexes]}"
         yield f"stops at {cutter.position}"
 

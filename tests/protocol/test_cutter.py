@@ -73,12 +73,13 @@ def test_words_can_be_had_as_they_came() -> None:
     assert cutter.next()
     assert cutter.count == 7
     assert cutter.word(1) == b"key"
-    assert cutter.bulk(1) == b"$3\r\nkey\r\n"
+    assert cutter.head(2) == b"*7\r\n$4\r\nXADD\r\n$3\r\nkey\r\n"
+    assert cutter.words_bytes() == 12
     assert cutter.is_byte(2, ord("*"))
     assert not cutter.is_byte(1, ord("k"))
     assert not cutter.is_byte(4, ord("*"))
     assert cutter.tail(3) == b"$1\r\nf\r\n$0\r\n\r\n$1\r\ng\r\n$2\r\n\r\n\r\n"
-    assert cutter.tail(6) == cutter.bulk(6)
+    assert cutter.head(6) + cutter.tail(6) == cutter.whole()
 
 
 WORDS = st.lists(
