@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from time import perf_counter_ns, time_ns
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 
 def now_ms() -> int:
     """Unix time in milliseconds."""
-    return time_ns() // 1_000_000
+    ns: cython.longlong = time_ns()
+    return ns // 1_000_000
 
 
 def now_us() -> int:

@@ -13,22 +13,28 @@ import select
 import socket
 from typing import TYPE_CHECKING, cast
 
-from commands.config.output_limits import drop_for_output, output_limit
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
 from commands.core.client import GATE_AUTH, Client
+from commands.state.stats import Stats
 from protocol import replies
-from server import clock
+from server.clock import now_ms
+from server.dispatch import Dispatcher
+from server.event_loop_cycle import EventLoopCycle
 from server.session import Session
+from server.turns import Turns
 
 if TYPE_CHECKING:
-    from commands.state.stats import Stats
-    from server.dispatch import Dispatcher
-    from server.event_loop_cycle import EventLoopCycle
     from server.service import Service
 
 # After a read of this many bytes the socket probably holds more, ...
-_LONG_READ_BYTES = 128 * 1024
+_LONG_READ_BYTES: cython.Py_ssize_t = 128 * 1024
 # ... and after a shorter one that ends in the middle of a request.
-_PART_BYTES = 4 * 1024
+_PART_BYTES: cython.Py_ssize_t = 4 * 1024
 # The poll event for a peer that has closed, even with unread bytes; 0 on systems without it.
 _PEER_CLOSED: int = getattr(select, "POLLRDHUP", 0)
 # How often a connection whose peer has closed its side checks whether all is answered.
@@ -43,8 +49,9 @@ _DENIED = (
 )
 
 
-class Connection(asyncio.Protocol):
-    """One client's connection."""
+@cython.cclass
+class Connection:
+    """One client's connection: a protocol of asyncio."""
 
     def __init__(self, service: Service, *, unix_socket: bool = False) -> None:
         self.service = service
@@ -52,7 +59,7 @@ class Connection(asyncio.Protocol):
         # What each request needs.
         self._cycle: EventLoopCycle = service.cycle
         self._dispatcher: Dispatcher = service.dispatcher
-        self._turns = service.dispatcher.turns
+        self._turns: Turns = service.dispatcher.turns
         self._stats: Stats = service.instance.stats
         self.transport: asyncio.Transport
         self.client: Client
@@ -65,7 +72,7 @@ class Connection(asyncio.Protocol):
         """A client has connected: register it, or refuse it with Redis's texts."""
         self.transport = cast("asyncio.Transport", transport)
         instance = self.service.instance
-        instance.now_ms = clock.now_ms()
+        instance.now_ms = now_ms()
         instance.stats.connections_received += 1
         client = instance.new_client()
         self.client = client
@@ -85,10 +92,10 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the client."""
-        client, cycle, dispatcher, stats = self.client, self._cycle, self._dispatcher, self._stats
+        client, cycle, stats = self.client, self._cycle, self._stats
         if client.closed or cycle.is_stopped:
             return
-        dispatcher.start_batch(clock.now_ms())
+        self._dispatcher.start_input(now_ms())
         stats.reads_processed += 1
         stats.net_input_bytes += len(data)
         self.session.receive(data)
@@ -99,6 +106,9 @@ class Connection(asyncio.Protocol):
             or (len(data) >= _PART_BYTES and self.session.reader.buffered_bytes)
         ):
             self._pause()
+
+    def pause_writing(self) -> None:
+        """The transport's buffer is long: `client-output-buffer-limit` covers that."""
 
     def resume_writing(self) -> None:
         """The transport's buffer is nearly empty: a long reply may go on."""
@@ -141,8 +151,7 @@ class Connection(asyncio.Protocol):
             if self.over_soft_limit_since_ms:
                 self._is_over_output_limit()  # not any more, if enough has left meanwhile
             self.transport.write(data)
-            limit = output_limit(client)
-            if limit.hard_bytes or limit.soft_bytes:
+            if not is_unlimited(client):
                 self._check_output_limit()
         if client.close_after_reply and not client.closed:
             self.close()
@@ -255,12 +264,13 @@ class Connection(asyncio.Protocol):
         if not limit.soft_bytes or waiting_bytes < limit.soft_bytes:
             self.over_soft_limit_since_ms = 0
             return False
-        now_ms = self.service.instance.now_ms
+        instance = self.service.instance
         if not self.over_soft_limit_since_ms:
-            self.over_soft_limit_since_ms = now_ms
+            self.over_soft_limit_since_ms = instance.now_ms
             # There may be no further reply that would trigger this check again.
             self.service.loop.call_later(limit.soft_seconds + 1, self._check_output_limit)
-        return now_ms - self.over_soft_limit_since_ms > limit.soft_seconds * 1000
+        waited_ms: int = instance.now_ms - self.over_soft_limit_since_ms
+        return waited_ms > limit.soft_seconds * 1000
 
 
 def write_output(client: Client) -> None:

@@ -22,6 +22,8 @@ cdef class Dispatcher:
     cdef public long long mark_ns
     cdef public long long turn_ns
     cdef public long long turn_end_ns
+    cdef public long long _cycle_start_ns
+    cdef public bint has_run_handlers
     cdef public bint _tracks_latency
     cdef public long long _notable_us
     cdef public long _depth
@@ -36,6 +38,8 @@ cdef class Dispatcher:
     cdef long long _raw_count
     cdef long long _raw_limit
 
+    cpdef start_input(self, long long now_ms)
+    cpdef end_cycle(self)
     cpdef bint execute(self, Client client, list[bytes] argv)
     cpdef bint execute_cut(self, Client client, Cutter request)
     cdef bint _enqueue_cut(self, Client client, object command, Cutter request)

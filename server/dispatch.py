@@ -110,6 +110,7 @@ class Dispatcher:
         self.turn_ns = TURN_NS
         self.turn_end_ns = NEVER_NS  # when the batch that runs has used up its time slice
         self._cycle_start_ns = 0
+        self.has_run_handlers = True  # since the steps of the cycle looked (event_loop_cycle.py)
         self._tracks_latency = True
         self._notable_us = NEVER_US  # from this duration on, slow log and latency monitor look
         self._depth = 0  # of nested commands: EXEC and scripts run others
@@ -126,21 +127,27 @@ class Dispatcher:
     # -- the way in ----------------------------------------------------------------------------
 
     def start_batch(self, now_ms: int) -> None:
-        """Begin a batch of input: set the time that its commands see, and its time slice."""
-        instance = self.instance
-        instance.now_ms = now_ms
-        instance.look_up_settings()
-        self.mark_ns = mark_ns = perf_counter_ns()
+        """Begin a batch of work of any kind: set the time that it sees, and its time slice."""
+        self.look_up_settings()
+        self.has_run_handlers = True
+        self.start_input(now_ms)
+
+    def start_input(self, now_ms: cython.longlong) -> None:
+        """`start_batch` for bytes from a client, which runs for each read: the settings are those
+        of the last command that may change one, or of the last timer tick."""
+        self.instance.now_ms = now_ms
+        mark_ns: cython.longlong = perf_counter_ns()
+        self.mark_ns = mark_ns
         self.turn_end_ns = mark_ns + self.turn_ns
         if not self._cycle_start_ns:
-            self._start_cycle()
+            self._cycle_start_ns = mark_ns
         elif mark_ns - self._cycle_start_ns > self.turn_ns:
             # Many clients have sent much at once: short slices let the loop poll sooner.
             self.turn_end_ns = mark_ns + self.turn_ns // LATE_TURNS
 
-    def _start_cycle(self) -> None:
-        """Look up the thresholds of the configuration, once per cycle."""
-        self._cycle_start_ns = self.mark_ns
+    def look_up_settings(self) -> None:
+        """Cache the settings that most requests need."""
+        self.instance.look_up_settings()
         config = self.instance.config
         slow_us, spike_ms = config.slowlog_log_slower_than, config.latency_monitor_threshold
         self._notable_us = min(
@@ -155,7 +162,8 @@ class Dispatcher:
         stats = self.instance.stats
         stats.cycles += 1
         if self._cycle_start_ns:
-            stats.cycles_us += (perf_counter_ns() - self._cycle_start_ns) // 1000
+            end_ns: cython.longlong = perf_counter_ns()
+            stats.cycles_us += (end_ns - self._cycle_start_ns) // 1000
             self._cycle_start_ns = 0
 
     def execute(self, client: Client, argv: Argv) -> bool:
@@ -438,6 +446,7 @@ class Dispatcher:
         stats = instance.stats
         of_command = stats.commands.get(command) or stats.of(command)
         start_ns, dirty = self.mark_ns, instance.dirty
+        self.has_run_handlers = True
         self._depth += 1
         reply: Reply
         try:
@@ -447,7 +456,7 @@ class Dispatcher:
             reply = self._failed(command, error)
         self._depth -= 1
         if command.parent is not None:  # CONFIG SET and CLIENT TRACKING change cached settings
-            instance.look_up_settings()
+            self.look_up_settings()
         if instance.sinks or client.gates or instance.monitors or self.propagation.unit:
             self._tell_others(client, command, argv, handler, instance.dirty != dirty)
         if type(reply) is Block:

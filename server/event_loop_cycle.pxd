@@ -18,8 +18,12 @@ cdef class EventLoopCycle:
     cdef bint _scheduled
     cdef bint _is_going_on
     cdef public bint is_stopped
+    cdef object _end
+    cdef long long _flushed_units
 
     cpdef touch(self, Client client)
     cpdef wake(self)
     cpdef finish(self)
+    cdef _schedule_end(self)
+    cdef bint _has_news(self)
     cdef bint _resume_clients(self)

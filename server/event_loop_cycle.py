@@ -52,12 +52,13 @@ class EventLoopCycle:
         self._scheduled = False
         self._is_going_on = False
         self.is_stopped = False
+        self._end: Callable[[], None] = self.finish  # as one object, not one for each cycle
+        self._flushed_units = 0  # Instance.propagated_units when the steps ran last
 
     def touch(self, client: Client) -> None:
         """`client` may have output; schedules the end of the cycle."""
         self._with_output[client] = None
-        if not self._scheduled:
-            self.wake()
+        self._schedule_end()
 
     def add_output(self, client: Client) -> None:
         """As `touch`, for the steps of `finish` itself, which must not schedule it again."""
@@ -65,9 +66,14 @@ class EventLoopCycle:
 
     def wake(self) -> None:
         """Schedule the end of the cycle: something happened that it must handle."""
+        self.dispatcher.has_run_handlers = True
+        self._schedule_end()
+
+    @cython.cfunc
+    def _schedule_end(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self._schedule(self.finish)
+            self._schedule(self._end)
 
     def stop(self) -> None:
         """The server has ended: replies are still sent, but no request runs any more."""
@@ -80,21 +86,25 @@ class EventLoopCycle:
         """Run the steps listed in the module's docstring."""
         self._scheduled = False
         dispatcher = self.dispatcher
-        if dispatcher.instance.blocked.ready_keys:
+        instance = dispatcher.instance
+        if instance.blocked.ready_keys:
             dispatcher.waiters.serve_ready_keys()
         while self._resume_clients():
             pass
-        tracking = dispatcher.instance.tracking
+        tracking = instance.tracking
         if tracking.changes:
             tracking.broadcast()
-        for step in self.before_output:
-            step()
+        has_news = self._has_news()
+        if has_news:
+            for step in self.before_output:
+                step()
         clients, self._with_output = self._with_output, {}
         for client in clients:
             if client.output or client.close_after_reply:
                 self._write(client)
-        for step in self.after:
-            step()
+        if has_news or instance.background_work:
+            for step in self.after:
+                step()
         if self.turns.has_yielded and not self._is_going_on:
             self._is_going_on = True
             self._schedule(self.go_on)
@@ -110,6 +120,19 @@ class EventLoopCycle:
             session.resume()
             self._with_output[client] = None
         self.wake()
+
+    @cython.cfunc
+    def _has_news(self) -> bool:
+        """Whether the steps may have something to do.
+
+        They depend on what was propagated, and on events and commands that run a handler. Requests
+        that only raw handlers took are neither.
+        """
+        units: cython.longlong = self.dispatcher.instance.propagated_units
+        has_news = self.dispatcher.has_run_handlers or units != self._flushed_units
+        self.dispatcher.has_run_handlers = False
+        self._flushed_units = units
+        return has_news
 
     @cython.cfunc
     def _resume_clients(self) -> bool:

@@ -305,12 +305,16 @@ class Service:
 
     # -- listeners -----------------------------------------------------------------------------
 
+    def _connection(self, *, unix_socket: bool = False) -> asyncio.Protocol:
+        # A C type cannot have a base class of Python's; the loop wants only the methods.
+        return cast("asyncio.Protocol", Connection(self, unix_socket=unix_socket))
+
     async def _listen(self, sockets: list[tuple[str, socket.socket]]) -> None:
         """Accept connections on bound sockets."""
         for address, sock in sockets:
             port = sock.getsockname()[1]
             self._servers[address, port] = await self.loop.create_server(
-                lambda: Connection(self), sock=sock, backlog=self.instance.config.tcp_backlog
+                self._connection, sock=sock, backlog=self.instance.config.tcp_backlog
             )
             self.listeners.append(("tcp", address, port))
 
@@ -340,7 +344,7 @@ class Service:
         try:
             make_way(path)
             self._unix_server = await self.loop.create_unix_server(
-                lambda: Connection(self, unix_socket=True), path
+                lambda: self._connection(unix_socket=True), path
             )
         except OSError as error:
             raise OSError(error.errno, f"{path}: {error.strerror or error}") from None
@@ -514,7 +518,7 @@ class Service:
             config.dir = os.getcwd()
         if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
             for session in self.cycle.sessions.values():
-                session.reader.limits = request_limits(config)
+                session.limit(request_limits(config))
         if "loglevel" in names:
             self.logger.setLevel(LEVELS[config.loglevel])
         for name in names:

@@ -1,5 +1,6 @@
 # The C types of server/session.py.
 
+from commands.config.output_limits cimport output_room_bytes
 from commands.core.client cimport Client
 from protocol.cutter cimport Cutter
 from server.dispatch cimport Dispatcher
@@ -9,6 +10,7 @@ from server.turns cimport Turns
 cdef Py_ssize_t _PIECE_BYTES
 cdef Py_ssize_t _LINES_BYTES
 cdef Py_ssize_t _UNFINISHED_BYTES
+cdef int _ASTERISK
 
 
 cdef class Session:
@@ -20,6 +22,9 @@ cdef class Session:
     cdef public bytearray unread
     cdef public bytes unfinished
     cdef public Py_ssize_t burst_bytes
+    cdef bint _is_between
+    cdef Py_ssize_t _harmless_bytes
+    cdef Py_ssize_t _max_buffer_bytes
 
     cpdef receive(self, bytes data)
     cdef _read(self, bytes data)

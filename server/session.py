@@ -29,6 +29,7 @@ _PIECE_BYTES: cython.Py_ssize_t = 128 * 1024
 _LINES_BYTES: cython.Py_ssize_t = 4 * 1024
 # An unfinished request of up to this many bytes is kept, to be cut with the bytes that follow.
 _UNFINISHED_BYTES: cython.Py_ssize_t = 16 * 1024
+_ASTERISK: cython.int = ord("*")
 
 
 @cython.cclass
@@ -39,7 +40,10 @@ class Session:
         self.client = client
         self.dispatcher = dispatcher
         self.turns = dispatcher.turns
-        self.reader = RequestReader(request_limits(client.instance.config), client.authenticated)
+        limits = request_limits(client.instance.config)
+        self.reader = RequestReader(limits, client.authenticated)
+        self.limit(limits)
+        self._is_between = True  # `reader.is_between`
         # After a request that halts the client: the rest of its batch, then the bytes received
         # since. These are not parsed yet: parsed requests take many times the memory.
         self.backlog: deque[Argv] = deque()
@@ -48,6 +52,12 @@ class Session:
         self.unfinished = b""
         # Bytes of the replies, before login, to what arrived at once.
         self.burst_bytes = 0
+
+    def limit(self, limits: Limits) -> None:
+        """Set the limits on what the client may send."""
+        self.reader.limits = limits
+        self._harmless_bytes = limits.harmless_bytes
+        self._max_buffer_bytes = limits.max_buffer_bytes
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
@@ -111,9 +121,10 @@ class Session:
         unfinished, self.unfinished = self.unfinished, b""
         if unfinished and len(data) >= len(unfinished):
             reader.drop_unfinished()
+            self._is_between = reader.is_between
             data = unfinished + data
-        is_cut: cython.bint = cython.compiled and reader.is_between
-        if is_cut and len(data) <= reader.limits.harmless_bytes:
+        is_cut: cython.bint = cython.compiled and self._is_between
+        if is_cut and len(data) <= self._harmless_bytes:
             position = self._run_cut(data)
             if position == len(data):
                 return
@@ -122,6 +133,7 @@ class Session:
                 return
             data = data[position:]
         requests = reader.feed(data)
+        self._is_between = reader.is_between
         if is_cut and not requests and data.startswith(b"*") and len(data) <= _UNFINISHED_BYTES:
             self.unfinished = data
         self._run(requests)
@@ -145,11 +157,14 @@ class Session:
                 drop_for_output(client)
             if not goes_on or client.authenticated or client.closed:
                 self.unread[:0] = data[len(data) - left :]
-                return
+                break
+        self._is_between = reader.is_between
 
     @cython.cfunc
     def _piece_bytes(self, data: bytes | bytearray) -> cython.Py_ssize_t:
         """How many of these bytes are parsed at a time."""
+        if self._is_between and data and data[0] == _ASTERISK:
+            return _PIECE_BYTES
         return _LINES_BYTES if self.reader.expects_line(data) else _PIECE_BYTES
 
     @cython.cfunc
@@ -216,10 +231,13 @@ class Session:
         client, reader = self.client, self.reader
         if client.closed:
             return
-        client.query_buffer_bytes = reader.buffered_bytes + len(self.unread)
+        buffered_bytes: cython.Py_ssize_t = 0 if self._is_between else reader.buffered_bytes
+        client.query_buffer_bytes = buffered_bytes + len(self.unread)
         # A transaction's queued requests have not run yet: they count like unread input.
-        held_bytes = client.query_buffer_bytes + client.queued_bytes
-        if reader.overflowed or held_bytes > reader.limits.max_buffer_bytes:
+        held_bytes: cython.Py_ssize_t = client.query_buffer_bytes + client.queued_bytes
+        if self._is_between and held_bytes <= self._max_buffer_bytes:
+            return
+        if reader.overflowed or held_bytes > self._max_buffer_bytes:
             client.instance.stats.client_query_buffer_limit_disconnections += 1
             self._drop("query buffer limit")
         elif reader.error is not None and not self.backlog and not self.is_halted:

@@ -8,16 +8,22 @@ in Redis, an EXEC always runs to its end; only its replies are dropped.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from commands.config.directive_kinds import OutputLimit
-from commands.core.client import GATE_AUTH, GATE_REPLICA
-
-if TYPE_CHECKING:
-    from commands.core.client import Client
+from commands.core.client import GATE_AUTH, GATE_REPLICA, Client
+from commands.core.instance import Instance
 
 # The size of a client's static output buffer in Redis.
 _BEFORE_LOGIN = OutputLimit(hard_bytes=16 * 1024, soft_bytes=0, soft_seconds=0)
+_LIMITED_GATES = GATE_AUTH | GATE_REPLICA
+
+
+def is_unlimited(client: Client) -> bool:
+    """Whether the client's output has no limit: by default, that of an ordinary client."""
+    instance: Instance = client.instance
+    if instance.limits_output or client.gates & _LIMITED_GATES:
+        return False
+    return not (client.channels or client.patterns or client.shard_channels)
 
 
 def output_limit(client: Client) -> OutputLimit:
@@ -40,6 +46,8 @@ def _of_replica(limit: OutputLimit, backlog_bytes: int) -> OutputLimit:
 
 def output_room_bytes(client: Client) -> int | None:
     """How many more bytes may be added to `client.output`; None without a limit."""
+    if is_unlimited(client):
+        return None
     hard_bytes = output_limit(client).hard_bytes
     if not hard_bytes:
         return None

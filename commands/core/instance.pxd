@@ -1,7 +1,9 @@
 # The C types of commands/core/instance.py.
 
 from commands.core.blocking cimport BlockedClients
+from commands.state.background_work cimport BackgroundWork
 from commands.state.stats cimport Stats
+from commands.state.tracking cimport TrackingTable
 
 
 cdef class Instance:
@@ -14,16 +16,17 @@ cdef class Instance:
     cdef public object read_requests
     cdef public object group_read_requests
     cdef public object group_read_bytes
-    cdef public object tracking
+    cdef public TrackingTable tracking
     cdef public dict watchers
     cdef public Stats stats
     cdef public dict monitors
     cdef public list sinks
     cdef public long long propagated_units
     cdef public object collect
-    cdef public object background_work
+    cdef public BackgroundWork background_work
     cdef public long long node_max_entries
     cdef public long long node_max_bytes
     cdef public bint is_observed
+    cdef public bint limits_output
 
     cpdef look_up_settings(self)

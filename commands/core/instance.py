@@ -121,11 +121,13 @@ class Instance:
         return self.scripting_if_used
 
     def look_up_settings(self) -> None:
-        """Cache the configuration values that every XADD reads. To be called before each batch."""
+        """Cache the settings that most requests need: `Dispatcher.look_up_settings` calls this."""
         config = self.config
         self.node_max_entries = config.stream_node_max_entries
         self.node_max_bytes = config.stream_node_max_bytes
         self.is_observed = bool(config.notify_keyspace_events or self.tracking.active)
+        limit = config.client_output_buffer_limit["normal"]
+        self.limits_output = bool(limit.hard_bytes or limit.soft_bytes)  # of ordinary clients
 
     # -- the dispatcher's services to handlers ---------------------------------------------------
 

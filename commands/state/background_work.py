@@ -24,11 +24,17 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.deferred_free import RemovedData
 
 Task: TypeAlias = Iterator[None]
 
 
+@cython.cclass
 class BackgroundWork:
     """The tasks of one instance, run round-robin."""
 

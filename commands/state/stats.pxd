@@ -14,3 +14,11 @@ cdef class Stats:
     cdef public long long commands_processed
     cdef public long long keyspace_hits
     cdef public long long keyspace_misses
+    cdef public long long net_input_bytes
+    cdef public long long net_output_bytes
+    cdef public long long reads_processed
+    cdef public long long writes_processed
+    cdef public long long cycles
+    cdef public long long cycles_us
+
+    cpdef object of(self, object command)

@@ -22,6 +22,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.core.client import GATE_TRACKING
 from commands.core.registry import PUBSUB, READONLY
 from commands.pubsub.registry import is_subscribed
@@ -61,6 +66,7 @@ class TrackingState:
         return not (self.optout and self.caching)
 
 
+@cython.cclass
 class TrackingTable:
     """Keys that tracking clients have read, and prefixes that they listen to."""
 

@@ -14,6 +14,7 @@ from unittest.mock import Mock
 import pytest
 
 from server import connection
+from server.inprocess import InProcessServer
 from tests.support.resp import BrokenReply, RespClient
 from tests.support.servers import RunningServer, ServerFailed
 
@@ -350,8 +351,9 @@ def test_it_is_seen_on_a_socket_that_the_peer_has_left(
     transport.is_closing.return_value = False
     transport.get_extra_info.return_value = ours
     with ours:
-        seen = connection.Connection(Mock())
-        seen.transport, seen.client = transport, Mock(fd=ours.fileno())
+        seen = connection.Connection.__new__(connection.Connection)
+        seen.transport, seen.client = transport, InProcessServer().connect().state
+        seen.client.fd = ours.fileno()
         assert not seen.peer_is_gone()
         theirs.close()
         assert seen.peer_is_gone()

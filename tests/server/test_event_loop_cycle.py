@@ -57,6 +57,33 @@ def test_ready_keys_are_served_before_output_leaves() -> None:
     assert b"1-1" in reader.state.output[0]
 
 
+def test_steps_of_the_server_run_only_after_news() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    cycle, _, _ = cycle_of(server)
+    runs: list[str] = []
+    cycle.before_output.append(lambda: runs.append("before output"))
+    cycle.after.append(lambda: runs.append("after"))
+    both = ["before output", "after"]
+    cycle.finish()  # the first
+    assert runs == both
+    runs.clear()
+    cycle.finish()
+    assert runs == []
+    cycle.wake()
+    cycle.finish()
+    assert runs == both
+    server.dispatcher.execute(client.state, [b"WAIT", b"0", b"0"])
+    cycle.finish()
+    assert runs == 2 * both
+    server.instance.propagated_units += 1
+    cycle.finish()
+    assert runs == 3 * both
+    server.instance.background_work.tidy(iter(()))
+    cycle.finish()
+    assert runs == [*3 * both, "after"]
+
+
 def test_steps_of_the_server_come_last() -> None:
     server = InProcessServer()
     cycle, _, written = cycle_of(server)

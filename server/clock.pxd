@@ -1,0 +1,3 @@
+# The C types of server/clock.py.
+
+cpdef long long now_ms()
