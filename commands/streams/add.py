@@ -102,7 +102,7 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
     if not client.no_touch:
         stream.access_ms = instance.now_ms
     instance.dirty += 1
-    if instance.watchers or instance.is_observed:
+    if instance.is_observed or (instance.watchers and (db.index, key) in instance.watchers):
         client.modified(key, 0)
         client.notify(notifications.STREAM, b"xadd", key)
     if instance.blocked.waiters:

@@ -55,12 +55,13 @@ def set_raw(client: Client, request: Cutter) -> bytes | None:
     """`set_` of an existing string, on the raw bytes of a request; None for other cases."""
     db: Database = client.db
     instance: Instance = client.instance
-    value = db.values.get(request.word(1))
+    key = request.word(1)
+    value = db.values.get(key)
     if (
         type(value) is not StringValue
         or request.count != 3
         or db.expires
-        or instance.watchers
+        or (instance.watchers and (db.index, key) in instance.watchers)
         or instance.is_observed
         or instance.blocked.waiters
     ):

@@ -41,6 +41,7 @@ REQUESTS = [
     *["MULTI", "EXEC"] * 3,
     "DISCARD",
     "WATCH s",
+    "WATCH text",
     "XADD s MAXLEN = 20 * f v",
     "XADD s 1-1 f v",
     "XADD new * f v",
