@@ -16,7 +16,9 @@ cdef class Frame:
     cdef bytes _count
 
     cpdef Py_ssize_t strip(self, object first_id, bytes entries, bytearray room)
-    cdef bint _skip_fields(self, const unsigned char* data, EntryReader reader)
+    cdef Py_ssize_t _put_values(
+        self, bytes entries, EntryReader reader, unsigned char* out, Py_ssize_t end
+    )
     cpdef bytes build(self, object first_id, bytes stripped, Py_ssize_t count, Py_ssize_t size)
 
 

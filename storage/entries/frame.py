@@ -29,6 +29,8 @@ _READER = EntryReader()
 # What an entry begins with.
 _HEADER: bytes = b"*2\r\n$"
 _CRLF: bytes = b"\r\n"
+# The values of the entries that are being stripped.
+_VALUES = bytearray()
 
 
 @cython.cclass
@@ -55,34 +57,37 @@ class Frame:
         -1: some have other names. `room` is as long as the entries.
         """
         reader: EntryReader = _READER
-        data: cython.p_const_uchar = entries
+        if len(_VALUES) < len(entries):
+            _VALUES.extend(bytes(len(entries) - len(_VALUES)))
+        values: cython.p_uchar = _VALUES
         # That is enough: numbers take no more bytes than they have digits.
         out: cython.p_uchar = room
         place: cython.Py_ssize_t = 0
+        end: cython.Py_ssize_t = 0  # of the values
         ms: cython.ulonglong = first_id >> SEQ_BITS
         seq: cython.ulonglong = first_id & MAX_SEQ
         reader.load(entries)
         while reader.place < reader.end:
-            if reader.read_head() != self._words or not self._skip_fields(data, reader):
+            if reader.read_head() != self._words:
                 return -1
             place = _put_number(out, place, reader.ms - ms)
             place = _put_number(out, place, reader.seq - seq if reader.ms == ms else reader.seq)
             ms = reader.ms
             seq = reader.seq
-        reader.load(entries)
-        index: cython.Py_ssize_t
-        while reader.place < reader.end:
-            reader.read_head()
-            for index in range(self._words):
-                reader.read_word()
-                if index & 1:
-                    place = _put_number(out, place, reader.length)
-                    place = _put(out, place, data, reader.start, reader.length)
-        return place
+            end = self._put_values(entries, reader, values, end)
+            if end < 0:
+                return -1
+        return _put(out, place, values, 0, end)  # type: ignore[arg-type]
 
     @cython.cfunc
-    def _skip_fields(self, data: cython.p_const_uchar, reader: EntryReader) -> cython.bint:
-        """Read an entry's fields; whether they have the names of this frame."""
+    def _put_values(
+        self, entries: bytes, reader: EntryReader, out: cython.p_uchar, end: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Read an entry's fields, and write its values; the place after them.
+
+        -1: they have other names than this frame.
+        """
+        data: cython.p_const_uchar = entries
         place: cython.Py_ssize_t
         size: cython.Py_ssize_t
         name: bytes
@@ -91,13 +96,13 @@ class Frame:
             text = name
             size = len(name)
             place = reader.place
-            if size > reader.end - place:
-                return False
-            if not _is_at(data, place, text, size):
-                return False
+            if size > reader.end - place or not _is_at(data, place, text, size):
+                return -1
             reader.place = place + size - 1
             reader.read_word()
-        return True
+            end = _put_number(out, end, reader.length)
+            end = _put(out, end, data, reader.start, reader.length)
+        return end
 
     def build(
         self,

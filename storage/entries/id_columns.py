@@ -12,6 +12,11 @@ from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TypeAlias
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, id_ms, id_seq
 from storage.object_size import allocated_bytes
 
@@ -110,15 +115,70 @@ def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
     first, last, count = ids[0], ids[-1], len(ids)
     if last - first == count - 1:
         return progression(first - key, 1, count)  # there are no others between them
-    seqs = [id_seq(entry_id) for entry_id in ids]
-    seq = column(seqs)
-    if last - first == (count - 1) * MS_STEP and seq is _uniform_column(seqs[0], count):
+    _split(id_ms(key), ids)
+    seq = _column_of(_seqs(), count)
+    if last - first == (count - 1) * MS_STEP and seq is _uniform_column(id_seq(first), count):
         return progression(first - key, MS_STEP, count)
-    base_ms = id_ms(key)
-    if id_ms(first) == id_ms(last):
-        return IDColumns(_uniform_column(id_ms(first) - base_ms, count), seq)
-    ms = [id_ms(entry_id) - base_ms for entry_id in ids]
-    return IDColumns(_packed_column(ms, ms[-1]), seq)
+    return IDColumns(_column_of(_elapsed_ms(), count), seq)
+
+
+# The halves of the IDs of one node at a time.
+_ELAPSED_MS = array("Q")
+_SEQS = array("Q")
+
+
+@cython.cfunc
+def _split(base_ms: cython.ulonglong, ids: list[EntryID]) -> None:
+    """Write the halves of these IDs, their milliseconds less `base_ms`, as numbers of C."""
+    count: cython.Py_ssize_t = len(ids)
+    if len(_SEQS) < count:
+        room = bytes(8 * (count - len(_SEQS)))
+        _ELAPSED_MS.frombytes(room)
+        _SEQS.frombytes(room)
+    elapsed_ms: cython.p_ulonglong = _elapsed_ms()
+    seqs: cython.p_ulonglong = _seqs()
+    place: cython.Py_ssize_t
+    for place in range(count):
+        elapsed_ms[place] = id_ms(ids[place]) - base_ms
+        seqs[place] = id_seq(ids[place])
+
+
+@cython.cfunc
+def _elapsed_ms() -> cython.p_ulonglong:
+    """Compiled, a pointer to the numbers, until there is more room for them."""
+    if cython.compiled:
+        return _ELAPSED_MS.data.as_ulonglongs  # type: ignore[attr-defined]
+    return _ELAPSED_MS
+
+
+@cython.cfunc
+def _seqs() -> cython.p_ulonglong:
+    if cython.compiled:
+        return _SEQS.data.as_ulonglongs  # type: ignore[attr-defined]
+    return _SEQS
+
+
+@cython.cfunc
+def _column_of(numbers: cython.p_ulonglong, count: cython.Py_ssize_t) -> Column:
+    """`column()` of the first `count` of these numbers."""
+    first: cython.ulonglong = numbers[0]
+    top: cython.ulonglong = first
+    is_same: cython.bint = True
+    place: cython.Py_ssize_t
+    for place in range(count):
+        if numbers[place] != first:
+            is_same = False
+            if numbers[place] > top:
+                top = numbers[place]
+    if is_same:
+        return _uniform_column(first, count)
+    if top >= 2**8:
+        return _packed_column([numbers[place] for place in range(count)], top)
+    column = bytearray(count)
+    data: cython.p_uchar = column
+    for place in range(count):
+        data[place] = numbers[place]
+    return bytes(column)
 
 
 def may_progress(ids: list[EntryID]) -> bool:
