@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from types import TracebackType
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
@@ -26,6 +27,8 @@ Reply: TypeAlias = Any
 DEFAULT_URL = "redis://127.0.0.1:6379"
 TIMEOUT_SECONDS = 60.0
 RECEIVE_BYTES = 1 << 18
+# What the reader returns when it needs more bytes; False would equal the reply 0.
+_NOTHING = object()
 
 
 class ServerError(Exception):
@@ -38,6 +41,15 @@ class ServerError(Exception):
 
 class ConnectionLost(Exception):
     """No connection, or none any more. The text names the server, never a password."""
+
+
+def has_error(replies: Iterable[Reply]) -> bool:
+    """Whether one of the replies is a ServerError."""
+    return ServerError in set(map(type, replies))
+
+
+def _new_reader() -> hiredis.Reader:
+    return hiredis.Reader(replyError=ServerError, notEnoughData=_NOTHING)
 
 
 def pack(*words: Word) -> bytes:
@@ -76,7 +88,7 @@ class Connection:
     def __init__(self, url: str) -> None:
         self.url = url
         self.received_bytes = 0
-        self._reader = hiredis.Reader(replyError=ServerError)
+        self._reader = _new_reader()
         self._socket = self._open(url)
 
     def _open(self, url: str) -> socket.socket:
@@ -108,7 +120,7 @@ class Connection:
         """Requests in one pipeline; errors are in the list, they are not raised."""
         packed = [pack(*words) for words in requests]
         self.send(b"".join(packed))
-        return [self.receive_any() for _ in packed]
+        return self.receive_all(len(packed))
 
     def send(self, data: bytes | memoryview) -> None:
         """Requests that are packed; their replies must be received, one by one."""
@@ -128,19 +140,32 @@ class Connection:
         """The next reply; an error is returned as one. Raises ReplyTooLong."""
         reply = self._reader.gets()
         start = self.received_bytes
-        while reply is False:
-            try:
-                data = self._socket.recv(RECEIVE_BYTES)
-            except OSError as error:
-                raise self._lost(error) from error
-            if not data:
-                raise self._lost("the server closed the connection")
-            self._reader.feed(data)
-            self.received_bytes += len(data)
+        while reply is _NOTHING:
+            self._read_on()
             if max_bytes is not None and self.received_bytes - start > max_bytes:
                 raise ReplyTooLong(f"a reply has more than {max_bytes:,} bytes")
             reply = self._reader.gets()
         return reply
+
+    def receive_all(self, count: int) -> list[Reply]:
+        """The next replies; errors are in the list, they are not raised."""
+        replies: list[Reply] = []
+        while True:
+            # A loop in C: there is a reply for each row that is written.
+            replies += islice(iter(self._reader.gets, _NOTHING), count - len(replies))
+            if len(replies) == count:
+                return replies
+            self._read_on()
+
+    def _read_on(self) -> None:
+        try:
+            data = self._socket.recv(RECEIVE_BYTES)
+        except OSError as error:
+            raise self._lost(error) from error
+        if not data:
+            raise self._lost("the server closed the connection")
+        self._reader.feed(data)
+        self.received_bytes += len(data)
 
     def _lost(self, reason: object) -> ConnectionLost:
         return ConnectionLost(f"{public_url(self.url)}: {reason}")
@@ -150,7 +175,7 @@ class Connection:
     def reopen(self) -> None:
         """A new connection instead of this one: what was underway is dropped."""
         self.close()
-        self._reader = hiredis.Reader(replyError=ServerError)
+        self._reader = _new_reader()
         self._socket = self._open(self.url)
 
     def close(self) -> None:

@@ -158,7 +158,7 @@ class Ledger:
         for data in (pack("MULTI"), requests, pack("SET", self.key, value) + pack("EXEC")):
             self._connection.send(data)
         self._connection.send(self._watch_requests())
-        *_, done = [self._connection.receive_any() for _ in range(rows + 3)]
+        done = self._connection.receive_all(rows + 3)[-1]
         self._watched = None
         failed = done if isinstance(done, ServerError) else None
         if isinstance(done, list):

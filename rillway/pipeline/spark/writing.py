@@ -20,7 +20,7 @@ import pyarrow as pa
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoding import Encoder, data_of
 from rillway.pipeline.arrow.origins import Origins
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, pack
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, has_error, pack
 from rillway.pipeline.spark.ledger import Ledger, LedgerConflict
 from rillway.pipeline.spark.options import SinkOptions
 
@@ -155,9 +155,12 @@ class EntryWriter:
 
     def _receive(self, connection: Connection, chunk: Chunk) -> list[bytes]:
         """The requests whose IDs the stream has passed; raises any other error."""
-        replies = [connection.receive_any() for _ in range(chunk.rows)]
+        replies = connection.receive_all(chunk.rows)
         for _ in chunk.trims:
             connection.receive()
+        if not has_error(replies):
+            self._written.entries += chunk.rows
+            return []
         failed = [place for place, reply in enumerate(replies) if isinstance(reply, ServerError)]
         for place in failed:
             if PASSED_ID not in str(replies[place]):
@@ -200,8 +203,7 @@ class EntryWriter:
         connection.send(MULTI)
         connection.send(data)
         connection.send(b"".join([*chunk.trims, record, EXEC, ledger.watch_request()]))
-        queued = [connection.receive_any() for _ in range(1 + rows + len(chunk.trims) + 1)]
-        result = connection.receive_any()
+        *queued, result = connection.receive_all(1 + rows + len(chunk.trims) + 2)
         if result is None:
             raise LedgerConflict(f"another attempt of this task has changed {ledger.key}")
         if isinstance(result, ServerError):  # nothing was done; the cause came before
@@ -233,9 +235,9 @@ def _check_transaction(ledger: Ledger, before: bytes | None, replies: list[Reply
 
     It is set back, if none was added: the key is no stream, say. Raises the error.
     """
-    errors = [reply for reply in replies if isinstance(reply, ServerError)]
-    if not errors:
+    if not has_error(replies):
         return
+    errors = [reply for reply in replies if isinstance(reply, ServerError)]
     if len(errors) < len(replies):
         added = len(replies) - len(errors)
         raise LedgerConflict(

@@ -9,6 +9,7 @@ from rillway.pipeline.client.connection import (
     ConnectionLost,
     ServerError,
     check_url,
+    has_error,
     pack,
     public_url,
 )
@@ -38,6 +39,16 @@ def test_several_requests_have_their_errors_among_their_replies(link: Connection
     first, second, third = link.call_all([("PING",), ("NONSENSE",), ("PING",)])
     assert first == third == b"PONG"
     assert isinstance(second, ServerError)
+
+
+def test_replies_are_received_together_whatever_they_are(link: Connection) -> None:
+    link.call("SET", "k", b"v" * 100_000)
+    link.send((pack("EXISTS", "none") + pack("GET", "none") + pack("GET", "k")) * 30 + pack("PING"))
+    replies = link.receive_all(90)
+    assert replies == [0, None, b"v" * 100_000] * 30
+    assert not has_error(replies) and has_error([*replies, ServerError("ERR")])
+    assert link.receive() == b"PONG"
+    assert link.receive_all(0) == []
 
 
 def test_the_database_of_the_url_is_selected(link: Connection) -> None:
