@@ -52,13 +52,13 @@ class SetOptions:
 
 
 def set_raw(client: Client, request: Cutter) -> bytes | None:
-    """`set_` of an existing string, on the raw bytes of a request; None for other cases."""
+    """`set_` of a new key or a string, on the raw bytes of a request; None for other cases."""
     db: Database = client.db
     instance: Instance = client.instance
     key = request.word(1)
     value = db.values.get(key)
     if (
-        type(value) is not StringValue
+        (value is not None and type(value) is not StringValue)
         or request.count != 3
         or db.expires
         or (instance.watchers and (db.index, key) in instance.watchers)
@@ -66,10 +66,13 @@ def set_raw(client: Client, request: Cutter) -> bytes | None:
         or instance.blocked.waiters
     ):
         return None
-    string: StringValue = value
-    string.data = request.word(2)
-    string._encoding = None
-    string.access_ms = instance.now_ms
+    if value is None:
+        db.set(key, StringValue(request.word(2), instance.now_ms))
+    else:
+        string: StringValue = value
+        string.data = request.word(2)
+        string._encoding = None
+        string.access_ms = instance.now_ms
     instance.dirty += 1
     if instance.sinks:
         instance.emit_encoded(db.index, request.whole(), 1)
