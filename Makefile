@@ -209,7 +209,7 @@ exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server 
 	@$(BIN)/python -m pytest tests/exchange $(ARGS)
 
 .PHONY: bench
-bench: $(VENV)/.dev redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
+bench: $(VENV)/.dev compiled redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
 
 # Debian keeps Python's headers in a package of their own.

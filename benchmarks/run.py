@@ -5,13 +5,14 @@
     make bench ARGS="--quick --only xadd"       cases whose names begin with xadd
     make bench ARGS="--resume FILE"             measure what is missing in the figures of a run
     make bench ARGS="--report FILE"             measure nothing: write the page of these figures
-    make bench ARGS="--compiled --only xadd"    Rillway as `make compiled` has built it
+    make bench ARGS="--interpreted --only xadd" Rillway's sources, not what is compiled of them
     make bench ARGS="--list"
 
-Figures are written after each case: to --json FILE or --resume FILE; by a full run without these
-options, to benchmarks/figures.json (compiled.json with --compiled). When all cases of a full run
-are measured, and nothing is compiled, benchmarks/RESULTS.md, benchmarks/results.png and the figures
-in docs/benchmarks.md are written, too.
+Rillway is measured as `make compiled` has built it. Figures are written after each case: to --json
+FILE or --resume FILE; by a full run without these options, to benchmarks/figures.json
+(interpreted.json with --interpreted). When all cases of a full run are measured, and not
+interpreted, benchmarks/RESULTS.md, benchmarks/results.png and the figures in docs/benchmarks.md are
+written, too.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ from benchmarks.comparison import compare
 from benchmarks.contenders import Contender, end_shared, ending_shared
 from benchmarks.record import Go, Record, UnfitRecord
 from benchmarks.servers import (
-    COMPILED_NAME,
+    INTERPRETED_NAME,
+    Program,
     ServerError,
-    compiled_program,
+    interpreted_program,
     redis_program,
     rillway_program,
 )
@@ -71,7 +73,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     files.add_argument("--resume", type=Path, metavar="FILE", help="measure what is missing there")
     files.add_argument("--report", type=Path, metavar="FILE", help="write the page of figures")
     parser.add_argument(
-        "--compiled", action="store_true", help="Rillway as `make compiled` has built it"
+        "--interpreted", action="store_true", help="Rillway's sources, not what is compiled"
     )
     parser.add_argument(
         "--against", default="redis-server", metavar="PATH", help="another redis-server"
@@ -86,6 +88,11 @@ def _positive(text: str) -> int:
     return number
 
 
+def our_program(options: argparse.Namespace) -> Program:
+    """The Rillway to measure. Raises ServerError if nothing is compiled."""
+    return interpreted_program() if options.interpreted else rillway_program()
+
+
 def scale_of(options: argparse.Namespace) -> Scale:
     scale = QUICK if options.quick else FULL
     return scale if options.pairs is None else replace(scale, pairs=options.pairs)
@@ -95,19 +102,19 @@ def figures_file(options: argparse.Namespace) -> Path | None:
     """The file for the figures."""
     given: Path | None = options.json or options.resume
     is_full = not options.quick and not options.only and scale_of(options).pairs >= FULL_PAIRS
-    name = "compiled.json" if options.compiled else "figures.json"
+    name = "interpreted.json" if options.interpreted else "figures.json"
     return given or (FOLDER / name if is_full else None)
 
 
 def is_complete(made: Record) -> bool:
     """Whether these are figures for RESULTS.md: all cases, full amounts, five pairs or more.
 
-    RESULTS.md is about the interpreted server: nothing is compiled.
+    RESULTS.md is about the compiled server, which is what users run.
     """
     wanted = asdict(FULL) | {"pairs": made.settings["pairs"]}
     is_full = all(made.settings[name] == value for name, value in wanted.items())
     is_full = is_full and made.settings["pairs"] >= FULL_PAIRS and all(map(made.has, CASES))
-    return is_full and not made.servers[0].startswith(COMPILED_NAME)
+    return is_full and not made.servers[0].startswith(INTERPRETED_NAME)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,9 +137,7 @@ def _run(cases: Sequence[Case], options: argparse.Namespace, arguments: str) -> 
     """Measure the chosen cases. Raises ServerError (no Redis) and UnfitRecord."""
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
     contenders = [
-        Contender(
-            compiled_program() if options.compiled else rillway_program(), cores, is_ours=True
-        ),
+        Contender(our_program(options), cores, is_ours=True),
         Contender(redis_program(options.against), cores, is_ours=False),
     ]
     scale = scale_of(options)

@@ -26,7 +26,7 @@ from benchmarks.machine import cpu_seconds, end_with_parent, pinned, resident_by
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = ROOT / ".run/compiled"
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
-COMPILED_NAME = "Rillway compiled"
+INTERPRETED_NAME = "Rillway interpreted"
 READY_SECONDS = 20.0
 REPLY_SECONDS = 600.0
 SETTLE_SECONDS = 20.0
@@ -74,18 +74,22 @@ class Program:
 
 
 def rillway_program() -> Program:
-    """The Rillway of this checkout. Its version is not checked."""
-    version = tuple(int(part) for part in re.findall(r"\d+", rillway.__version__))
-    return Program("Rillway", (sys.executable, "-m", "rillway", "serve"), version)
-
-
-def compiled_program() -> Program:
-    """The same, with modules that Cython compiled. Raises ServerError if there are none."""
+    """Rillway as `make compiled` has built it. Raises ServerError if nothing is compiled."""
     if not any(COMPILED.glob("rillway/app/**/*.so")):
         raise ServerError(f"{COMPILED}: nothing is compiled; make compiled")
     # -P: do not import modules of the working directory.
     command = (sys.executable, "-P", "-m", "rillway", "serve")
-    return Program(COMPILED_NAME, command, rillway_program().version, COMPILED)
+    return Program("Rillway", command, _rillway_version(), COMPILED)
+
+
+def interpreted_program() -> Program:
+    """The sources of this checkout."""
+    command = (sys.executable, "-m", "rillway", "serve")
+    return Program(INTERPRETED_NAME, command, _rillway_version())
+
+
+def _rillway_version() -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", rillway.__version__))
 
 
 def redis_program(path: str) -> Program:

@@ -1,6 +1,6 @@
 """Start-up times: of `rillway serve` to its first PONG, and of `rillway.testing.server()`, in ms.
 
-The goals are 250 for the first and 300 for the second.
+The goals are 150 for the first and 300 for the second.
 
     PYTHONPATH=. python benchmarks/startup.py [--runs 9]
 

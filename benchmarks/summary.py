@@ -1,4 +1,4 @@
-"""The figures in docs/benchmarks.md: a short table and where each server is ahead.
+"""The figures in docs/benchmarks.md: a short table with targets, and where each server is ahead.
 
 They stand between two marks and come from the figures of the last full run, so that the text and
 RESULTS.md cannot disagree.
@@ -7,12 +7,21 @@ RESULTS.md cannot disagree.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.figures import Result
+from benchmarks.figures import Result, Target
 from benchmarks.record import ROOT, Record
-from benchmarks.report import TITLES, number_text, sections, table, unit_text
+from benchmarks.report import (
+    TITLES,
+    bound_text,
+    number_text,
+    reached_text,
+    sections,
+    table,
+    unit_text,
+    verdict,
+)
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN = "<!-- from here: written by a full run -->"
@@ -20,26 +29,36 @@ END = "<!-- up to here -->"
 
 # What is asked first: a row, and what it is in words.
 HEADLINES = {
+    "xadd/small-p1-c1": "XADD, one client",
     "xadd/small-p1-c50": "XADD, 50 clients",
     "xadd/small-p64-c50": "XADD, 50 clients, pipelines of 64",
     "xadd/1KiB-p64-c50": "XADD of 1 KiB, 50 clients, pipelines of 64",
+    "xadd/mixed-p16-c50": "XADD of mixed events, 50 clients, pipelines of 16",
     "xadd/mixed-p64-c50": "XADD of mixed events, 50 clients, pipelines of 64",
+    "xadd/hundred-streams-p64-c50": "XADD to a hundred streams in turn, pipelines of 64",
     "always/xadd-small-p64-c50": "XADD, pipelines of 64, each on disk before its reply",
     "xrange/count-10": "XRANGE COUNT 10",
+    "growth/xrange-count-10-at-10M": "XRANGE COUNT 10 of ten million entries",
     "xrange/count-1000": "XRANGE COUNT 1000",
     "fan-out/100-readers": "a stream with 100 readers that wait",
     "group/count-1-consumers-10": "XREADGROUP COUNT 1 and XACK, ten consumers",
+    "group/count-10-consumers-10": "XREADGROUP COUNT 10 and XACK, ten consumers",
     "group/count-100-consumers-10": "XREADGROUP COUNT 100 and XACK, ten consumers",
     "pending/xautoclaim-1M": "XAUTOCLAIM COUNT 100, a million pending",
     "latency/seeds-within-1ms": "10,000 messages a second: consumed within 1 ms",
     "latency/seeds-p99.9": "the same: 99.9 % are consumed within",
+    "ping/p64-c50": "PING, 50 clients, pipelines of 64",
     "set/p64-c50": "SET, 50 clients, pipelines of 64",
+    "get/p64-c50": "GET, 50 clients, pipelines of 64",
     "memory/small-entry": "memory for a small entry",
+    "memory/small-entry-of-own-id": "the same, with an ID that the server makes",
+    "memory/two-numbers-entry": "memory for an entry of two numbers",
     "memory/mixed-entry": "memory for a mixed event",
     "memory/small-entry-pending": "more for each pending entry",
     "memory/idle-connection": "memory for an idle connection",
     "start/first-pong": "from the start to the first answer",
     "load/requests": "load an append-only file of XADD",
+    "stall/bgsave-takes": "BGSAVE of ten million entries",
 }
 # How much better one has to be to be called ahead: less is within what runs differ by.
 EVEN = 1.05
@@ -69,7 +88,10 @@ def figures(made: Record) -> str:
         f" {made.machine['cores']} cores. Bold: who is ahead by more than {EVEN - 1:.0%}."
     )
     shown = [made.results[name] for name in HEADLINES if name in made.results]
-    headlines = table(("", "Rillway", "Redis", "ratio"), [_headline(result) for result in shown])
+    headlines = table(
+        ("", "Rillway", "Redis", "ratio", "wanted", "reached"),
+        [_headline(result, made.results) for result in shown],
+    )
     families = [
         _family(TITLES.get(name, name), some)
         for name, found in sections(made.results).items()
@@ -83,7 +105,7 @@ def figures(made: Record) -> str:
     return "\n\n".join([about, headlines, explained, table(headings, families)])
 
 
-def _headline(result: Result) -> tuple[str, ...]:
+def _headline(result: Result, results: Mapping[str, Result]) -> tuple[str, ...]:
     good, ratio, theirs = result.goodness, result.ratio, result.their_value
     ours_text = number_text(result.our_value)
     theirs_text = "none" if theirs is None else number_text(theirs)
@@ -92,7 +114,18 @@ def _headline(result: Result) -> tuple[str, ...]:
     elif good and good.median < 1 / EVEN:
         theirs_text = f"**{theirs_text}**"
     name = f"{HEADLINES[result.row.name]}; {unit_text(result)}"
-    return name, ours_text, theirs_text, f"{ratio.median:.2f}" if ratio else ""
+    targets = result.row.targets
+    return (
+        *(name, ours_text, theirs_text, f"{ratio.median:.2f}" if ratio else ""),
+        "; ".join(bound_text(target, result) for target in targets),
+        "; ".join(_reached(target, result, results) for target in targets),
+    )
+
+
+def _reached(target: Target, result: Result, results: Mapping[str, Result]) -> str:
+    """The value to compare with a target, and the verdict; empty if there is nothing to compare."""
+    parts = reached_text(target, result, results), verdict(target, result, results)
+    return ", ".join(filter(None, parts))
 
 
 def _family(title: str, results: Sequence[Result]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The command line: `rillway serve`, `rillway consume`, `rillway archive` and the others.
 
-`serve` must answer its first PING within 250 ms. So this module imports nothing that all
+`serve` must answer its first PING within 150 ms. So this module imports nothing that all
 sub-commands would pay for: each imports its own modules, and `serve` uses no argument parser.
 
 Only this module of `rillway` knows the place of the server's code; see

@@ -14,14 +14,34 @@ from benchmarks.cases.case import Case, Figures, Session
 from benchmarks.cases.setting import Scale
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target
-from benchmarks.load.entries import KIB, MIXED, SMALL, WIDE, Shape, acknowledge, deliver, fill
+from benchmarks.load.entries import (
+    KIB,
+    MIXED,
+    NUMBERS,
+    SMALL,
+    WIDE,
+    Shape,
+    acknowledge,
+    deliver,
+    fill,
+)
 from benchmarks.servers import PING, PONG, Server, connect, pack
 
 CONNECTIONS = 1_000
 # Filling takes long, and the figures of one server hardly vary.
 PAIRS = 3
 # There are fewer large entries, so that the total memory is the same.
-SHAPES = {"small": (SMALL, 1), "1KiB": (KIB, 5), "20-fields": (WIDE, 5), "mixed": (MIXED, 5)}
+SHAPES = {
+    "small": (SMALL, 1),
+    "1KiB": (KIB, 5),
+    "20-fields": (WIDE, 5),
+    "mixed": (MIXED, 5),
+    "two-numbers": (NUMBERS, 1),
+}
+# The targets: an entry as a share of Redis's bytes, and what a pending one may add, in bytes.
+ENTRY_TARGETS = {"small": 0.42, "mixed": 0.7, "two-numbers": 0.6}
+OWN_ID_TARGET = 0.46
+PENDING_TARGETS = {"small": 45.0}
 WAIT = pack("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
 
 
@@ -97,15 +117,15 @@ def _ping(connection: socket.socket) -> None:
     assert connection.recv(64) == PONG
 
 
-def _row(name: str, at_most: float | None = None) -> Row:
-    targets = (Target(Measure.RATIO, at_most),) if at_most is not None else ()
+def _row(name: str, at_most: float | None = None, measure: Measure = Measure.RATIO) -> Row:
+    targets = (Target(measure, at_most),) if at_most is not None else ()
     return Row(f"memory/{name}", "bytes", lower_is_better=True, targets=targets)
 
 
 def _entries_case(name: str) -> Case:
     rows = (
-        _row(f"{name}-entry", 0.7 if name == "small" else None),
-        _row(f"{name}-entry-pending"),
+        _row(f"{name}-entry", ENTRY_TARGETS.get(name)),
+        _row(f"{name}-entry-pending", PENDING_TARGETS.get(name), Measure.VALUE),
         _row(f"{name}-entry-acknowledged"),
     )
     return Case(
@@ -122,7 +142,7 @@ CASES: list[Case] = [
     *map(_entries_case, SHAPES),
     Case(
         "memory/small-entry-of-own-id",
-        (_row("small-entry-of-own-id", 0.7),),
+        (_row("small-entry-of-own-id", OWN_ID_TARGET),),
         _automatic,
         has_warm_up=False,
         most_pairs=PAIRS,

@@ -18,6 +18,7 @@ COMMANDS = {
 KEYS = 10_000
 # Requests in each write, and clients.
 SETTINGS = [(1, 1), (1, 50), (1, 500), (16, 50), (64, 50), (256, 50)]
+TARGETS = {("ping", 64, 50): 0.8, ("set", 64, 50): 0.7, ("get", 64, 50): 0.7}
 QUICK = {("ping", 1, 50), ("set", 64, 50), ("get", 64, 50)}
 
 
@@ -40,6 +41,7 @@ CASES: list[Case] = [
         partial(_load, argv, clients, pipeline),
         setting=STRINGS,
         same_replies=True,
+        at_least=TARGETS.get((command, pipeline, clients)),
         is_quick=(command, pipeline, clients) in QUICK,
     )
     for command, argv in COMMANDS.items()

@@ -24,7 +24,7 @@ PLACES = 1_000
 MIXED_DIVISOR = 5
 READERS = (1, 10, 100, 1000)
 BATCH = 100
-TARGETS = {("xrange", 1000): 5.0}
+TARGETS = {("xrange", 1000): 6.0}
 QUICK = {("xrange", 10), ("xrange", 1000), ("xread", 100)}
 
 

@@ -16,7 +16,7 @@ from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target
 from benchmarks.machine import pinned
 
-START_MS = 250
+START_MS = 150
 
 
 @contextmanager

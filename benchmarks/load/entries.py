@@ -50,6 +50,17 @@ class Shape:
         return b"%0*d" % (self.value_bytes, chance.randrange(10**self.value_bytes))
 
 
+class Numbers(Shape):
+    """Two numbers as text: an integer below 10,000 and a decimal with two places."""
+
+    def _body(self, chance: random.Random) -> bytes:
+        pairs = [
+            (b"count", b"%d" % chance.randrange(10_000)),
+            (b"price", b"%d.%02d" % (chance.randrange(100), chance.randrange(100))),
+        ]
+        return _packed(pairs)
+
+
 class Mixed(Shape):
     """Events like those of real programs, of varying length: a kind, a user, an amount, a token
     that hardly compresses, sometimes a remark."""
@@ -78,6 +89,7 @@ def _packed(pairs: list[tuple[bytes, bytes]]) -> bytes:
 SMALL = Shape("small", fields=1, value_bytes=12, pool=50_000)
 KIB = Shape("1 KiB", fields=1, value_bytes=1024, pool=2_000)
 WIDE = Shape("20 fields", fields=20, value_bytes=12, pool=2_000)
+NUMBERS = Numbers("two numbers", fields=2, value_bytes=0, pool=50_000)
 MIXED = Mixed("mixed", fields=5, value_bytes=0, pool=20_000)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import hiredis
 import pytest
 
-from benchmarks.load.entries import KIB, SMALL, WIDE, Shape, entry_id, requests
+from benchmarks.load.entries import KIB, NUMBERS, SMALL, WIDE, Shape, entry_id, requests
 
 
 def parsed(pieces: list[bytes]) -> list[list[bytes]]:
@@ -27,6 +29,16 @@ def test_requests_have_the_fields_and_sizes_of_their_shape(shape: Shape) -> None
         assert (command, key, given_id) == (b"XADD", b"s", entry_id(40 + number))
         assert len(fields) == 2 * shape.fields
         assert {len(value) for value in fields[1::2]} == {shape.value_bytes}
+
+
+def test_two_numbers_are_an_integer_and_a_decimal() -> None:
+    found = parsed(list(requests(b"s", 500, NUMBERS)))
+    for _, _, _, first, integer, second, decimal in found:
+        assert (first, second) == (b"count", b"price")
+        assert integer == b"%d" % int(integer)
+        assert 0 <= int(integer) < 10_000
+        assert re.fullmatch(rb"\d{1,2}\.\d\d", decimal)
+    assert len({tuple(request[4::2]) for request in found}) > 490
 
 
 def test_the_server_makes_the_ids_if_none_is_given() -> None:

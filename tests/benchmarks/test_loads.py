@@ -22,7 +22,7 @@ from benchmarks.load.pipelining import Pipelining
 from benchmarks.load.probing import delays_during
 from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.load.replier import Replier
-from benchmarks.servers import Server, ServerError, connect, rillway_program
+from benchmarks.servers import Server, ServerError, connect, interpreted_program
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +33,7 @@ ENTRIES = 1_000
 @pytest.fixture(scope="module")
 def running() -> Iterator[Server]:
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
-    with Contender(rillway_program(), cores, is_ours=True).start(alone=False) as server:
+    with Contender(interpreted_program(), cores, is_ours=True).start(alone=False) as server:
         yield server
 
 
@@ -148,7 +148,7 @@ def test_a_refused_request_is_noticed(server: Server) -> None:
 
 def test_cases_of_one_setting_share_a_server(server: Server) -> None:
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
-    contender = Contender(rillway_program(), cores, is_ours=True)
+    contender = Contender(interpreted_program(), cores, is_ours=True)
     filled = Setting("filled", prepare=lambda server, scale: fill(server, b"s", scale.small))
     scale = replace(QUICK, small=1_000)
     try:
@@ -166,7 +166,7 @@ def test_cases_of_one_setting_share_a_server(server: Server) -> None:
 
 def test_replicas_that_keep_nothing_take_everything() -> None:
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
-    contender = Contender(rillway_program(), cores, is_ours=True)
+    contender = Contender(interpreted_program(), cores, is_ours=True)
     with contender.start("--repl-diskless-sync-delay", "0", alone=False) as server:
         attach(3, server)
         fill(server, b"s", ENTRIES)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import machine, record, run
+from benchmarks import machine, record, run, servers
 from benchmarks.cases.case import Case, Session
 from benchmarks.cases.catalogue import CASES
 from benchmarks.cases.latency import seeds_lines
@@ -40,7 +40,7 @@ def test_a_quick_run_has_three_pairs_and_a_full_one_five() -> None:
         (["--pairs", "9"], run.FOLDER / "figures.json"),
         (["--json", "x.json"], Path("x.json")),
         (["--quick", "--resume", "x.json"], Path("x.json")),
-        (["--compiled"], run.FOLDER / "compiled.json"),
+        (["--interpreted"], run.FOLDER / "interpreted.json"),
         (["--pairs", "4"], None),
         (["--quick"], None),
         (["--only", "xadd"], None),
@@ -70,9 +70,9 @@ def test_results_are_those_of_all_cases_in_full() -> None:
     quick = full_record()
     quick.settings |= asdict(QUICK)
     assert not run.is_complete(quick)
-    compiled = full_record()
-    compiled.servers = ("Rillway compiled 0.1.0", "Redis 7.0.15")
-    assert not run.is_complete(compiled)
+    interpreted = full_record()
+    interpreted.servers = (servers.interpreted_program().title, "Redis 7.0.15")
+    assert not run.is_complete(interpreted)
 
 
 def test_a_page_is_written_of_whatever_figures_there_are(
@@ -94,12 +94,37 @@ def test_no_page_is_made_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "none.json" in capsys.readouterr().err
 
 
+def test_the_compiled_server_is_measured_unless_the_sources_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "COMPILED", tmp_path)
+    with pytest.raises(ServerError, match="make compiled"):
+        run.our_program(run.options_of([]))
+    module = tmp_path / "rillway/app/server/dispatch.so"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    compiled = run.our_program(run.options_of([]))
+    assert (compiled.name, compiled.environment["PYTHONPATH"]) == ("Rillway", str(tmp_path))
+    assert "-P" in compiled.command
+    interpreted = run.our_program(run.options_of(["--interpreted"]))
+    assert (interpreted.name, interpreted.modules) == ("Rillway interpreted", None)
+
+
+def test_nothing_compiled_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(servers, "COMPILED", tmp_path)
+    assert run.main(["--only", "ping"]) == 2
+    assert "make compiled" in capsys.readouterr().err
+
+
 def test_only_may_be_repeated() -> None:
     assert run.options_of(["--only", "xadd", "--only", "ping"]).only == ["xadd", "ping"]
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--pairs", "0"], ["--pairs", "x"], ["--fast"], ["--json", "a", "--resume", "b"]]
+    "arguments",
+    [["--pairs", "0"], ["--pairs", "x"], ["--compiled"], ["--json", "a", "--resume", "b"]],
 )
 def test_bad_options_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
@@ -111,7 +136,7 @@ def test_bad_options_are_refused(arguments: list[str], capsys: pytest.CaptureFix
 def test_an_unknown_case_and_a_missing_redis_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main(["--only", "nothing-like-it"]) == 2
     assert "nothing-like-it" in capsys.readouterr().err
-    assert run.main(["--against", "/nowhere/redis-server"]) == 2
+    assert run.main(["--interpreted", "--against", "/nowhere/redis-server"]) == 2
     assert "/nowhere/redis-server" in capsys.readouterr().err
 
 
@@ -147,7 +172,7 @@ def test_a_small_run_measures_both_servers_and_writes_all_figures(
     written = tmp_path / "figures.json"
     page = run.FOLDER / "RESULTS.md"
     before = page.read_bytes() if page.exists() else None
-    arguments = ["--quick", "--pairs", "1", "--json", str(written)]
+    arguments = ["--interpreted", "--quick", "--pairs", "1", "--json", str(written)]
     for case in ("xadd/small-p16-c50", "start/first-pong"):
         arguments += ["--only", case]
     assert run.main(arguments) == 0
@@ -162,7 +187,8 @@ def test_a_small_run_measures_both_servers_and_writes_all_figures(
 
 def started_run(path: Path, *cases: str) -> subprocess.Popen[str]:
     """A run of some cases in a process of its own."""
-    command = [sys.executable, "benchmarks/run.py", "--quick", "--pairs", "1", "--json", str(path)]
+    command = [sys.executable, "benchmarks/run.py", "--interpreted", "--quick", "--pairs", "1"]
+    command += ["--json", str(path)]
     command += [word for case in cases for word in ("--only", case)]
     environment = os.environ | {"PYTHONPATH": "."}
     return subprocess.Popen(
@@ -197,7 +223,7 @@ def test_a_run_that_is_interrupted_keeps_what_it_had_and_goes_on(
     begun = json.loads(written.read_text())
     assert [result["case"] for result in begun["results"]] == ["xadd/small-p16-c50"]
 
-    arguments = ["--quick", "--pairs", "1", "--resume", str(written)]
+    arguments = ["--interpreted", "--quick", "--pairs", "1", "--resume", str(written)]
     assert run.main([*arguments, *(word for case in cases for word in ("--only", case))]) == 0
     shown = capsys.readouterr().out
     assert "start/first-pong" in shown

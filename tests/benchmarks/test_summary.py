@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import record, report, run, summary
 from benchmarks.cases.catalogue import CASES
-from benchmarks.figures import Figure, Result, Row
+from benchmarks.figures import Figure, Measure, Result, Row, Target
 from tests.benchmarks.samples import small_record
 
 FIGURES = run.FOLDER / "figures.json"
@@ -17,10 +17,18 @@ def sample() -> record.Record:
     made.machine["cores"] = "2"
     made.add(
         [
-            Result(Row("xadd/small-p1-c50"), [Figure(90.0)], [Figure(100.0)]),
+            Result(
+                Row("xadd/small-p1-c50", targets=(Target(Measure.RATIO, 0.9),)),
+                [Figure(90.0)],
+                [Figure(100.0)],
+            ),
             Result(Row("xrange/count-1000"), [Figure(500.0)], [Figure(100.0)]),
             Result(
-                Row("memory/small-entry", "bytes", lower_is_better=True),
+                Row(
+                    *("memory/small-entry", "bytes"),
+                    lower_is_better=True,
+                    targets=(Target(Measure.VALUE, 45.0),),
+                ),
                 [Figure(102.0)],
                 [Figure(100.0)],
             ),
@@ -31,9 +39,19 @@ def sample() -> record.Record:
 
 def test_the_better_figure_is_bold_unless_both_are_close() -> None:
     shown = summary.figures(sample())
-    assert "| XADD, 50 clients; requests/s | 90.0 | **100** | 0.90 |" in shown
-    assert "| XRANGE COUNT 1000; requests/s | **500** | 100 | 5.00 |" in shown
-    assert "| memory for a small entry; bytes (less is better) | 102 | 100 | 1.02 |" in shown
+    assert (
+        "| XADD, 50 clients; requests/s | 90.0 | **100** | 0.90 | >= 0.90 | 0.900, met |" in shown
+    )
+    assert "| XRANGE COUNT 1000; requests/s | **500** | 100 | 5.00 |  |  |" in shown
+    memory = "memory for a small entry; bytes (less is better)"
+    assert f"| {memory} | 102 | 100 | 1.02 | <= 45.0 bytes | 102 bytes, MISSED |" in shown
+
+
+def test_nothing_is_said_of_a_target_if_there_is_nothing_to_compare_with() -> None:
+    made = sample()
+    alone = Row("set/p64-c50", targets=(Target(Measure.RATIO, 0.7),))
+    made.add([Result(alone, [Figure(5.0)])])
+    assert "pipelines of 64; requests/s | 5 | none |  | >= 0.70 |  |\n" in summary.figures(made)
 
 
 def test_families_tell_in_how_many_cases_who_is_ahead() -> None:
