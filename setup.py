@@ -111,6 +111,7 @@ COMPILED = (
     "commands/streams/groups/acknowledge.py",
     "commands/streams/groups/delivery.py",
     "commands/streams/groups/read_group.py",
+    "commands/streams/groups/replayed_delivery.py",
     "commands/streams/reading/read_request.py",
     "commands/streams/reading/reply_caps.py",
     "commands/streams/reading/request_cache.py",
@@ -128,6 +129,7 @@ COMPILED = (
     "server/session.py",
     "server/turns.py",
     "server/waiters.py",
+    "server/persistence/replay.py",
 )
 
 

@@ -20,17 +20,20 @@ Source: redis-server 7.0.15, by experiment. It accepts a wrong number of words, 
 from __future__ import annotations
 
 import contextlib
-import operator
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.core.carried import carried
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Argv, Command, RawHandler
+from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Argv, Command
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from server.persistence.snapshot_restore import no_database
@@ -38,15 +41,12 @@ from storage.append_only.reader import Batch
 from storage.nodes.listpack_node import DamagedNode
 from storage.values import as_int64
 
-# The spellings of a transaction's first word.
-_MULTI = re.compile(rb"\$5\r\nmulti\r\n", re.IGNORECASE)
-
 # The ID of the replaying client; no real client has it.
 _CLIENT_ID = -1
 
-# The commands with a raw handler.
-_RAW: dict[bytes, RawHandler] = {
-    name.upper(): command.raw
+# The commands with a raw handler, which have a minimum of words.
+_RAW: dict[bytes, Command] = {
+    name.upper(): command
     for name, command in COMMANDS.items()
     if command.raw is not None and command.flags & WRITE
 }
@@ -76,6 +76,7 @@ class UnreplayableRequest(Exception):
         self.reason = reason
 
 
+@cython.cclass
 class Replay:
     """Runs the requests of one file. The first is for database 0."""
 
@@ -84,22 +85,16 @@ class Replay:
         self.refusals: Counter[str] = Counter()  # writes that handlers refused, by command
         self.first_refusal: Refusal | None = None
         self.passed_over: Counter[str] = Counter()  # commands that change no data
+        # An open transaction: where its MULTI is in the file, and the requests after it.
+        self.open_unit_offset: int | None = None
+        self._unit: list[Batch] = []
         self._instance = instance
         self._file_name = file_name
-        self._client = Client(instance, _CLIENT_ID, instance.databases[0])
         self._cutter = Cutter()
+        self._unit_cutter = Cutter()
+        self._client = Client(instance, _CLIENT_ID, instance.databases[0])
         self._client.replays = True
         self._client.deny_blocking = True
-        # An open transaction: batches, with the range of indexes that it covers in each.
-        self._unit: list[tuple[Batch, int, int]] = []
-
-    @property
-    def open_unit_offset(self) -> int | None:
-        """The file offset of an unfinished transaction; None if there is none."""
-        if not self._unit:
-            return None
-        batch, start, _ = self._unit[0]
-        return batch.offset_of(start)
 
     def run(self, batch: Batch) -> None:
         """Run all requests of a batch.
@@ -107,54 +102,86 @@ class Replay:
         Raises UnreplayableRequest and UnfitContent; the requests before that one have run.
         """
         with _in_silence(self._instance):
-            if batch.text is not None and not self._unit and not _MULTI.search(batch.text):
-                self._run_text(batch, batch.text)
-                return
-            position = 0
-            while position < len(batch.requests):
-                if self._unit or batch.requests[position][0].upper() == b"MULTI":
-                    position = self._take_unit(batch, position)
-                else:
-                    self._execute(batch.requests[position], partial(batch.offset_of, position))
-                    position += 1
-
-    def _run_text(self, batch: Batch, text: bytes) -> None:
-        """Run a batch without transactions from its bytes."""
-        cutter, client = self._cutter, self._client
-        cutter.load(text)
-        start = 0
-        while cutter.next():
-            raw = _RAW.get(cutter.word(0))
-            if raw is not None and raw(client, cutter) is not None:
-                self.requests += 1
+            if batch.text is None:
+                self._run_words(batch)
             else:
-                self._execute(cutter.words(), partial(operator.add, batch.offset, start))
+                self._run_text(batch, batch.text)
+
+    @cython.cfunc
+    def _run_text(self, batch: Batch, text: bytes) -> None:
+        """Run a batch from its bytes."""
+        cutter = self._cutter
+        offset: cython.Py_ssize_t = batch.offset
+        start: cython.Py_ssize_t = 0
+        unit_start: cython.Py_ssize_t = 0
+        cutter.load(text)
+        while cutter.next():
+            if self.open_unit_offset is not None:
+                if _is_named(cutter, b"EXEC"):
+                    self._unit.append(batch.cut(unit_start, start))
+                    self._run_unit()
+            elif cutter.count == 1 and _is_named(cutter, b"MULTI"):
+                self.open_unit_offset, unit_start = offset + start, cutter.position
+            else:
+                self._run_cut(cutter, offset + start)
+            start = cutter.position
+        if self.open_unit_offset is not None:
+            self._unit.append(batch.cut(unit_start, len(text)))
+
+    def _run_words(self, batch: Batch) -> None:
+        """The same of a batch that was parsed."""
+        unit_start = 0
+        for index, argv in enumerate(batch.requests):
+            if self.open_unit_offset is not None:
+                if argv[0].upper() == b"EXEC":
+                    self._unit.append(batch.part(unit_start, index))
+                    self._run_unit()
+            elif len(argv) == 1 and argv[0].upper() == b"MULTI":
+                self.open_unit_offset, unit_start = batch.offset_of(index), index + 1
+            else:
+                self._execute(argv, partial(batch.offset_of, index))
+        if self.open_unit_offset is not None:
+            self._unit.append(batch.part(unit_start, len(batch.requests)))
+
+    def _run_unit(self) -> None:
+        """Run the requests of the transaction whose end was read."""
+        unit, self._unit = self._unit, []
+        multi_offset, self.open_unit_offset = self.open_unit_offset, None
+        try:
+            for part in unit:
+                if part.text is None:
+                    for index, argv in enumerate(part.requests):
+                        self._execute(argv, partial(part.offset_of, index))
+                else:
+                    self._run_each(part.offset, part.text)
+        except UnreplayableRequest as error:
+            assert multi_offset is not None
+            error.unit_offset = multi_offset
+            raise
+
+    @cython.cfunc
+    def _run_each(self, offset: cython.Py_ssize_t, text: bytes) -> None:
+        """Run requests of a transaction from their bytes."""
+        cutter = self._unit_cutter
+        start: cython.Py_ssize_t = 0
+        cutter.load(text)
+        while cutter.next():
+            self._run_cut(cutter, offset + start)
             start = cutter.position
 
-    def _take_unit(self, batch: Batch, position: int) -> int:
-        """Collect the requests of a transaction, and run it at its end; returns where to go on."""
-        requests = batch.requests
-        end = position
-        while end < len(requests) and requests[end][0].upper() != b"EXEC":
-            end += 1
-        self._unit.append((batch, position, end))
-        if end == len(requests):
-            return end
-        self._execute_unit()
-        return end + 1
-
-    def _execute_unit(self) -> None:
-        unit, self._unit = self._unit, []
-        first, start, _ = unit[0]
-        try:
-            for batch, position, end in unit:
-                if batch is first:
-                    position += 1  # MULTI itself
-                for index in range(position, end):
-                    self._execute(batch.requests[index], partial(batch.offset_of, index))
-        except UnreplayableRequest as error:
-            error.unit_offset = first.offset_of(start)
-            raise
+    @cython.cfunc
+    def _run_cut(self, request: Cutter, offset: cython.Py_ssize_t) -> None:
+        """Run one request, which begins at `offset`, from its bytes if its command takes them."""
+        command: Command | None = _RAW.get(request.word(0))
+        if command is not None and request.count >= -command.arity:
+            assert command.raw is not None
+            try:
+                if command.raw(self._client, request) is not None:
+                    self.requests += 1
+                    return
+            except DamagedNode as error:
+                raise UnreplayableRequest(offset, str(error)) from error
+        self._execute(request.words(), partial(int, offset))
 
     def _execute(self, argv: Argv, offset: Callable[[], int]) -> None:
         """Run one request; `offset` finds where it begins in the file."""
@@ -197,6 +224,11 @@ class Replay:
             )
 
 
+def _is_named(request: Cutter, name: bytes) -> bool:
+    """Whether a request's command has this name, in any spelling."""
+    return request.word(0).upper() == name
+
+
 def _may_change_data(command: Command) -> bool:
     """Whether a command may change data. Scripts may: older servers propagated the scripts."""
     if command.fullname == b"select" or command.flags & WRITE:
@@ -217,11 +249,13 @@ def _in_silence(instance: Instance) -> Iterator[None]:
     """Suppress notifications, propagation and statistics."""
     config, stats = instance.config, instance.stats
     events, config.notify_keyspace_events = config.notify_keyspace_events, 0
+    instance.look_up_settings()
     sinks, instance.sinks = instance.sinks, []
     hits, misses = stats.keyspace_hits, stats.keyspace_misses
     try:
         yield
     finally:
         config.notify_keyspace_events = events
+        instance.look_up_settings()
         instance.sinks = sinks
         stats.keyspace_hits, stats.keyspace_misses = hits, misses

@@ -83,6 +83,16 @@ class Batch:
             requests.append(cutter.words())
         return requests
 
+    def cut(self, start: int, end: int) -> Batch:
+        """The requests between two positions of the text."""
+        assert self.text is not None
+        return Batch(self.offset + start, end - start, text=self.text[start:end])
+
+    def part(self, start: int, end: int) -> Batch:
+        """The requests with these indexes."""
+        offset = self.offset_of(start)
+        return Batch(offset, self.offset_of(end) - offset, self.requests[start:end])
+
     def offset_of(self, index: int) -> int:
         """Where in the file the request with this index begins."""
         return self.offset + sum(map(encoded_bytes, self.requests[:index]))

@@ -23,6 +23,7 @@ from commands.streams.groups.delivery import (
     seen_consumer,
 )
 from commands.streams.groups.idle_entries import ENTRIES_AT_ONCE
+from commands.streams.groups.replayed_delivery import xclaim_raw
 from commands.streams.ids import (
     id_bulk,
     parse_leading,
@@ -153,6 +154,7 @@ class ClaimOptions:
     ),
     complexity="O(log N) for each ID, with N the number of pending entries.",
     tips=(b"nondeterministic_output",),
+    raw=xclaim_raw,
 )
 def xclaim(client: Client, argv: Argv) -> bytes:
     """Array of the entries that were claimed; of their IDs with JUSTID. Source: Redis 7.4."""

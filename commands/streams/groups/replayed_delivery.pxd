@@ -1,0 +1,14 @@
+# The C types of commands/streams/groups/replayed_delivery.py.
+
+from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+from protocol.cutter cimport Cutter
+from storage.entries.entry_id cimport parse_plain_id
+from storage.groups.consumer cimport Consumer
+from storage.groups.group cimport Group
+from storage.keyspace cimport Database
+from storage.stream cimport Stream
+
+
+cdef bint _has_form(Cutter request) except -1
+cdef list _new_ids(Cutter request, Stream stream, Group group)

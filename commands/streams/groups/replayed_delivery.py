@@ -1,0 +1,93 @@
+"""XCLAIM in the form that deliveries are propagated in, taken raw from an append-only file.
+
+A file of busy groups has one such request for each XREADGROUP (`propagate_delivery`):
+
+    XCLAIM key group consumer 0 id [id ...] TIME ms RETRYCOUNT 1 FORCE JUSTID LASTID id
+
+Redis writes the same, with one ID (7.0.15, by experiment).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from commands.core.client import Client
+from commands.streams.groups.delivery import seen_consumer
+from protocol.cutter import Cutter
+from storage.entries.entry_id import EntryID, parse_plain_id
+from storage.groups.consumer import Consumer
+from storage.groups.group import Group
+from storage.stream import Stream
+
+if TYPE_CHECKING:
+    from commands.core.instance import Instance
+    from storage.keyspace import Database
+
+# Times are numbers of at most this many digits.
+_MAX_TIME_DIGITS = 18
+
+
+def xclaim_raw(client: Client, request: Cutter) -> bytes | None:
+    """As `xclaim`, of new entries that are replayed as delivered; None in any other case.
+
+    No client waits for the reply of a replayed request: it is empty.
+    """
+    instance: Instance = client.instance
+    if not client.replays or instance.sinks or instance.is_observed or not _has_form(request):
+        return None
+    db: Database = client.db
+    value = db.values.get(request.word(1))
+    if type(value) is not Stream:
+        return None
+    stream: Stream = value
+    group: Group | None = stream.groups.get(request.word(2))
+    if group is None:
+        return None
+    ids = _new_ids(request, stream, group)
+    time = request.word(request.count - 7)
+    last_id = parse_plain_id(request.word(request.count - 1))
+    if ids is None or last_id is None or not time.isdigit() or len(time) > _MAX_TIME_DIGITS:
+        return None
+    consumer: Consumer = seen_consumer(client, request.word(1), group, request.word(3))
+    consumer.active_ms = instance.now_ms
+    instance.dirty += len(ids)
+    if last_id > group.last_delivered_id:
+        group.last_delivered_id = last_id
+        instance.dirty += 1
+    group.deliver(consumer, ids, int(time))
+    return b""
+
+
+def _has_form(request: Cutter) -> bool:
+    """Whether the words other than names, IDs and the time are those of a delivery."""
+    count: cython.Py_ssize_t = request.count
+    return (
+        count >= 14
+        and request.is_byte(4, 48)  # 0
+        and request.is_word(count - 8, b"TIME")
+        and request.is_word(count - 6, b"RETRYCOUNT")
+        and request.is_byte(count - 5, 49)  # 1
+        and request.is_word(count - 4, b"FORCE")
+        and request.is_word(count - 3, b"JUSTID")
+        and request.is_word(count - 2, b"LASTID")
+    )
+
+
+def _new_ids(request: Cutter, stream: Stream, group: Group) -> list[EntryID] | None:
+    """The IDs, if they are consecutive entries of the stream after all that are pending."""
+    ids: list[EntryID] = []
+    index: cython.Py_ssize_t
+    for index in range(5, request.count - 8):
+        entry_id = parse_plain_id(request.word(index))
+        if entry_id is None:
+            return None
+        ids.append(entry_id)
+    last_pending = group.pending.last_key()
+    if last_pending is not None and ids[0] <= last_pending:
+        return None
+    return ids if ids == stream.ids(ids[0], ids[-1], len(ids) + 1) else None
