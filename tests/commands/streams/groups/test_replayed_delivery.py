@@ -45,7 +45,7 @@ def test_a_delivery_from_bytes_is_what_xclaim_does(seed: int) -> None:
         some_id, ms = f"{rng.randrange(1, 62)}-0", rng.choice([5, 5, 6, 10**15])
         blanks = {"c": rng.choice("abc"), "id": some_id, "next": f"{position}-0", "ms": ms}
         lines.append(rng.choice(CLAIMS).format(**blanks))
-    requests = [to_argv(line.split()) for line in lines]
+    requests = [to_argv(tuple(line.split())) for line in lines]
     text = encode_requests(requests)
     seen = []
     for batch in (Batch(0, len(text), text=text), Batch(0, len(text), requests)):
