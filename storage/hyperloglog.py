@@ -191,7 +191,10 @@ def _join_runs(data: bytearray, position: int) -> None:
     for _ in range(_JOINED_RUNS):
         if position >= len(data):
             return
-        size, span, value = _read_run(data, position)
+        try:
+            size, span, value = _read_run(data, position)
+        except CorruptHyperLogLog:
+            return  # damage after the change does not undo it
         following = position + size
         if value and following < len(data) and data[following] & 0x80:
             _, next_span, next_value = _read_run(data, following)

@@ -589,7 +589,16 @@ KEYS_AND_TEXT = {
     """,
 }
 
+HYPERLOGLOGS = {
+    "a HyperLogLog that is damaged after the register that changes": """
+        PFADD hll ; SETRANGE hll 18 @ ; PFADD hll "element 0" ; PFCOUNT hll ; PFMERGE hll2 hll
+        PFADD hll3 a b c ; SETRANGE hll3 18 {@@ | "\\xff" | "\\x00"} ; PFADD hll3 a
+        ; PFCOUNT hll3 ; GET hll3
+    """,
+}
+
 EDGES = {
+    **HYPERLOGLOGS,
     **ENTRY_IDS,
     **TRIMMING,
     **PENDING,

@@ -23,12 +23,8 @@ hyperloglog_command: Drafts = weighted(
     (2, command(b"PFCOUNT", hyperloglog_key, hyperloglog_keys)),
     (3, command(b"PFMERGE", hyperloglog_key, hyperloglog_keys)),
     (3, command(b"GET", hyperloglog_key)),
-    (
-        1,
-        command(
-            b"SETRANGE", hyperloglog_key, one_of(b"4", b"8", b"15", b"18"), st.binary(max_size=2)
-        ),
-    ),
+    # The header only: of damaged registers (edges.py) Redis 7.0 reads bytes after the string.
+    (1, command(b"SETRANGE", hyperloglog_key, one_of(b"4", b"8", b"15"), st.binary(max_size=1))),
     (1, command(b"CONFIG", b"SET", b"hll-sparse-max-bytes", one_of(b"100", b"3000"))),
 )
 

@@ -50,7 +50,7 @@ REFUSED = [
     PAYLOADS[0].replace(b"9", b"8"),
     PAYLOADS[4][:-1],
     b"",
-    b"\x00" * 10,
+    b"\x00" * 9,
     bytes.fromhex("00c13930500052be23b60dae6f4d"),
     bytes.fromhex("c8000a0004153279a98a6cc2"),
     bytes.fromhex("13010a00d1adbd1920224c2f"),

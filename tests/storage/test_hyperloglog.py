@@ -161,6 +161,15 @@ def test_what_was_added_before_damage_is_found_makes_the_estimate_stale() -> Non
     assert hyperloglog.cached(data) is None
 
 
+def test_damage_after_the_register_that_changes_is_not_looked_at() -> None:
+    # As Redis does it: only PFCOUNT and PFMERGE find that the last run has no second byte.
+    data = hyperloglog.create() + b"@"
+    assert hyperloglog.add(data, [b"element 0"], LIMIT)
+    assert hyperloglog.cached(data) is None
+    with pytest.raises(CorruptHyperLogLog):
+        hyperloglog.registers(data)
+
+
 @given(st.binary(max_size=40), st.integers(0, REGISTERS - 1), st.integers(1, 40))
 def test_no_bytes_do_anything_but_be_answered_or_refused(
     runs_: bytes, index: int, value: int
