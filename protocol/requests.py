@@ -27,12 +27,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import hiredis
 
+from protocol.records import frozen_record
 
-@dataclass(frozen=True, slots=True)
+
+@frozen_record
 class Limits:
     """What one connection may send; the defaults are Redis's, but for `max_arguments`."""
 

@@ -16,9 +16,9 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from commands.config.configuration import DIRECTIVES, NAMES, Configuration, is_known
+from protocol.records import frozen_record
 from protocol.requests import split_inline
 
 # What CONFIG REWRITE adds goes below this line, as in a file that Redis rewrote.
@@ -42,7 +42,7 @@ class ConfigurationError(Exception):
     """The configuration is invalid, so the server does not start; the text says where and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Line:
     """One directive as it was given."""
 

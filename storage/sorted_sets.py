@@ -20,12 +20,12 @@ Leaves out: empty sorted sets (commands remove the key); the parsing of ranges
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any, TypeAlias
 
 from sortedcontainers import SortedList
 
+from protocol.records import frozen_record
 from storage.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.scan_order import ScanOrder
@@ -57,7 +57,7 @@ class _AboveAll:
 ABOVE_ALL: Any = _AboveAll()
 
 
-@dataclass(slots=True, frozen=True)
+@frozen_record
 class ScoreBounds:
     """A range of scores."""
 
@@ -73,7 +73,7 @@ class ScoreBounds:
         return self.low > self.high or (self.low == self.high and is_open)
 
 
-@dataclass(slots=True, frozen=True)
+@frozen_record
 class LexBounds:
     """A range of members by their bytes. None: without a bound at that end."""
 

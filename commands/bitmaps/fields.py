@@ -7,7 +7,6 @@ written to, even if that operation fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from commands.bitmaps.offsets import extract, parse_bit_offset
 from commands.bitmaps.single_bits import for_bits
@@ -17,12 +16,13 @@ from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.strings import StringValue
 
 _OVERFLOWS = (b"WRAP", b"SAT", b"FAIL")
 
 
-@dataclass(slots=True)
+@record
 class FieldOperation:
     """GET, SET or INCRBY of one number."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.records import record
 
 
 def parse_bit_offset(client: Client, text: bytes, unit_bits: int = 0) -> int:
@@ -26,7 +26,7 @@ def parse_bit_offset(client: Client, text: bytes, unit_bits: int = 0) -> int:
     return offset
 
 
-@dataclass(slots=True)
+@record
 class BitRange:
     """`[start [end [BYTE | BIT]]]` of BITCOUNT and BITPOS; both ends are included."""
 

@@ -71,7 +71,7 @@ def directive(
     return dataclasses.field(default_factory=lambda: kind.parse(words), metadata=metadata)
 
 
-@dataclass
+@dataclass(repr=False)
 class Configuration(EncodingLimits):
     """The values in force, one attribute per directive.
 

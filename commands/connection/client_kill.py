@@ -5,8 +5,6 @@ Source: Redis 7.4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.connection.authentication import DEFAULT_USER
 from commands.connection.client_list import client_type, parse_client_type
 from commands.core.arguments import Arguments, parse_int
@@ -14,9 +12,10 @@ from commands.core.client import Client
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 
 
-@dataclass(slots=True)
+@record
 class _Filter:
     """What a connection must fit; None fits all."""
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
@@ -25,6 +24,7 @@ from commands.core.client import Client
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.values import Value
 
 AnyValue = TypeVar("AnyValue", bound=Value)
@@ -48,7 +48,7 @@ def parse_timeout(text: bytes, now_ms: int) -> int:
     return timeout_ms
 
 
-@dataclass(slots=True)
+@record
 class MultiPop:
     """The words `numkeys key [key ...] where [COUNT count]` of LMPOP, ZMPOP, BLMPOP, BZMPOP."""
 

@@ -6,8 +6,9 @@ server implement it in memory. Code in `commands/` has no other access to the pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from protocol.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from commands.replication.state import Replica
 
 
-@dataclass(slots=True)
+@record
 class ProcessFacts:
     """What INFO and MEMORY report about the process."""
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from protocol.records import frozen_record
 from storage.values import as_int64
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ FLAG_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class KeySpec:
     """Where a command's keys are: a key specification of Redis 7.
 
@@ -151,7 +152,7 @@ def two_keys(source: tuple[bytes, ...], target: tuple[bytes, ...]) -> tuple[KeyS
     return (KeySpec(begin=1, flags=source), KeySpec(begin=2, flags=target))
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Command:
     """One declared command, sub-command or container of sub-commands."""
 

@@ -10,11 +10,11 @@ Messages (PUBLISH) change no data: they are for replicas only, and are for no da
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import hiredis
 
+from protocol.records import frozen_record
 from storage.append_only.requests import encode_request
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class FileRequest(list[bytes]):
     """A request that the file keeps, and that no replica gets."""
 
 
-@dataclass(frozen=True)
+@frozen_record
 class Sink:
     """A receiver: `append(db_index, unit)` takes a unit, or `take_encoded(db_index, wire, last_db)`
     its bytes.

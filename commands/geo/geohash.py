@@ -13,9 +13,10 @@ depends on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import asin, cos, pi, sin, sqrt
 from typing import NamedTuple
+
+from protocol.records import frozen_record
 
 STEP_MAX = 26
 HASH_BITS = 2 * STEP_MAX
@@ -45,7 +46,7 @@ class Place(NamedTuple):
         return abs(self.longitude) <= LONGITUDE_MAX and abs(self.latitude) <= LATITUDE_MAX
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Cell:
     """A rectangle of the map: its column and row of 2**step."""
 

@@ -7,7 +7,6 @@ geohashes. COUNT takes the nearest; with ANY, the first that are found.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from commands.core.arguments import Arguments
@@ -30,6 +29,7 @@ from commands.geo.shapes import Circle, Rectangle, Shape
 from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.sorted_sets import ScoreBounds, SortedSetValue
 
 _COMPLEXITY = (
@@ -68,7 +68,7 @@ class _Found(NamedTuple):
     place: Place
 
 
-@dataclass(slots=True)
+@record
 class _Search:
     """A request. Without a key there is no center if that is a member."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import cos, isfinite, nan, sqrt
 
 from commands.geo.geohash import (
@@ -22,6 +21,7 @@ from commands.geo.geohash import (
     latitude_distance_m,
     radians,
 )
+from protocol.records import frozen_record
 
 # Half of the way around the earth on a square map.
 _MERCATOR_MAX_M = 20037726.37
@@ -34,7 +34,7 @@ _NARROWER_LATITUDE = 80
 _AROUND = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Box:
     """A rectangle of degrees."""
 

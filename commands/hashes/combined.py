@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
@@ -18,6 +18,7 @@ from commands.hashes.times import (
 )
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.hashes import HashValue
 
 # Option -> (its unit in ms, whether it counts from now on rather than from the epoch).
@@ -57,7 +58,7 @@ def hgetdel(client: Client, argv: Argv) -> bytes:
     return replies.array([replies.bulk_or_nil(one, client.resp) for one in found])
 
 
-@dataclass(slots=True)
+@record
 class _Options:
     """The words after the key."""
 

@@ -7,7 +7,6 @@ nothing if it is damaged.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from commands.config.configuration import Configuration
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
@@ -18,6 +17,7 @@ from commands.keys.lookup import find
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import BadChecksum, dump, dump_pieces, restore
@@ -75,7 +75,7 @@ def _dump_in_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iter
     yield b"\r\n"
 
 
-@dataclass(slots=True)
+@record
 class _Options:
     """The options after the payload."""
 

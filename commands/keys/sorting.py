@@ -10,7 +10,7 @@ Leaves out: collation by locale. ALPHA compares bytes, as Redis does in the loca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
@@ -27,6 +27,7 @@ from commands.core.registry import (
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.hashes import HashValue
 from storage.lists import ListValue
 from storage.sets import SetValue
@@ -96,7 +97,7 @@ def sort_ro(client: Client, argv: Argv) -> bytes:
     return _sort(client, argv[1], _parse(Arguments(argv, 2), may_store=False))
 
 
-@dataclass(slots=True)
+@record
 class SortRequest:
     """The options of SORT."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
@@ -17,6 +16,7 @@ from commands.keys.lookup import find
 from commands.keys.pattern import matcher
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.key_walk import KeyWalk
 from storage.values import type_name
 
@@ -74,7 +74,7 @@ def matching(names: Iterable[bytes], pattern: bytes) -> Iterable[bytes]:
     return names if pattern == b"*" else filter(matcher(pattern), names)
 
 
-@dataclass(slots=True)
+@record
 class ScanOptions:
     """The options of SCAN."""
 
@@ -167,7 +167,7 @@ def parse_scan_options(arguments: Arguments, *, takes_type: bool = False) -> Sca
     return options
 
 
-@dataclass(slots=True)
+@record
 class MemberScanOptions:
     """The options of HSCAN, SSCAN and ZSCAN."""
 

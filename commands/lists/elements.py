@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from commands.core.arguments import INT64_MIN, Arguments, parse_int
@@ -12,6 +11,7 @@ from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.lists import ListValue
 
 # A reply of more elements is built and sent in pieces; a shorter one takes about a millisecond.
@@ -100,7 +100,7 @@ def _pieces(count: int, slices: Iterable[list[bytes]]) -> Iterator[bytes]:
         yield replies.bulks(items)
 
 
-@dataclass(slots=True)
+@record
 class _Search:
     """The options of LPOS."""
 

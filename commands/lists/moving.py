@@ -5,20 +5,19 @@ As in Redis, the event of the push comes before that of the pop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, WRITE, Argv, command, two_keys
 from commands.lists.ends import LEFT, RIGHT, parse_side, push, settle, take
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.lists import ListValue
 
 MOVED_KEYS = two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT"))
 
 
-@dataclass(slots=True)
+@record
 class Move:
     """The arguments of LMOVE, RPOPLPUSH and LMOVEM."""
 

@@ -9,20 +9,20 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from commands.core.client import GATE_SILENT, Client
 from commands.core.registry import LOADING, NOSCRIPT, PUBSUB, STALE, Argv, KeySpec, command
 from commands.pubsub.registry import PubSub, Subscriptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import frozen_record
 
 _FLAGS = PUBSUB | NOSCRIPT | LOADING | STALE
 # Redis declares shard channels as keys, so that a cluster can route them.
 _SHARD_CHANNELS = (KeySpec(begin=1, last=-1, flags=(b"not_key",)),)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class _Kind:
     """What differs between the three pairs of commands."""
 

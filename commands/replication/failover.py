@@ -5,17 +5,16 @@ Source: Redis 7.0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import ADMIN, NOSCRIPT, STALE, Argv, command
 from commands.replication.state import ReplicationState
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 
 
-@dataclass(slots=True)
+@record
 class _Request:
     target: tuple[str, int] | None = None
     timeout_ms: int = 0

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from protocol.records import record
+
 if TYPE_CHECKING:
     from commands.core.client import Client
 
@@ -96,7 +98,7 @@ class BacklogFacts(Protocol):
         """How many bytes are held."""
 
 
-@dataclass(slots=True)
+@record
 class LinkFacts:
     """The state of the link to the primary."""
 
@@ -117,7 +119,7 @@ class LinkFacts:
     snapshot_heard_ms: int = UNKNOWN
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ReplicationState:
     """The state of replication of one instance; see the module."""
 

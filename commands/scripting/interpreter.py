@@ -14,7 +14,6 @@ Rules between Python and Lua, which lupa does not enforce:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 try:
@@ -24,6 +23,7 @@ except ImportError:
 
 from commands.scripting.bytecode import keep_callers
 from commands.scripting.shebang import FLAGS
+from protocol.records import frozen_record
 
 if TYPE_CHECKING:
     from commands.core.registry import Argv
@@ -50,7 +50,7 @@ class CompileError(Exception):
     """The source is not valid Lua; the argument is Lua's message, as bytes."""
 
 
-@dataclass(frozen=True)
+@frozen_record
 class Failure:
     """The error that a script ended with."""
 
@@ -60,7 +60,7 @@ class Failure:
     is_counted: bool = False  # in the statistics of errors already
 
 
-@dataclass(frozen=True)
+@frozen_record
 class Registered:
     """A function that a library has registered."""
 

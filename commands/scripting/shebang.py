@@ -6,9 +6,9 @@ Source: observed with Redis 7.0.15; flags of 7.2 and later.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from protocol.errors import ReplyError
+from protocol.records import frozen_record
 from protocol.requests import split_inline
 
 _NAME = re.compile(rb"[A-Za-z0-9_]+")
@@ -16,7 +16,7 @@ _NAME = re.compile(rb"[A-Za-z0-9_]+")
 FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys")
 
 
-@dataclass(frozen=True)
+@frozen_record
 class Script:
     """The source of a script of EVAL, as passed to Lua, and what its first line says."""
 
@@ -47,7 +47,7 @@ def parse_script(body: bytes) -> Script:
     return Script(newline + rest, flags, True)
 
 
-@dataclass(frozen=True)
+@frozen_record
 class LibrarySource:
     """The source of a library, and what its first line says."""
 

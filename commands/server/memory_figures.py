@@ -6,12 +6,11 @@ the resident memory of the process, and ratios of the two (fragmentation) are 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.core.instance import Instance
+from protocol.records import frozen_record
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class MemoryFigures:
     """Bytes, all of them."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.floats import parse_double
@@ -12,13 +10,14 @@ from commands.sorted_sets.pairs import score_or_nil
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.sorted_sets import SortedSetValue
 
 _FLAGS = frozenset((b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR"))
 _LOG_OF_SIZE = "O(log N) for each member, with N the size of the sorted set."
 
 
-@dataclass(slots=True)
+@record
 class _Addition:
     """A request of ZADD."""
 

@@ -9,7 +9,6 @@ numbers depends on the order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from commands.core.arguments import Arguments
@@ -30,6 +29,7 @@ from commands.sorted_sets.pairs import members_reply
 from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.sets import SetValue
 from storage.sorted_sets import SortedSetValue
 
@@ -61,7 +61,7 @@ def _count(total: float, score: float) -> float:
 _AGGREGATES: dict[bytes, Aggregate] = {b"SUM": _sum, b"MIN": min, b"MAX": max, b"COUNT": _count}
 
 
-@dataclass(slots=True)
+@record
 class _Source:
     """What a key holds, with its weight."""
 
@@ -76,7 +76,7 @@ class _Source:
         return 0.0 if weighted != weighted else weighted
 
 
-@dataclass(slots=True)
+@record
 class _Request:
     """What to do with the sources."""
 
@@ -133,7 +133,7 @@ def difference(request: _Request) -> Scores:
 # -- parsing -----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class _Options:
     """Which options a command takes."""
 

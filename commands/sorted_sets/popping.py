@@ -5,7 +5,6 @@ All are propagated as the ZPOPMIN or ZPOPMAX that has the same result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from commands.core.arguments import Arguments, parse_int
@@ -29,10 +28,11 @@ from commands.sorted_sets.removing import remove_if_empty
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import frozen_record
 from storage.sorted_sets import Pair, SortedSetValue
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class _End:
     """The end of a sorted set that is popped from."""
 

@@ -7,7 +7,6 @@ its start or from its end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
@@ -23,6 +22,7 @@ from commands.sorted_sets.pairs import members_reply
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.sorted_sets import SortedSetValue, Span
 
 RANK = b"RANK"
@@ -35,7 +35,7 @@ _COMPLEXITY = "O(log N + M) with N the size of the sorted set and M the number o
 _READS = one_key(b"RO", b"ACCESS")
 
 
-@dataclass(slots=True)
+@record
 class _Form:
     """What a range is by, and how it is read. None: an option of the request decides."""
 
@@ -46,7 +46,7 @@ class _Form:
     with_scores: bool = False
 
 
-@dataclass(slots=True)
+@record
 class _Range:
     """A range, with its ends parsed."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 NEVER = -1
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PersistenceState:
     """The state of persistence of one instance; see the module."""
 

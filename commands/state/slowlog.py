@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from commands.config.redaction import redacted
+from protocol.records import frozen_record
 
 if TYPE_CHECKING:
     from commands.config.configuration import Configuration
@@ -24,7 +24,7 @@ MAX_ARGUMENTS = 32
 MAX_ARGUMENT_BYTES = 128
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class SlowRequest:
     """One entry. `id` grows by one from request to request, over SLOWLOG RESET too."""
 

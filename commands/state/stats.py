@@ -7,7 +7,6 @@ second come from samples that the server's timer takes with `sample`.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 try:
@@ -16,6 +15,7 @@ except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.state.histogram import LatencyHistogram
+from protocol.records import frozen_record
 
 if TYPE_CHECKING:
     from commands.core.registry import Command
@@ -61,7 +61,7 @@ class Rate:
         return sum(self._rates) / SAMPLES
 
 
-@dataclass(frozen=True)
+@frozen_record
 class ScriptingFigures:
     """What INFO reports about scripts and functions; the defaults are those without any."""
 

@@ -19,7 +19,7 @@ Source: Redis 7.2, "Client-side caching" in its documentation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 try:
@@ -31,6 +31,7 @@ from commands.core.client import GATE_TRACKING
 from commands.core.registry import PUBSUB, READONLY
 from commands.pubsub.registry import is_subscribed
 from protocol import replies
+from protocol.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 INVALIDATION_CHANNEL = b"__redis__:invalidate"
 
 
-@dataclass(slots=True)
+@record
 class TrackingState:
     """One client's tracking mode: what CLIENT TRACKING ON was given."""
 

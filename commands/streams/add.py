@@ -9,7 +9,6 @@ and the reply is the ID of the first one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -21,12 +20,13 @@ except ImportError:
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.state import notifications
-from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, record
+from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
 from commands.streams.ids import id_bulk
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.append_only.requests import encode_request
 from storage.entries.entry_id import (
     MAX_ID,
@@ -55,7 +55,7 @@ MAX_ENTRY_BYTES = 1 << 30
 _STAR: cython.int = ord("*")
 
 
-@dataclass(slots=True)
+@record
 class AddOptions:
     """The options between the key and the fields."""
 
@@ -212,7 +212,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     longer = client.db.values[key]
     assert isinstance(longer, Stream)
     if idempotency is not None:
-        record(client, longer, idempotency.pid, idempotency.iid, entry_id)
+        remember(client, longer, idempotency.pid, idempotency.iid, entry_id)
     if trim is not None and trim.apply(longer, client.instance.background_work.discard):
         client.notify(notifications.STREAM, b"xtrim", key)
     if client.instance.sinks:

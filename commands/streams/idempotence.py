@@ -10,8 +10,6 @@ of the fields and values for the idempotent ID.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.config.configuration import Configuration
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
@@ -19,12 +17,13 @@ from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.entries.entry_id import EntryID
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence, automatic_iid
 from storage.stream import Stream
 
 
-@dataclass(slots=True)
+@record
 class Idempotency:
     """IDMP or IDMPAUTO of one XADD: how the producer names what it sends."""
 
@@ -82,7 +81,7 @@ def idempotence_of(stream: Stream) -> Idempotence:
     return stream.idempotence
 
 
-def record(client: Client, stream: Stream, pid: bytes, iid: bytes, entry_id: EntryID) -> None:
+def remember(client: Client, stream: Stream, pid: bytes, iid: bytes, entry_id: EntryID) -> None:
     """Remember the entry that was added for a producer's idempotent ID."""
     idempotence = idempotence_of(stream)
     idempotence.record(pid, iid, entry_id)
@@ -114,7 +113,7 @@ def xidmprecord(client: Client, argv: Argv) -> bytes:
         raise ReplyError(errors.RECORD_NO_ENTRY)
     known = None if stream.idempotence is None else stream.idempotence.find(pid, iid)
     if known is None:
-        record(client, stream, pid, iid, entry_id)
+        remember(client, stream, pid, iid, entry_id)
         group_changed(client, key)
     elif known != entry_id:
         raise ReplyError(errors.RECORD_OTHER_ENTRY)

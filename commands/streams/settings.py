@@ -11,8 +11,6 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.carried import propagate_carried
 from commands.core.client import Client
@@ -21,6 +19,7 @@ from commands.streams.groups.delivery import group_changed
 from commands.streams.idempotence import idempotence_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.entries.entry import decode_fields
 from storage.groups.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal, journal_request
 from storage.stream import Stream
@@ -36,7 +35,7 @@ LIMITS = {
 }
 
 
-@dataclass(slots=True)
+@record
 class Settings:
     """The settings that a request names; None for the others."""
 

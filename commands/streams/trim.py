@@ -14,8 +14,6 @@ applies the limit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.config.configuration import Configuration
 from commands.core.arguments import parse_int
 from commands.core.client import Client
@@ -25,6 +23,7 @@ from commands.streams.deletion_options import POLICIES
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.deferred_free import Discard
 from storage.entries.entry_id import MAX_ID, format_id
 from storage.groups.references import References
@@ -37,7 +36,7 @@ DEFAULT_LIMIT_WITHOUT_NODES = 10_000
 MAX_DEFAULT_LIMIT = 1_000_000
 
 
-@dataclass(slots=True)
+@record
 class Trim:
     """What to remove from the head of a stream, parsed and checked."""
 

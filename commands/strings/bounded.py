@@ -6,7 +6,7 @@ propagated as a SET of its result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
@@ -17,12 +17,13 @@ from commands.strings import long_double
 from commands.strings.lifetime import Lifetime
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.strings import EMBEDDED_STRING_BYTES, StringValue
 
 _GREATEST_FLOAT = Fraction((1 << 64) - 1) * (1 << 16320)  # that a long double holds
 
 
-@dataclass(slots=True)
+@record
 class _Request:
     """The words of a request, by their option."""
 

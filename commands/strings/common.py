@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from commands.core.arguments import Arguments
@@ -20,6 +19,7 @@ from commands.core.client import Client
 from commands.core.registry import READONLY, Argv, KeySpec, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.strings import StringValue
 
 # What Redis would need for each pair of bytes.
@@ -34,7 +34,7 @@ class Match(NamedTuple):
     length: int
 
 
-@dataclass(slots=True)
+@record
 class _Options:
     wants_length: bool = False
     wants_places: bool = False

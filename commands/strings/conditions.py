@@ -5,12 +5,11 @@ The last two compare digests, so that a client need not send a large value again
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import xxhash
 
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.records import frozen_record
 from storage.strings import StringValue
 
 CONDITIONS = (b"IFEQ", b"IFNE", b"IFDEQ", b"IFDNE")
@@ -26,7 +25,7 @@ def digest(data: bytes | bytearray) -> bytes:
     return b"%016x" % xxhash.xxh3_64_intdigest(bytes(data))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Condition:
     """One condition; made by `parse_condition`."""
 

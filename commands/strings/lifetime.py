@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.records import record
 
 # Option -> (its unit in ms, whether it counts from now on rather than from the epoch).
 _UNITS = {b"EX": (1000, True), b"PX": (1, True), b"EXAT": (1000, False), b"PXAT": (1, False)}
 
 
-@dataclass(slots=True)
+@record
 class Lifetime:
     """One option about the time to live; none yet when `option` is empty."""
 

@@ -6,7 +6,7 @@ Times to live are propagated as Unix time in milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from commands.core.arguments import Arguments, parse_int
@@ -28,6 +28,7 @@ from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.strings import StringValue
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ FEW_KEYS = 16
 MAX_NUMKEYS = (1 << 31) - 1
 
 
-@dataclass(slots=True)
+@record
 class SetOptions:
     """The options after SET's value."""
 

@@ -21,12 +21,12 @@ import os
 import signal
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic, perf_counter_ns
 from typing import NoReturn, Protocol
 
 from commands.core.instance import Instance
 from commands.state.persistence import PersistenceState
+from protocol.records import frozen_record
 from server.persistence.files import Files
 
 CALLED_OFF = signal.SIGUSR1
@@ -53,7 +53,7 @@ class Child(Protocol):
 Task = Callable[[Child], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Progress:
     """What the child has reported."""
 
@@ -61,7 +61,7 @@ class Progress:
     copied_bytes: int = 0  # memory no longer shared with the server (copy on write)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Ending:
     """How a child ended. Without a signal and an error it has succeeded."""
 

@@ -29,10 +29,10 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from commands.core.instance import Instance
+from protocol.records import frozen_record
 from server.persistence.files import Buffer, Files
 from server.persistence.replay import Replay, UnreplayableRequest
 from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent, squeeze_nodes
@@ -60,7 +60,7 @@ class LoadFailed(Exception):
     """The data cannot be loaded; the text says where, why, and what can be done."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Source:
     """A file to load."""
 

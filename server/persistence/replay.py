@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 try:
@@ -36,6 +35,7 @@ from commands.core.instance import Instance
 from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Argv, Command
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
+from protocol.records import frozen_record
 from server.persistence.snapshot_restore import no_database
 from storage.append_only.reader import Batch
 from storage.nodes.listpack_node import DamagedNode
@@ -52,7 +52,7 @@ _RAW: dict[bytes, Command] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Refusal:
     """A write that its handler refused; `offset` is its place in the file."""
 

@@ -10,11 +10,11 @@ drops the old data first, and is left with half of the new if that fails.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from commands.core.instance import Instance
 from commands.scripting.libraries import Libraries
 from protocol.errors import ReplyError
+from protocol.records import record
 from server.persistence.files import Files
 from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent, squeeze_nodes
 from storage.keyspace import Database
@@ -31,7 +31,7 @@ class InstallationFailed(Exception):
     """The snapshot cannot be loaded; the data is unchanged."""
 
 
-@dataclass(slots=True)
+@record
 class Outcome:
     """The result: where the stream continues after the snapshot."""
 

@@ -24,6 +24,7 @@ from commands.config.output_limits import output_limit
 from commands.core.instance import Instance
 from commands.replication.state import Replica, ReplicaPhase
 from protocol import errors, replies
+from protocol.records import frozen_record, record
 from server.clock import has_passed
 from server.persistence.children import Child, Children, Ending, start_child
 from server.persistence.files import Buffer, Files, write_all
@@ -62,7 +63,7 @@ class _Sending:
     position: int = 0
 
 
-@dataclass(slots=True)
+@record
 class _Plan:
     """The replicas and the format of the next snapshot."""
 
@@ -411,7 +412,7 @@ class Transfers:
         self._instance.host.log(level, message)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class _Kind:
     """The kind of a snapshot; replicas of equal kind share one."""
 

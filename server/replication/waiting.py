@@ -9,15 +9,15 @@ command again.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
 from commands.core.blocking import Block
 from commands.core.client import Client
 from commands.core.instance import Instance
+from protocol.records import record
 from server.replication.feed import Feed
 
 
-@dataclass(slots=True)
+@record
 class _Waiter:
     block: Block
     offset: int

@@ -9,8 +9,7 @@ When it is written to: commands/streams/groups/ack_journal.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from protocol.records import record
 from storage.entries.entry_id import format_id
 from storage.groups.group import Group
 from storage.groups.pending_block import PendingEntry
@@ -25,7 +24,7 @@ FIELD_NAMES = [
 ]  # fmt: skip
 
 
-@dataclass(slots=True)
+@record
 class AckJournal:
     """The journal settings of one stream."""
 

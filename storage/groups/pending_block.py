@@ -19,7 +19,6 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import starmap
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -28,6 +27,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
+from protocol.records import record
 from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ Row: TypeAlias = "tuple[EntryID, Consumer | None, int, int]"
 Columns: TypeAlias = "tuple[list[EntryID], list[Consumer | None], array[int], list[int]]"
 
 
-@dataclass(slots=True)
+@record
 class PendingEntry:
     """An entry that was delivered to a consumer and is not acknowledged: a copy of its row.
 

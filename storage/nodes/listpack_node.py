@@ -15,11 +15,11 @@ Leaves out: the parsing of a listpack (storage/snapshot/stream_node.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import zstandard
 
+from protocol.records import record
 from storage.entries.entry_id import EntryID, format_id
 from storage.nodes.open_node import OpenNode
 from storage.object_size import allocated_bytes
@@ -35,7 +35,7 @@ _squeezer = zstandard.ZstdCompressor(level=1, write_checksum=False, write_dict_i
 _unsqueezer = zstandard.ZstdDecompressor()
 
 
-@dataclass(slots=True)
+@record
 class Squeezed:
     """A listpack that was compressed here; `length` is that of its content."""
 

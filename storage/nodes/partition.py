@@ -7,14 +7,14 @@ unpacked. So the work grows with the number of nodes and runs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain, pairwise
 
+from protocol.records import frozen_record
 from storage.entries.entry_id import EntryID
 from storage.nodes.node import Node
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Run:
     """`length` entries, the first and the last of which have these IDs."""
 

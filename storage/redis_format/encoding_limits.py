@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class EncodingLimits:
     """The limits in force. CONFIG SET changes them in place."""
 

@@ -12,9 +12,9 @@ Leaves out: the meaning of the primitives (storage/snapshot/reader.py, stream_de
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from protocol.records import record
 from storage.redis_format import lzf
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class TruncatedSnapshot(CorruptSnapshot):
     """The input ends too early: everything before `offset` may be sound."""
 
 
-@dataclass(slots=True)
+@record
 class Compressed:
     """An LZF string as it is stored; `length` is that of its content."""
 
@@ -65,7 +65,7 @@ class Compressed:
         return lzf.decompress(self.blob, self.length)
 
 
-@dataclass(slots=True)
+@record
 class Allowance:
     """The rest of a limit on the decoded size of untrusted input.
 

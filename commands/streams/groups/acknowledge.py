@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 try:
@@ -28,6 +27,7 @@ from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.entries.entry_id import EntryID, parse_plain_id
 from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group
 from storage.groups.pending_block import Row
@@ -161,7 +161,7 @@ def _results(ids: list[EntryID], acknowledged: set[EntryID], gone: set[EntryID])
 # -- XNACK -------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class Release:
     """The arguments of XNACK after the group."""
 

@@ -7,7 +7,6 @@ content makes a replica drop it as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
@@ -34,6 +33,7 @@ from commands.streams.ids import (
 from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.entries.entry_id import MIN_ID, EntryID
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
@@ -127,7 +127,7 @@ class Claim:
 # -- XCLAIM ------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class ClaimOptions:
     """The arguments of XCLAIM after the consumer."""
 
@@ -252,7 +252,7 @@ def _number(arguments: Arguments, what: bytes) -> int:
 # -- XAUTOCLAIM --------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class AutoclaimOptions:
     """The arguments of XAUTOCLAIM after the consumer."""
 

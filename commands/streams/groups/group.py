@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.help import help_reply
@@ -15,6 +13,7 @@ from commands.streams.ids import parse_open, parse_strict
 from commands.streams.lookup import group_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import UNKNOWN, Group
 from storage.stream import Stream
@@ -39,7 +38,7 @@ HELP = (
 container("XGROUP", group="stream", since="5.0.0", summary="Manages the groups of a stream.")
 
 
-@dataclass(slots=True)
+@record
 class GroupOptions:
     """What may follow the ID in XGROUP CREATE and SETID."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
@@ -13,6 +12,7 @@ from commands.streams.ids import id_bulk, parse_range_end, parse_range_start
 from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.groups.consumer import Consumer
 from storage.groups.consumer_pending import ConsumerPending
@@ -32,7 +32,7 @@ PIECES_AT_ONCE = 6000
 MANY_ENTRIES = 4000
 
 
-@dataclass(slots=True)
+@record
 class PendingQuery:
     """The extended form, parsed."""
 

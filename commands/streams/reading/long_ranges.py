@@ -8,10 +8,10 @@ stream may be written to, trimmed or deleted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from commands.core.long_reply import LongReply
+from protocol.records import record
 from storage.entries.entry_id import EntryID
 from storage.nodes.range_snapshot import RangeSnapshot
 from storage.stream import Stream
@@ -26,7 +26,7 @@ NODES_PER_PIECE = 8
 ENTRIES_PER_PIECE = 2000
 
 
-@dataclass(slots=True)
+@record
 class LongRange:
     """One range within a reply, after a header with its length."""
 

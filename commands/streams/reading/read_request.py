@@ -11,7 +11,6 @@ before that key's ID.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.blocking import Block
@@ -20,6 +19,7 @@ from commands.core.long_reply import LongReply
 from commands.core.registry import Argv
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 
 ALL = -1  # the count of a read that is not limited
 
@@ -27,7 +27,7 @@ ALL = -1  # the count of a read that is not limited
 _ALWAYS_IN_RANGE_MS = 1 << 62
 
 
-@dataclass(slots=True)
+@record
 class ReadRequest:
     """What to read. `group` and `consumer` are b"" for XREAD, which has no such option."""
 

@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
+from protocol.records import frozen_record
 from storage.redis_format.primitives import Cursor
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.values import Value
@@ -21,7 +22,7 @@ class EmptyCollection(Exception):
     """A collection without items was read to its end. A file's reader passes over it."""
 
 
-@dataclass(frozen=True)
+@frozen_record
 class Codec:
     """How values of one class are written."""
 

@@ -1,0 +1,91 @@
+"""Records behave as dataclasses do, though their classes share what compares and prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from protocol.records import frozen_record, record
+
+
+@record
+class Note:
+    text: str
+    count: int = 0
+    seen: list[int] = field(default_factory=list)
+    hidden: int = field(default=7, repr=False)
+
+
+@record
+class Other:
+    text: str
+    count: int = 0
+
+
+@frozen_record
+class Place:
+    name: str
+    at: int = 1
+
+
+@frozen_record
+class Odd:
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __repr__(self) -> str:
+        return "odd"
+
+
+def test_fields_are_given_by_place_or_name_and_have_defaults() -> None:
+    note = Note("a", count=2)
+    assert (note.text, note.count, note.seen, note.hidden) == ("a", 2, [], 7)
+    assert note.seen is not Note("b").seen
+
+
+def test_what_is_no_field_is_refused() -> None:
+    with pytest.raises(TypeError):
+        Note("a", other=1)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        Note("a").other = 1  # type: ignore[attr-defined]
+
+
+def test_records_are_equal_if_their_fields_are() -> None:
+    assert Note("a", 1) == Note("a", 1)
+    assert Note("a", 1) != Note("a", 2)
+    assert Place("a") == Place("a", 1)
+    assert Place("a") != Place("b")
+
+
+def test_records_of_two_classes_are_never_equal() -> None:
+    others: list[object] = [Other("a", 1), ("a", 1)]
+    assert all(Place("a", 1) != other for other in others)
+
+
+def test_only_frozen_ones_have_a_hash() -> None:
+    assert len({Place("a"), Place("a"), Place("b")}) == 2
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Note("a"))
+
+
+def test_records_are_printed_as_dataclasses_are() -> None:
+    @dataclass
+    class Model:
+        text: str
+        count: int
+
+    of_model = repr(Model("a'b", 2)).rpartition(".")[2]
+    assert repr(Other("a'b", 2)) == of_model.replace("Model", "Other")
+    assert repr(Note("a")) == "Note(text='a', count=0, seen=[])"
+
+
+def test_methods_of_a_class_stay() -> None:
+    assert repr(Odd("a")) == "odd"
+    assert Odd("a") != Odd("a")
+    assert hash(Odd("a")) == 1
