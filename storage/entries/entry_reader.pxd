@@ -14,4 +14,4 @@ cdef class EntryReader:
     cpdef Py_ssize_t read_head(self)
     cpdef read_word(self)
     cdef unsigned long long _read_number(self)
-    cpdef bint is_again(self, Py_ssize_t start, Py_ssize_t size)
+    cpdef bint pass_over(self, bytes text)

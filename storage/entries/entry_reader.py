@@ -60,12 +60,17 @@ class EntryReader:
         self.place = place
         return number
 
-    def is_again(self, start: cython.Py_ssize_t, size: cython.Py_ssize_t) -> bool:
-        """Whether the `size` bytes up to the place are those from `start` on, too."""
+    def pass_over(self, text: bytes) -> bool:
+        """Move past these bytes if they are what comes next."""
         data = self._data
-        first: cython.Py_ssize_t = self.place - size
+        other: cython.p_const_uchar = text
+        size: cython.Py_ssize_t = len(text)
+        place: cython.Py_ssize_t = self.place
         index: cython.Py_ssize_t
-        for index in range(size):  # noqa: SIM110  (a C loop)
-            if data[start + index] != data[first + index]:
+        if size > self.end - place:
+            return False
+        for index in range(size):
+            if data[place + index] != other[index]:
                 return False
+        self.place = place + size
         return True

@@ -6,8 +6,8 @@ from storage.redis_format.listpack_size cimport backward_length_bytes, int64_byt
 cdef class ListpackWriter:
     cdef bytearray _memory
     cdef unsigned char* _out
-    cdef Py_ssize_t _place
-    cdef Py_ssize_t _count
+    cdef public Py_ssize_t place
+    cdef public Py_ssize_t count
 
     cpdef begin(self, Py_ssize_t room)
     cpdef put_integer(self, long long number)

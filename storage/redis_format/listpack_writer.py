@@ -32,13 +32,17 @@ _KEPT_BYTES = 1 << 20
 
 @cython.cclass
 class ListpackWriter:
-    """One listpack after the other; see the module."""
+    """One listpack after the other; see the module.
+
+    `place` is up to where it is written, and `count` how many elements it has: who sets both back
+    removes the last elements.
+    """
 
     def __init__(self) -> None:
         self._memory = bytearray()
         self._out = self._memory
-        self._place = 0
-        self._count = 0
+        self.place = 0
+        self.count = 0
 
     def begin(self, room: cython.Py_ssize_t) -> None:
         """An empty listpack. `room`: the most that its elements will take."""
@@ -46,17 +50,17 @@ class ListpackWriter:
         if len(self._memory) < room:
             self._memory = bytearray(room)
         self._out = self._memory
-        self._place = _HEADER_BYTES
-        self._count = 0
+        self.place = _HEADER_BYTES
+        self.count = 0
 
     def put_integer(self, number: cython.longlong) -> None:
         """An element that holds a number of 64 bits with a sign."""
         out = self._out
-        place: cython.Py_ssize_t = self._place
+        place: cython.Py_ssize_t = self.place
         size: cython.Py_ssize_t = int64_bytes(number)
         index: cython.Py_ssize_t
-        self._count += 1
-        self._place = place + size
+        self.count += 1
+        self.place = place + size
         if size == 2:
             out[place] = number
         elif size == 3:
@@ -84,7 +88,7 @@ class ListpackWriter:
         self, data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
     ) -> None:
         out = self._out
-        place: cython.Py_ssize_t = self._place
+        place: cython.Py_ssize_t = self.place
         index: cython.Py_ssize_t
         if length < 64:
             out[place] = 0x80 | length
@@ -105,18 +109,18 @@ class ListpackWriter:
             out[place : place + length] = data[start : start + length]
         place += length
         # The size of all that, to be read from the end.
-        size: cython.Py_ssize_t = place - self._place
+        size: cython.Py_ssize_t = place - self.place
         count: cython.Py_ssize_t = backward_length_bytes(size)
         for index in range(count):
             out[place + index] = size >> 7 * (count - 1 - index) & 0x7F | (0x80 if index else 0)
-        self._count += 1
-        self._place = place + count
+        self.count += 1
+        self.place = place + count
 
     def finish(self) -> bytes:
         """The listpack."""
         out = self._out
-        size: cython.Py_ssize_t = self._place + 1
-        count: cython.Py_ssize_t = min(self._count, UNCOUNTED)
+        size: cython.Py_ssize_t = self.place + 1
+        count: cython.Py_ssize_t = min(self.count, UNCOUNTED)
         index: cython.Py_ssize_t
         out[size - 1] = 0xFF
         for index in range(4):

@@ -1,5 +1,9 @@
 # The C types of storage/redis_format/lzf.py.
 
+cdef Py_ssize_t _MAX_LITERALS
+cdef Py_ssize_t _MAX_REPEAT
+
+
 cdef class _Output:
     cdef bytearray _memory
     cdef unsigned char* _out

@@ -31,6 +31,10 @@ MAX_LITERALS = 32
 MAX_REPEAT = 264
 WINDOW_BYTES = 8192
 
+# The same for loops in C.
+_MAX_LITERALS: cython.Py_ssize_t = MAX_LITERALS
+_MAX_REPEAT: cython.Py_ssize_t = MAX_REPEAT
+
 # Redis stores a string uncompressed unless LZF saves this many bytes.
 MIN_GAIN_BYTES = 4
 
@@ -133,7 +137,7 @@ class _Output:
         out = self._out
         size: cython.Py_ssize_t
         while count:
-            size = min(count, MAX_LITERALS)
+            size = min(count, _MAX_LITERALS)
             out[self.place] = size - 1
             self.place += 1
             self._copy(data, position, size)
@@ -148,7 +152,7 @@ class _Output:
         size: cython.Py_ssize_t
         while count:
             # A reference to less than three bytes cannot be written.
-            size = min(count, MAX_REPEAT)
+            size = min(count, _MAX_REPEAT)
             if 0 < count - size < 3:
                 size -= 3
             if size < 9:
@@ -183,7 +187,7 @@ class _Output:
                 return False
             control = data[position]
             position += 1
-            if control < MAX_LITERALS:
+            if control < _MAX_LITERALS:
                 count = control + 1
                 if position + count > end:
                     raise ValueError(_CUT_OFF)

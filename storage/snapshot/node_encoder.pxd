@@ -17,7 +17,10 @@ cdef long long _difference(unsigned long long number, unsigned long long base)
 cdef class NodeEncoder:
     cdef ListpackWriter _listpack
     cdef EntryReader _reader
+    cdef list _names
 
     cpdef bytes encode(self, object key, Py_ssize_t live, bytes payload)
-    cdef bint _has_names_of(self, Py_ssize_t first, Py_ssize_t words)
-    cdef _put_words(self, const unsigned char* data, Py_ssize_t words, bint names, bint values)
+    cdef _put_names(self, bytes payload, const unsigned char* data, Py_ssize_t words)
+    cdef _put_id(self, Py_ssize_t flag, unsigned long long key_ms, unsigned long long key_seq)
+    cdef bint _put_values(self, const unsigned char* data)
+    cdef _put_words(self, const unsigned char* data, Py_ssize_t words)

@@ -44,6 +44,7 @@ class NodeEncoder:
     def __init__(self) -> None:
         self._listpack = ListpackWriter()
         self._reader = EntryReader()
+        self._names: list[bytes] = []  # of the first entry, as bulk strings
 
     def encode(self, key: EntryID, live: cython.Py_ssize_t, payload: bytes) -> bytes:
         """The listpack of the node with this key and these entries, `live` of them."""
@@ -54,71 +55,77 @@ class NodeEncoder:
         reader: EntryReader = self._reader
         reader.load(payload)
         first_words: cython.Py_ssize_t = reader.read_head()
-        first_fields: cython.Py_ssize_t = reader.place
         # The names of the first entry are written twice if the next ones have others.
         listpack.begin(2 * len(payload) + live * _ENTRY_FRAME_BYTES + _MASTER_BYTES)
         listpack.put_integer(live)
         listpack.put_integer(0)
         listpack.put_integer(first_words // 2)
-        self._put_words(data, first_words, True, False)
+        self._put_names(payload, data, first_words)
         listpack.put_integer(0)
         reader.load(payload)
         words: cython.Py_ssize_t
-        are_alike: cython.bint
+        fields: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        count: cython.Py_ssize_t
         while reader.place < reader.end:
             words = reader.read_head()
-            are_alike = words == first_words and self._has_names_of(first_fields, words)
-            listpack.put_integer(_SAME_NAMES if are_alike else 0)
-            listpack.put_integer(_difference(reader.ms, key_ms))
-            listpack.put_integer(_difference(reader.seq, key_seq))
-            if are_alike:
-                self._put_words(data, words, False, True)
+            fields, place, count = reader.place, listpack.place, listpack.count
+            self._put_id(_SAME_NAMES, key_ms, key_seq)
+            if words == first_words and self._put_values(data):
                 listpack.put_integer(words // 2 + _FRAME - 1)
-            else:
-                listpack.put_integer(words // 2)
-                self._put_words(data, words, True, True)
-                listpack.put_integer(words + _OWN_NAMES_FRAME - 1)
+                continue
+            # It has other names, which shows at one of them: again, with names.
+            reader.place, listpack.place, listpack.count = fields, place, count
+            self._put_id(0, key_ms, key_seq)
+            listpack.put_integer(words // 2)
+            self._put_words(data, words)
+            listpack.put_integer(words + _OWN_NAMES_FRAME - 1)
         return listpack.finish()
 
     @cython.cfunc
-    def _has_names_of(self, first: cython.Py_ssize_t, words: cython.Py_ssize_t) -> cython.bint:
-        """Whether the fields that are next have the names of those at `first`; reads nothing."""
+    def _put_names(
+        self, payload: bytes, data: cython.p_const_uchar, words: cython.Py_ssize_t
+    ) -> None:
+        """Read the first entry's fields; write their names, and keep them."""
         reader: EntryReader = self._reader
-        start: cython.Py_ssize_t = reader.place
-        place: cython.Py_ssize_t = start
-        size: cython.Py_ssize_t
-        are_alike: cython.bint = True
-        while are_alike and words:
-            # A name with its length: other names are other bytes.
-            reader.place = place
+        self._names = []
+        start: cython.Py_ssize_t
+        for _ in range(words // 2):
+            start = reader.place
             reader.read_word()
-            size = reader.place - place
-            are_alike = reader.is_again(first, size)
+            self._listpack.put_word(data, reader.start, reader.length)
+            self._names.append(payload[start : reader.place])
             reader.read_word()
-            place = reader.place
-            if are_alike:
-                reader.place = first + size
-                reader.read_word()
-                first = reader.place
-            words -= 2
-        reader.place = start
-        return are_alike
 
     @cython.cfunc
-    def _put_words(
-        self,
-        data: cython.p_const_uchar,
-        words: cython.Py_ssize_t,
-        names: cython.bint,
-        values: cython.bint,
+    def _put_id(
+        self, flag: cython.Py_ssize_t, key_ms: cython.ulonglong, key_seq: cython.ulonglong
     ) -> None:
-        """Read an entry's fields, and write the names, the values, or both."""
+        """Write what an entry begins with."""
+        listpack: ListpackWriter = self._listpack
+        listpack.put_integer(flag)
+        listpack.put_integer(_difference(self._reader.ms, key_ms))
+        listpack.put_integer(_difference(self._reader.seq, key_seq))
+
+    @cython.cfunc
+    def _put_values(self, data: cython.p_const_uchar) -> cython.bint:
+        """Read an entry's fields, and write the values; False where a name is another one."""
         reader: EntryReader = self._reader
-        index: cython.Py_ssize_t
-        for index in range(words):
+        name: bytes
+        for name in self._names:
+            if not reader.pass_over(name):
+                return False
             reader.read_word()
-            if values if index & 1 else names:
-                self._listpack.put_word(data, reader.start, reader.length)
+            self._listpack.put_word(data, reader.start, reader.length)
+        return True
+
+    @cython.cfunc
+    def _put_words(self, data: cython.p_const_uchar, words: cython.Py_ssize_t) -> None:
+        """Read an entry's fields, and write names and values."""
+        reader: EntryReader = self._reader
+        for _ in range(words):
+            reader.read_word()
+            self._listpack.put_word(data, reader.start, reader.length)
 
 
 _MASTER_BYTES: cython.Py_ssize_t = MASTER_FRAME_ELEMENTS * ELEMENT_FRAME_BYTES

@@ -28,16 +28,16 @@ def test_ids_and_words_are_found_one_after_the_other() -> None:
     ]
 
 
-def test_what_was_read_is_compared_with_what_is_elsewhere() -> None:
-    entries = encoded(make_id(5, 0), [b"same", b"1", b"same", b"2", b"sane", b"3"])
+def test_what_comes_next_is_passed_over_if_it_is_as_expected() -> None:
     reader = EntryReader()
-    reader.load(entries)
+    reader.load(encoded(make_id(5, 0), [b"same", b"1", b"sane", b"2"]))
     reader.read_head()
-    first = reader.place
-    is_again = []
-    for _ in range(3):
-        start = reader.place
-        reader.read_word()
-        is_again.append(reader.is_again(first, reader.place - start))
-        reader.read_word()
-    assert is_again == [True, True, False]
+    start = reader.place
+    assert not reader.pass_over(b"$4\r\nsane\r\n")
+    assert reader.place == start
+    assert reader.pass_over(b"$4\r\nsame\r\n")
+    reader.read_word()
+    assert not reader.pass_over(b"$4\r\nsane\r\n$1\r\n2\r\nand what is behind the end")
+    assert reader.pass_over(b"$4\r\nsane\r\n$1\r\n2\r\n")
+    assert reader.place == reader.end
+    assert not reader.pass_over(b"$")
