@@ -27,7 +27,7 @@ from commands.core.instance import GATE_BUSY, Instance
 from commands.core.registry import Argv, Command, Handler, Reply
 
 # The time slice: how long a script runs before the loop polls again.
-SLICE_NS = 4_000_000
+SLICE_NS = 1_000_000
 
 
 @dataclass(slots=True, eq=False)

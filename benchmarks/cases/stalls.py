@@ -1,4 +1,5 @@
-"""Stall cases: the p99.9 latency of other clients while one command works on millions of entries.
+"""Stall cases: the p99.9 latency of other clients while one command works on millions of entries,
+or one script runs for long.
 
 Servers use both cores here, because children that save need one, too; so does the load, which is
 light.
@@ -29,6 +30,13 @@ DESTRUCTIVE: dict[str, tuple[str, ...]] = {
     "xtrim": ("XTRIM", "s", "MAXLEN", "0"),
 }
 READING: dict[str, tuple[str, ...]] = {"keys": ("KEYS", "*"), "xrange": ("XRANGE", "s", "-", "+")}
+# About a second each. Others get -BUSY from the first millisecond on.
+SCRIPTED = {
+    "script-loop": "for i = 1, 2e8 do end",
+    "script-calls": "for i = 1, 5e5 do redis.call('GET', 'key') end",
+    "script-texts": "local t = ('x'):rep(2^20) for i = 1, 300 do local u = t:upper() end",
+}
+BUSY = ("--busy-reply-threshold", "1")
 SAVING: dict[str, tuple[str, ...]] = {"bgsave": ("BGSAVE",), "bgrewriteaof": ("BGREWRITEAOF",)}
 
 
@@ -59,6 +67,18 @@ def _reading(name: str, contender: Contender, scale: Scale) -> Iterator[Session]
         def measure() -> Figures:
             server.settle()
             return _felt(name, server, partial(_send, server.port, READING[name]))
+
+        yield Session(measure)
+
+
+@contextmanager
+def _scripted(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
+    """A script that runs for long."""
+    with contender.start(*BUSY, alone=False) as server:
+
+        def measure() -> Figures:
+            server.settle()
+            return _felt(name, server, partial(_send, server.port, ("EVAL", SCRIPTED[name], "0")))
 
         yield Session(measure)
 
@@ -143,5 +163,6 @@ def _case(name: str, opener: Callable[..., object], **settings: object) -> Case:
 CASES: list[Case] = [
     *(_case(name, _destructive, most_pairs=2, is_quick=name == "flushall") for name in DESTRUCTIVE),
     *(_case(name, _reading) for name in READING),
+    *(_case(name, _scripted) for name in SCRIPTED),
     *(_case(name, _saving, most_pairs=2, is_shared=True) for name in SAVING),
 ]

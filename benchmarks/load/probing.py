@@ -1,17 +1,21 @@
 """Measures the latency of other clients during one command: a probe is due each millisecond.
 
-Latency counts from the moment at which a probe was due, so that probes that wait for a slow one
-count, too (no coordinated omission).
+Probes are sent when they are due, whether or not the earlier ones have their replies: one that is
+slow does not delay the others, nor hide what they would have waited (no coordinated omission).
 """
 
 from __future__ import annotations
 
+import select
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple
+
+import hiredis
 
 from benchmarks.servers import ServerError, connect, pack
 
@@ -67,15 +71,28 @@ def _probing(port: int) -> Iterator[list[Probe]]:
 def _probe(port: int, commands: Connection) -> None:
     probes: list[Probe] = []
     try:
-        connection = connect(port)
+        connection, reader = connect(port), hiredis.Reader()
         due = time.monotonic()
-        while not commands.poll():
-            time.sleep(max(0.0, due - time.monotonic()))
-            connection.sendall(REQUEST)
-            if not connection.recv(64).startswith(b"$"):
-                raise ServerError("a probe was refused")
-            probes.append(Probe(due, (time.monotonic() - due) * 1000))
-            due += PERIOD_SECONDS
+        unanswered: deque[float] = deque()
+        while unanswered or not commands.poll():
+            wait = due - time.monotonic()
+            if wait <= 0 and not commands.poll():
+                connection.sendall(REQUEST)
+                unanswered.append(due)
+                due += PERIOD_SECONDS
+            elif select.select([connection], [], [], max(wait, 0))[0]:
+                reader.feed(connection.recv(1 << 16))
+                probes += _answered(reader, unanswered)
         commands.send(probes)
     except Exception as error:
         commands.send(error)
+
+
+def _answered(reader: hiredis.Reader, unanswered: deque[float]) -> Iterator[Probe]:
+    """The probes whose replies have arrived. A long script may refuse them. Raises ServerError."""
+    now = time.monotonic()
+    while (reply := reader.gets()) is not False:
+        if isinstance(reply, hiredis.ReplyError) and not str(reply).startswith("BUSY "):
+            raise ServerError(f"a probe was refused: {reply}")
+        due = unanswered.popleft()
+        yield Probe(due, (now - due) * 1000)

@@ -200,9 +200,9 @@ class Calls:
 
     # -- the rest of the library ---------------------------------------------------------------
 
-    def look(self) -> int:
+    def look(self, is_early: bool) -> int:
         """Called regularly while a script runs."""
-        return self._scripting.look()
+        return self._scripting.look(is_early)
 
     def set_resp(self, version: int) -> None:
         """redis.setresp."""

@@ -40,8 +40,10 @@ _ORDER = (
 )  # fmt: skip
 _LUA = f"{__file__.rpartition('/')[0]}/lua"
 
-# Results of a check of the clock; the texts are in lua/runner.lua.
-GO_ON, KILLED, LOADS_TOO_LONG = range(3)
+# Instructions of Lua between two checks of the clock, at most: 30 us of a loop without calls.
+MOST_INSTRUCTIONS = 10_000
+# Results of a check of the clock that end a script; the texts are in lua/runner.lua.
+KILLED, LOADS_TOO_LONG = -1, -2
 
 Compiled: TypeAlias = Any  # a Lua function
 
@@ -85,8 +87,11 @@ class Services(Protocol):
     def call_many(self, packed: bytes) -> bytes | None:
         """The same with arguments as a RESP array."""
 
-    def look(self) -> int:
-        """Called regularly while a script runs: GO_ON, or why it must end."""
+    def look(self, is_early: bool) -> int:
+        """Called regularly while a script runs: after how many instructions again, or why it ends.
+
+        is_early: long work has counted as few instructions.
+        """
 
     def set_resp(self, version: int) -> None:
         """redis.setresp."""
@@ -123,6 +128,7 @@ class Interpreter:
         native = self._lua.table_from(
             {
                 b"is_for_scripts": is_for_scripts,
+                b"instructions": MOST_INSTRUCTIONS,
                 b"function_flags": self._lua.table_from(dict.fromkeys(FLAGS, True)),
             }
         )

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from commands.scripting.interpreter import (
-    GO_ON,
-    LOADS_TOO_LONG,
     CompileError,
     Failure,
     Interpreter,
@@ -121,11 +119,10 @@ class Libraries:
         self._loading.functions[name] = Registered(name, None, None, frozenset())
         return None
 
-    def look(self, now_us: int) -> int:
-        """Called regularly while a library is loaded."""
-        if self._loading is None or not self._deadline_us or now_us < self._deadline_us:
-            return GO_ON
-        return LOADS_TOO_LONG
+    def loads_too_long(self, now_us: int) -> bool:
+        """Whether the library that is being loaded must end."""
+        is_timed = self._loading is not None and self._deadline_us > 0
+        return is_timed and now_us >= self._deadline_us
 
     def put(self, libraries: Iterable[Library]) -> None:
         """Install libraries; they replace those with the same names."""

@@ -15,3 +15,5 @@ cdef class Scripting:
     cdef public object libraries
     cdef tuple _job
     cdef Interpreter _interpreter
+    cdef long long _looked_us
+    cdef long _instructions

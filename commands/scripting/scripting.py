@@ -16,8 +16,9 @@ except ImportError:
 
 from commands.scripting.calls import Calls
 from commands.scripting.interpreter import (
-    GO_ON,
     KILLED,
+    LOADS_TOO_LONG,
+    MOST_INSTRUCTIONS,
     Compiled,
     CompileError,
     Failure,
@@ -39,6 +40,10 @@ _UNKILLABLE = (
     b" either wait the script termination or kill the server in a hard way using the SHUTDOWN"
     b" NOSAVE command."
 )
+# How much time should pass between two checks of the clock. After long work few instructions are
+# tried first.
+_BETWEEN_LOOKS_US = 500
+_FIRST_INSTRUCTIONS = 10
 _NOT_BUSY = b"NOTBUSY No scripts in execution right now."
 
 
@@ -64,6 +69,9 @@ class Scripting:
         # The running script: there is at most one.
         self._job: tuple[Running, Interpreter, Compiled, Argv, Argv]
         self._interpreter: Interpreter | None = None
+        # When the clock was checked last, and for how many instructions.
+        self._looked_us = 0
+        self._instructions = MOST_INSTRUCTIONS
 
     @property
     def interpreter(self) -> Interpreter:
@@ -125,7 +133,7 @@ class Scripting:
         running, interpreter, function, keys, rest = self._job
         assert self.running is None, "a script runs another one"
         self.running = running
-        running.started_us = self.instance.host.clock_us()
+        running.started_us = self._looked_us = self.instance.host.clock_us()
         caller = running.client
         self.client.begin(caller)
         self.calls.begin(running, interpreter)
@@ -144,15 +152,27 @@ class Scripting:
             text += b" script: %b, on %b:%d." % (running.name, result.source, result.line or 0)
         raise ScriptFailed(text, result.is_counted)
 
-    def look(self) -> int:
-        """Called regularly while Lua runs: GO_ON, or why it must end."""
-        running = self.running
+    def look(self, is_early: bool) -> int:
+        """Called regularly while Lua runs: after how many instructions again, or why it ends."""
+        instance, running = self.instance, self.running
+        now_us = instance.host.clock_us()
+        self._set_pace(now_us - self._looked_us, is_early)
+        self._looked_us = now_us
         if running is None:
-            return self.libraries.look(self.instance.host.clock_us())
-        threshold_us = self.instance.config.busy_reply_threshold * 1000
-        if threshold_us and self.instance.host.clock_us() - running.started_us >= threshold_us:
-            self.instance.dispatcher.pause_script()
-        return KILLED if running.is_killed else GO_ON
+            return LOADS_TOO_LONG if self.libraries.loads_too_long(now_us) else self._instructions
+        threshold_us = instance.config.busy_reply_threshold * 1000
+        if threshold_us and now_us - running.started_us >= threshold_us:
+            instance.dispatcher.pause_script()
+            self._looked_us = instance.host.clock_us()
+        return KILLED if running.is_killed else self._instructions
+
+    def _set_pace(self, elapsed_us: int, is_early: bool) -> None:
+        """Set the number of instructions until the next check, by the time of the last ones."""
+        count = min(self._instructions, _FIRST_INSTRUCTIONS) if is_early else self._instructions
+        if elapsed_us > _BETWEEN_LOOKS_US:
+            self._instructions = max(1, count * _BETWEEN_LOOKS_US // elapsed_us)
+        else:
+            self._instructions = min(MOST_INSTRUCTIONS, 2 * count)
 
     # -- other clients, while a script runs ----------------------------------------------------
 

@@ -10,18 +10,20 @@ local select, unpack, newproxy, getmetatable = select, unpack, newproxy, getmeta
 local getinfo, sethook = debug.getinfo, debug.sethook
 local sub, byte, match = string.sub, string.byte, string.match
 
-local INSTRUCTIONS = 10000  -- between two checks of the clock
 
 -- -- time -----------------------------------------------------------------------------------------
 
 local KILLED = {}
 local is_running, is_killed, stopping = false, false, nil
+local instructions = native.instructions  -- between two checks of the clock
+local is_early = false  -- the next check comes before that, because of long work
 local entry
 
--- Why a script ends, by the host's result of a check of the clock; nil: it goes on.
+-- Why a script ends, by the host's result of a check of the clock. Any other is the number of
+-- instructions until the next check.
 local STOPS = {
-  'ERR Script killed by user with SCRIPT KILL...',
-  'ERR FUNCTION LOAD timeout',
+  [-1] = 'ERR Script killed by user with SCRIPT KILL...',
+  [-2] = 'ERR FUNCTION LOAD timeout',
 }
 
 local function hook()
@@ -30,20 +32,27 @@ local function hook()
     if getinfo(2, 'f').func == entry then return end
     error(KILLED, 0)
   end
-  sethook(hook, '', INSTRUCTIONS)
-  stopping = STOPS[host.look()]
+  local answer = host.look(is_early) or 1
+  is_early = false
+  stopping = STOPS[answer]
   if stopping then
     is_killed = true
     sethook(hook, '', 1)  -- after a pcall the next instruction raises it again
     error(KILLED, 0)
   end
+  instructions = answer
+  sethook(hook, '', instructions)
 end
 
 -- The running coroutine needs a hook, too.
-function native.watch() sethook(hook, '', is_killed and 1 or INSTRUCTIONS) end
+function native.watch() sethook(hook, '', is_killed and 1 or instructions) end
 
 -- Check the clock at the next instruction: long work has counted as few instructions.
-function native.look() sethook(hook, '', 1) end
+local function look()
+  is_early = true
+  sethook(hook, '', 1)
+end
+native.look = look
 
 function native.end_if_killed()
   if is_killed then error(KILLED, 0) end
@@ -53,13 +62,13 @@ end
 local function renew()
   local proxy = newproxy(true)
   getmetatable(proxy).__gc = function()
-    if is_running and not is_killed then sethook(hook, '', 1) end
+    if is_running and not is_killed then look() end
     renew()
   end
 end
 renew()
 
-sethook(hook, '', INSTRUCTIONS)
+sethook(hook, '', instructions)
 
 -- -- errors ---------------------------------------------------------------------------------------
 
@@ -125,7 +134,7 @@ function entry(f, resp, keys, arguments)
   is_running = false
   if is_killed then
     is_killed = false
-    sethook(hook, '', INSTRUCTIONS)
+    sethook(hook, '', instructions)
     if ok or type(value) ~= 'table' or not value.killed then return false, stopping end
   end
   if ok then return value end

@@ -21,6 +21,7 @@ local c_collect, c_tostring = collectgarbage, tostring
 local gsub, gmatch, match, byte = string.gsub, string.gmatch, string.match, string.byte
 local concat = table.concat
 
+local NO_MEMORY = 'not enough memory'
 local READ_ONLY = 'Attempt to modify a readonly table'
 
 -- -- errors ---------------------------------------------------------------------------------------
@@ -29,6 +30,7 @@ local READ_ONLY = 'Attempt to modify a readonly table'
 -- function that the script calls, but not as a tail call.
 function native.fail(name, f, ...)
   local _, message = c_pcall(f, ...)
+  if message == NO_MEMORY then error(message, 0) end
   if type(message) == 'string' then
     message = gsub(message, "'%?'", "'" .. name .. "'")
     if getinfo(2, 'n').namewhat == 'method' then
@@ -210,6 +212,7 @@ function globals.unpack(...)
   if to - from + 1 + select('#', ...) > FRAME_LIMIT then
     error('too many results to unpack', 2)
   end
+  if to - from > 1000 then native.look() end
   return c_unpack(...)
 end
 
@@ -242,7 +245,7 @@ local function copy(library, names)
   return result
 end
 
-for name, f in c_pairs(copy(string, 'byte char dump format gfind len sub')) do
+for name, f in c_pairs(copy(string, 'byte char dump gfind len sub')) do
   string_library[name] = f
 end
 for name, f in c_pairs(native.patterns) do string_library[name] = f end
@@ -260,7 +263,28 @@ for name, f in c_pairs(copy(string, 'lower reverse upper')) do
   end
 end
 
+-- The length of what these make is known only then.
+local function measured(name, f)
+  return function(...)
+    local ok, text = c_pcall(f, ...)
+    if not ok then return (fail(name, f, ...)) end
+    if #text > LONG then native.look() end
+    return text
+  end
+end
+
+string_library.format = measured('format', string.format)
+
 local REP_LIMIT = 128 * 1024 * 1024
+
+-- Halves are joined, which copies memory; C's rep appends the copies one by one.
+local function repeated(text, times)
+  if #text * times <= LONG then return c_rep(text, times) end
+  if times == 1 then return text end
+  local half = repeated(text, floor(times / 2))
+  if times % 2 == 0 then return half .. half end
+  return half .. half .. text
+end
 
 function string_library.rep(...)
   local text, count = ...
@@ -269,11 +293,16 @@ function string_library.rep(...)
   if kind == 'number' then text, kind = tostring(text), 'string' end
   if kind ~= 'string' or not times then return (fail('rep', c_rep, ...)) end
   if #text == 0 then return '' end
-  if #text * times > REP_LIMIT then error('not enough memory', 0) end
-  return c_rep(text, times)
+  local size = #text * times
+  if size > REP_LIMIT then error(NO_MEMORY, 0) end
+  if not (size > LONG) then return c_rep(text, times) end
+  native.look()
+  return repeated(text, floor(times))
 end
 
-local table_library = copy(table, 'concat foreachi getn maxn setn')
+local table_library = copy(table, 'foreachi getn maxn setn')
+
+table_library.concat = measured('concat', concat)
 
 function table_library.remove(...)
   local table, position = ...

@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 
 from commands.scripting import interpreter
+from protocol.replies import bulk
 from server.inprocess import InProcessClient, InProcessServer
 
 READ_ONLY = b"Attempt to modify a readonly table"
@@ -145,6 +146,14 @@ def test_no_value_that_scripts_reach_is_a_python_object(client: InProcessClient)
     assert client.execute("EVAL", script, 0) == b"*0\r\n"
 
 
+@pytest.mark.parametrize("text", ["x", "abc", "0123456789" * 1100])
+def test_long_repetitions_are_made_of_their_halves(client: InProcessClient, text: str) -> None:
+    for times in (0, 1, 2, 3, 4999, 10000, 10001, 10007):
+        if times * len(text) < 40_000 or times < 10:
+            reply = client.execute("EVAL", "return string.rep(ARGV[1], ARGV[2])", 0, text, times)
+            assert reply == bulk(text.encode() * times)
+
+
 def test_a_script_leaves_no_trace_for_the_next(client: InProcessClient) -> None:
     client.execute("EVAL", "KEYS.x = 1 ARGV.y = 2 redis.setresp(3) redis.set_repl(0)", 1, "k")
     assert client.execute("EVAL", "return {KEYS.x or 0, ARGV.y or 0}", 0) == b"*2\r\n:0\r\n:0\r\n"
@@ -156,6 +165,10 @@ def test_a_script_leaves_no_trace_for_the_next(client: InProcessClient) -> None:
         "local s = string.rep('x', 20000) for i = 1, 50 do s:upper() s:lower() s:reverse() end",
         "local t = {} for i = 1, 20000 do t[i] = i end for i = 1, 50 do table.remove(t, 1) end",
         "local t = {} for i = 1, 20000 do t[i] = i end for i = 1, 50 do table.insert(t, 1, i) end",
+        "for i = 1, 50 do string.rep('x', 20000) end",
+        "local t = {string.rep('x', 20000)} for i = 1, 50 do table.concat(t) end",
+        "local s = string.rep('x', 20000) for i = 1, 50 do s.format('%q', s) end",
+        "local t = {} for i = 1, 2000 do t[i] = i end for i = 1, 50 do unpack(t) end",
     ],
 )
 def test_the_hook_runs_after_each_long_call_into_c(

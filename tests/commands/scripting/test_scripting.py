@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.scripting.interpreter import MOST_INSTRUCTIONS
 from server.inprocess import InProcessClient, InProcessServer
 
 BUSY = (
@@ -77,12 +78,12 @@ def test_a_script_that_has_written_is_not_killed(
 ) -> None:
     server.clock_step_us = 10_000_000
     server.dispatcher.script_runs.slice_ns = 0
-    script = "redis.call('set', 'k', 1) for i = 1, 30000 do end redis.call('incr', 'k') return 5"
+    script = "redis.call('set', 'k', 1) for i = 1, 11000 do end redis.call('incr', 'k') return 5"
     assert client.execute("EVAL", script, 0) == b""
     other = server.connect()
     assert other.execute("SCRIPT", "KILL").startswith(b"-UNKILLABLE Sorry the script already")
     assert server.propagated == []
-    for _ in range(20):
+    while server.dispatcher.script_runs.paused is not None:
         server.dispatcher.script_runs.go_on()
     server.finish_cycle()
     assert client.received() == b":5\r\n"
@@ -90,6 +91,30 @@ def test_a_script_that_has_written_is_not_killed(
         (0, [[b"MULTI"], [b"set", b"k", b"1"], [b"incr", b"k"], [b"EXEC"]])
     ]
     assert other.execute("GET", "k") == b"$1\r\n2\r\n"
+
+
+def test_after_slow_instructions_the_clock_is_checked_sooner(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    scripting = server.instance.scripting
+    client.execute("EVAL", "return 1", 0)
+    assert scripting.look(False) == MOST_INSTRUCTIONS
+    server.clock_step_us = 5_000
+    assert scripting.look(False) == MOST_INSTRUCTIONS // 10
+    assert scripting.look(False) == MOST_INSTRUCTIONS // 100
+    server.clock_step_us = 1_000_000
+    assert scripting.look(False) == 1
+    server.clock_step_us = 10
+    assert [scripting.look(False) for _ in range(14)][-2:] == [8192, MOST_INSTRUCTIONS]
+
+
+def test_after_long_work_few_instructions_run_unchecked(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    scripting = server.instance.scripting
+    client.execute("EVAL", "return 1", 0)
+    assert scripting.look(False) == MOST_INSTRUCTIONS
+    assert scripting.look(True) < MOST_INSTRUCTIONS // 100
 
 
 def test_with_a_threshold_of_zero_scripts_are_not_paused(
