@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
+import copy
 import errno
 import gc
 import logging
@@ -143,6 +143,7 @@ class Service:
         self._watch_signals()
         self.loop.call_later(1 / config.hz, self._tick)
         gc.set_threshold(*GC_THRESHOLDS)
+        gc.freeze()  # nothing so far is garbage: the first collection need not look through it
         gc.enable()  # off while modules are imported
         self._startup_resident_bytes = resident_bytes()
 
@@ -531,7 +532,8 @@ class Service:
             raise ValueError("The server is running without a config file")
         config = self.instance.config
         if config.port == self._picked_port:
-            config = dataclasses.replace(config, port=0)  # the next start picks one again
+            config = copy.copy(config)
+            config.port = 0  # the next start picks one again
         rewrite_configuration(self.config_file, config)
 
     def resume(self) -> None:

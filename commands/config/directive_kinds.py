@@ -9,10 +9,10 @@ Source: the texts and bounds of Redis 7 (CONFIG SET of a running server).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from commands.state import notifications
+from protocol.records import frozen_record
 from storage.values import as_int64
 
 INT32_MIN = -(2**31)
@@ -245,7 +245,7 @@ class Percentiles(Kind):
         return " ".join(repr(percentile).removesuffix(".0") for percentile in value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class OutputLimit:
     """client-output-buffer-limit of one class: bytes, bytes, seconds; 0 is none."""
 
@@ -318,7 +318,7 @@ class FileName(Text):
         return word
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class SavePoint:
     """A snapshot is due `seconds` after the last one if there were at least `changes` changes
     since.

@@ -7,8 +7,6 @@ in Redis, an EXEC always runs to its end; only its replies are dropped.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from commands.config.directive_kinds import OutputLimit
 from commands.core.client import GATE_AUTH, GATE_REPLICA, Client
 from commands.core.instance import Instance
@@ -41,7 +39,7 @@ def _of_replica(limit: OutputLimit, backlog_bytes: int) -> OutputLimit:
     """A replica's limits, raised to at least the size of the backlog, as in Redis."""
     if not limit.hard_bytes or limit.hard_bytes >= backlog_bytes:
         return limit
-    return replace(limit, hard_bytes=backlog_bytes)
+    return OutputLimit(backlog_bytes, limit.soft_bytes, limit.soft_seconds)
 
 
 def output_room_bytes(client: Client) -> int | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from commands.core.instance import Instance
 from commands.core.version import REDIS_VERSION
@@ -65,7 +64,8 @@ def write_replica_snapshot(
     options = snapshot_options(instance.config)
     if not for_rillway:
         kind = _STREAM_TYPES[instance.config.repl_snapshot_version]
-        options = replace(options, stream_type=kind or options.stream_type)
+        stream_type = kind or options.stream_type
+        options = SnapshotOptions(options.compress, options.checksum, stream_type)
     databases = instance.databases if with_keys else []
     aux = _aux(instance, aof_base=False)
     _write_snapshot(instance, databases, write, report, options, aux, with_functions=with_functions)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from protocol.records import frozen_record
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.snapshot import opcodes
 
 
-@dataclass(frozen=True)
+@frozen_record
 class SnapshotOptions:
     """How snapshots and payloads are written."""
 
@@ -30,7 +31,7 @@ class SnapshotOptions:
         return newest is None or version <= newest
 
 
-@dataclass(frozen=True)
+@frozen_record
 class Reading:
     """The options of decoding."""
 

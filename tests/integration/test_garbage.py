@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,35 @@ def alive() -> dict[str, int]:
     objects = gc.get_objects()
     kinds = (Client, Connection, Session)
     return {kind.__name__: sum(type(o) is kind for o in objects) for kind in kinds}
+
+
+class Ring:
+    """Refers to itself, so that only a collection frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_no_collection_looks_through_what_a_start_has_imported(
+    on_service: Callable[[Callable[[Service], Coroutine[Any, Any, None]]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gc.disable()  # as `rillway serve` does before it imports the server
+    ring = weakref.ref(Ring())
+    is_left_alone: list[bool] = []
+    load = Service.load
+
+    async def collect_and_load(service: Service) -> bool:
+        gc.collect()
+        is_left_alone.append(ring() is not None)
+        return await load(service)
+
+    async def nothing(_: Service) -> None:
+        pass
+
+    monkeypatch.setattr(Service, "load", collect_and_load)
+    on_service(nothing)
+    assert is_left_alone == [True]
 
 
 def test_a_connection_that_is_closed_needs_no_garbage_collector(

@@ -103,7 +103,8 @@ async def ask(service: Service, request: bytes) -> bytes:
 
 async def ask_before_and_after_loading(request: bytes) -> tuple[bytes, bool, bytes]:
     """(reply, whether the data was loaded, reply)."""
-    config = Configuration(port=0, bind=["127.0.0.1"], save=())
+    config = Configuration()
+    config.port, config.bind, config.save = 0, ["127.0.0.1"], ()
     service = Service(config, None, asyncio.get_running_loop())
     await service.start()
     try:
