@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.compat.scripts import SCRIPTS
+from tests.support.examples import compared, compat_seed
 from tests.support.resp import RespClient
 from tests.support.servers import RunningServer
 
@@ -220,11 +221,14 @@ def is_comparable(script: str, reply: bytes) -> bool:
     return b": 0x" not in reply
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_generated_scripts(both: tuple[RespClient, RespClient], seed: int) -> None:
-    drawing = Drawing(seed)
+SCRIPTS_OF_A_SEED = 400
+
+
+@pytest.mark.parametrize("number", range(-(-compared(1600) // SCRIPTS_OF_A_SEED)))
+def test_generated_scripts(both: tuple[RespClient, RespClient], number: int) -> None:
+    drawing = Drawing(compat_seed() + number)
     ours, theirs = both
-    for _ in range(400):
+    for _ in range(SCRIPTS_OF_A_SEED):
         script = drawing.script()
         expected = theirs.send("EVAL", script, "0")
         found = ours.send("EVAL", script, "0")

@@ -6,7 +6,6 @@ run sets RILLWAY_COMPAT_EXAMPLES=10000, and RILLWAY_SEED for sequences that were
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,15 +16,13 @@ from tests.compat import comparing, differences
 from tests.compat.drawing import Draft
 from tests.compat.edges import EDGES, commands_of
 from tests.compat.sequences import CLOSING, Argv, Sequence, resolved, sequences
-from tests.support.examples import examples
+from tests.support.examples import compared, compat_seed
 from tests.support.redis_cli import command_line, split_line
 from tests.support.resp import Reply, RespClient, parse
 from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 
-EXAMPLES = int(os.environ.get("RILLWAY_COMPAT_EXAMPLES", examples(300)))
-SEED = int(os.environ.get("RILLWAY_SEED", "0"))
 PROTOCOLS = (2, 3)
 RESET: list[Argv] = [[b"DISCARD"], [b"UNWATCH"]]
 
@@ -90,8 +87,8 @@ def check(pair: Pair, sequence: Sequence) -> None:
         assert mismatch is None, report(protocol, sequence, commands, mismatch)
 
 
-@seed(SEED)
-@settings(max_examples=EXAMPLES)
+@seed(compat_seed())
+@settings(max_examples=compared(300))
 @given(sequence=sequences())
 def test_a_sequence_is_answered_as_redis_answers_it(pair: Pair, sequence: Sequence) -> None:
     check(pair, sequence)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import settings
 
 PROFILES = {"thorough": 100, "quick": 20}
@@ -14,3 +16,13 @@ PROFILES = {"thorough": 100, "quick": 20}
 def examples(thorough: int) -> int:
     """In proportion to the profile, for a test whose number is not the profile's own."""
     return max(1, thorough * settings().max_examples // PROFILES["thorough"])
+
+
+def compared(thorough: int) -> int:
+    """The same for a comparison with Redis; `make compat` sets RILLWAY_COMPAT_EXAMPLES."""
+    return int(os.environ.get("RILLWAY_COMPAT_EXAMPLES", examples(thorough)))
+
+
+def compat_seed() -> int:
+    """RILLWAY_SEED, of which `make compat` has another one each day."""
+    return int(os.environ.get("RILLWAY_SEED", "0"))
