@@ -162,7 +162,7 @@ DIFFERENCES = [
         "inactive",
         since="7.2",
         reason="XINFO CONSUMERS distinguishes the time since the last attempt (idle) from that "
-        "since the last success (inactive).",
+        "since the last success (inactive). A claim is an attempt even if it claims nothing.",
         shown=Shown(
             ("XGROUP CREATE s g 0 MKSTREAM", "XGROUP CREATECONSUMER s g a", "XINFO CONSUMERS s g"),
             redis='1) 1) "name"\n   2) "a"\n   3) "pending"\n   4) (integer) 0\n'
