@@ -1,6 +1,7 @@
 # The C types of commands/scripting/calls.py.
 
 from commands.core.instance cimport Instance
+from commands.scripting.interpreter cimport Interpreter
 from commands.scripting.running cimport Running, ScriptClient
 
 
@@ -11,8 +12,10 @@ cdef class Calls:
     cdef ScriptClient _client
     cdef Running _running
     cdef object _account
-    cdef object _has_room
+    cdef Interpreter _interpreter
+    cdef dict _plain
     cdef bint _may_be_refused
     cdef bint _is_tracked
 
-    cdef object _call_plain(self, object command, list argv)
+    cpdef begin(self, Running running, Interpreter interpreter)
+    cdef object _call_plain(self, tuple plain, list argv)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 import hiredis
 
@@ -34,6 +34,7 @@ from commands.core.registry import (
     WRITE,
     Argv,
     Command,
+    Handler,
     Reply,
 )
 from commands.core.version import REDIS_VERSION
@@ -55,9 +56,11 @@ _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY | GATE_STALE | GATE_WRITES_REFU
 _LEVELS = ("debug", "verbose", "notice", "warning")
 
 _WHILE_LOADING = b"!ERR Redis commands can not be called while a library is loaded\r\n"
-# What scripts may call, in the usual spellings.
-_PLAIN = {
-    spelling: command
+# A command that scripts may call, with what a call needs of it: handler, arity, whether it writes.
+Plain: TypeAlias = "tuple[Command, Handler | None, int, bool]"
+# In the usual spellings.
+_PLAIN: dict[object, Plain] = {
+    spelling: (command, command.handler, command.arity, bool(command.flags & WRITE))
     for name, command in COMMANDS.items()
     for spelling in (name, name.upper())
     if not command.subcommands and not command.flags & NOSCRIPT
@@ -76,6 +79,7 @@ class Calls:
         self._scripting = scripting
         self._instance = scripting.instance
         self._client = scripting.client
+        self._plain = _PLAIN
         self.version = REDIS_VERSION.encode()
         major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
         self.version_number = major << 16 | minor << 8 | patch
@@ -88,33 +92,34 @@ class Calls:
         self._running = running
         self._account = instance.dispatcher.account
         self._may_be_refused = running.is_read_only or bool(instance.gates & _ROLE_GATES)
-        self._has_room = interpreter.has_room
+        self._interpreter = interpreter
         self._is_tracked = bool(running.client.gates & GATE_TRACKING)
 
     def call(self, *arguments: object) -> bytes | None:
         """redis.call and redis.pcall."""
         try:
-            command = _PLAIN.get(arguments[0]) if arguments else None  # type: ignore[call-overload]
-            if command is None or self._may_be_refused:
+            plain = self._plain.get(arguments[0]) if arguments else None
+            if plain is None or self._may_be_refused:
                 return self._call_any(arguments)
             for argument in arguments:
                 if type(argument) is not bytes:
                     return self._call_any(arguments)
-            return self._call_plain(command, cast("Argv", list(arguments)))
+            return self._call_plain(plain, list(arguments))  # type: ignore[arg-type]
         except BaseException as error:  # it must not reach the script
             return self._failed(error)
 
-    def _call_plain(self, command: Command, argv: Argv) -> bytes | None:
+    def _call_plain(self, plain: Plain, argv: Argv) -> bytes | None:
         """Run a command in a usual spelling; no check by flags is needed."""
-        arity, count = command.arity, len(argv)
+        command, handler, arity, writes = plain
+        count = len(argv)
         if count != arity and (arity >= 0 or count < -arity):
             return self._call_any(argv)
-        if command.flags & WRITE:
+        if writes:
             self._running.has_written = True
             if self._running.replicates != REPLICATE_ALL:
                 return self._run(command, argv)
-        reply = self._account(self._client, command, argv, command.handler)
-        if type(reply) is bytes and not self._is_tracked and self._has_room(len(reply)):
+        reply = self._account(self._client, command, argv, handler)
+        if type(reply) is bytes and not self._is_tracked and self._interpreter.has_room(len(reply)):
             return reply
         return self._conclude(command, argv, reply)
 
@@ -167,7 +172,7 @@ class Calls:
         assert type(reply) is not Block, f"{command.fullname!r} blocks in a script"
         if type(reply) is not bytes:
             return b"$-1\r\n"
-        return reply if self._has_room(len(reply)) else None
+        return reply if self._interpreter.has_room(len(reply)) else None
 
     def _refusal(self, running: Running, command: Command | None, argv: Argv) -> bytes | None:
         """Why a script must not run a command."""

@@ -15,3 +15,7 @@ cdef class Interpreter:
     cdef long long _collect_at_bytes
 
     cpdef bint has_room(self, long long size_bytes)
+    cpdef object run_script(self, object function, int resp, list keys, list rest)
+    cpdef object run_function(self, object function, int resp, list keys, list rest)
+    cdef bint _are_few(self, list texts)
+    cdef object _run(self, object run, tuple arguments)

@@ -204,38 +204,49 @@ class Interpreter:
             found.append(Registered(name, callback, description or None, frozenset(flags)))
         return found
 
-    def run_script(self, function: Compiled, resp: int, keys: Argv, rest: Argv) -> bytes | Failure:
+    def run_script(
+        self, function: Compiled, resp: cython.int, keys: Argv, rest: Argv
+    ) -> bytes | Failure:
         """The reply of a script of EVAL."""
         texts = keys + rest if keys else rest
-        size_bytes = sum(map(len, texts))
-        if len(texts) <= _FEW and self._used() + size_bytes < self._collect_at_bytes:
-            return self._run(self._run_script, function, resp, len(keys), *texts)
+        if self._are_few(texts):
+            return self._run(self._run_script, (function, resp, len(keys), *texts))
         return self._run_long(self._run_script_long, function, resp, keys, rest)
 
     def run_function(
-        self, function: Compiled, resp: int, keys: Argv, rest: Argv
+        self, function: Compiled, resp: cython.int, keys: Argv, rest: Argv
     ) -> bytes | Failure:
         """The reply of a function of a library."""
         texts = keys + rest if keys else rest
-        size_bytes = sum(map(len, texts))
-        if len(texts) <= _FEW and self._used() + size_bytes < self._collect_at_bytes:
-            return self._run(self._run_function, function, resp, len(keys), *texts)
+        if self._are_few(texts):
+            return self._run(self._run_function, (function, resp, len(keys), *texts))
         return self._run_long(self._run_function_long, function, resp, keys, rest)
+
+    def _are_few(self, texts: Argv) -> bool:
+        """Whether the texts fit in a frame, and memory is not short."""
+        if len(texts) > _FEW:
+            return False
+        size_bytes: cython.longlong = 0
+        for text in texts:
+            size_bytes += len(text)
+        return self._used() + size_bytes < self._collect_at_bytes
 
     def _run_long(
         self, run: Any, function: Compiled, resp: int, keys: Argv, rest: Argv
     ) -> bytes | Failure:
-        """The same for more arguments than fit in a frame, or if memory is short."""
+        """As `_run`, with tables of arguments."""
         size_bytes = sum(map(len, keys)) + sum(map(len, rest)) + 64 * (len(keys) + len(rest))
         if self._used() + size_bytes >= self._collect_at_bytes:
             self.collect()
             if not self.has_room(size_bytes):
                 return Failure(_OUT_OF_MEMORY)
-        return self._run(run, function, resp, self._table_from(keys), self._table_from(rest))
+        tables = (self._table_from(keys), self._table_from(rest))
+        return self._run(run, (function, resp, *tables))
 
-    def _run(self, run: Any, function: Compiled, resp: int, *arguments: Any) -> bytes | Failure:
+    @cython.cfunc
+    def _run(self, run: Any, arguments: tuple[Any, ...]) -> bytes | Failure:
         try:
-            result = run(function, resp, *arguments)
+            result = run(*arguments)
         except Exception as error:  # Lua could not catch it: it has no memory left
             self.collect()
             return Failure(b"ERR " + repr(error).encode("utf-8", "replace"))

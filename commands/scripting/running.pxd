@@ -17,3 +17,5 @@ cdef class Running:
 
 cdef class ScriptClient(Client):
     cdef public Client caller
+
+    cpdef begin(self, Client caller)

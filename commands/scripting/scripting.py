@@ -130,6 +130,8 @@ class Scripting:
         return self.instance.dispatcher.run_with_pauses(running.client, running.argv, self._perform)
 
     def _perform(self) -> bytes:
+        running: Running
+        interpreter: Interpreter
         running, interpreter, function, keys, rest = self._job
         assert self.running is None, "a script runs another one"
         self.running = running
@@ -137,9 +139,11 @@ class Scripting:
         caller = running.client
         self.client.begin(caller)
         self.calls.begin(running, interpreter)
-        run = interpreter.run_function if running.is_function else interpreter.run_script
         try:
-            result = run(function, caller.resp, keys, rest)
+            if running.is_function:
+                result = interpreter.run_function(function, caller.resp, keys, rest)
+            else:
+                result = interpreter.run_script(function, caller.resp, keys, rest)
         finally:
             self.running = None
             if self.client.output:

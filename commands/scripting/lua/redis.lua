@@ -30,7 +30,7 @@ function library.call(...)
   if not reply then error(NO_MEMORY, 0) end
   local kind = byte(reply)
   if kind == 45 or kind == 33 then error(problem(reply), 0) end
-  return from_reply(reply)
+  return from_reply(kind, reply)
 end
 
 function library.pcall(...)
@@ -43,7 +43,7 @@ function library.pcall(...)
   if not reply then error(NO_MEMORY, 0) end
   local kind = byte(reply)
   if kind == 45 or kind == 33 then return problem(reply) end
-  return from_reply(reply)
+  return from_reply(kind, reply)
 end
 
 local function raise(text) error({err = 'ERR ' .. text}, 0) end

@@ -75,14 +75,15 @@ function read()
   return READERS[kind](line)
 end
 
--- The value of a reply that is not an error.
-function native.from_reply(reply)
-  local kind = byte(reply)
+-- The value of a reply that is not an error, and begins with the byte `kind`.
+function native.from_reply(kind, reply)
   if kind == 36 then
     if reply == '$-1\r\n' then return false end
     return sub(reply, find(reply, '\r\n', 2, true) + 2, -3)
   elseif kind == 58 then
     return tonumber(sub(reply, 2, -3))
+  elseif reply == '+OK\r\n' then
+    return {ok = 'OK'}
   end
   wire, at = reply, 1
   local value = read()
