@@ -216,6 +216,8 @@ class Host(Protocol):
 class Dispatcher(Protocol):
     """The dispatcher's services to handlers (server/dispatch.py)."""
 
+    mark_ns: int  # when the last command ended, in ns of a monotonic clock
+
     def execute(self, client: Client, argv: Argv) -> bool:
         """Run one request as if the client had sent it."""
 

@@ -11,11 +11,14 @@ cdef class Calls:
     cdef Instance _instance
     cdef ScriptClient _client
     cdef Running _running
+    cdef object _dispatcher
     cdef object _account
+    cdef long long _mark_ns
     cdef Interpreter _interpreter
     cdef dict _plain
     cdef bint _may_be_refused
     cdef bint _is_tracked
 
     cpdef begin(self, Running running, Interpreter interpreter)
+    cdef _note_time(self)
     cdef object _call_plain(self, tuple plain, list argv)

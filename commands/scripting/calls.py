@@ -53,6 +53,8 @@ _WRONG_ARITY = b"ERR Wrong number of args calling Redis command from script"
 _NOT_ALLOWED = b"ERR This Redis command is not allowed from script"
 _READ_ONLY = b"ERR Write commands are not allowed from read-only scripts."
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY | GATE_STALE | GATE_WRITES_REFUSED
+# After a call that took longer than this, the clock is checked at the next instruction.
+SLOW_NS = 1_000_000
 _LEVELS = ("debug", "verbose", "notice", "warning")
 
 _WHILE_LOADING = b"!ERR Redis commands can not be called while a library is loaded\r\n"
@@ -80,6 +82,7 @@ class Calls:
         self._instance = scripting.instance
         self._client = scripting.client
         self._plain = _PLAIN
+        self._mark_ns = 0  # Dispatcher.mark_ns after the last call
         self.version = REDIS_VERSION.encode()
         major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
         self.version_number = major << 16 | minor << 8 | patch
@@ -90,7 +93,9 @@ class Calls:
         """Prepare for a script: look up once what its calls need."""
         instance = self._instance
         self._running = running
-        self._account = instance.dispatcher.account
+        self._dispatcher = instance.dispatcher
+        self._account = self._dispatcher.account
+        self._mark_ns = self._dispatcher.mark_ns
         self._may_be_refused = running.is_read_only or bool(instance.gates & _ROLE_GATES)
         self._interpreter = interpreter
         self._is_tracked = bool(running.client.gates & GATE_TRACKING)
@@ -120,8 +125,16 @@ class Calls:
                 return self._run(command, argv)
         reply = self._account(self._client, command, argv, handler)
         if type(reply) is bytes and not self._is_tracked and self._interpreter.has_room(len(reply)):
+            self._note_time()
             return reply
         return self._conclude(command, argv, reply)
+
+    @cython.cfunc
+    def _note_time(self) -> None:
+        mark_ns: cython.longlong = self._dispatcher.mark_ns
+        if mark_ns - self._mark_ns > SLOW_NS:
+            self._interpreter.look_soon()
+        self._mark_ns = mark_ns
 
     def _failed(self, error: BaseException) -> bytes:
         """Log a defect of ours; the error for the script."""

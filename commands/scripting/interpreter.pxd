@@ -9,6 +9,7 @@ cdef class Interpreter:
     cdef object _run_function
     cdef object _run_function_long
     cdef object _collect
+    cdef object _look
     cdef object _table_from
     cdef object _used
     cdef long long _limit_bytes

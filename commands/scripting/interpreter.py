@@ -148,7 +148,7 @@ class Interpreter:
         self._run_script, self._run_script_long = native[b"run_script"], native[b"run_script_long"]
         self._run_function = native[b"run_function"]
         self._run_function_long = native[b"run_function_long"]
-        self._collect = native[b"collect"]
+        self._collect, self._look = native[b"collect"], native[b"look"]
         self._table_from = self._lua.table_from
         self._used: Callable[[], int] = self._lua.get_memory_used
         self._limit_bytes = self._collect_at_bytes = 0
@@ -173,6 +173,10 @@ class Interpreter:
         self._limit_bytes = used_bytes + MEMORY_BYTES
         self._collect_at_bytes = used_bytes + MEMORY_BYTES // 4
         self._lua.set_max_memory(self._limit_bytes)
+
+    def look_soon(self) -> None:
+        """The running script has called something slow: check the clock at its next instruction."""
+        self._look()
 
     # -- code ----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.scripting import calls
 from commands.scripting.interpreter import MOST_INSTRUCTIONS
 from server.inprocess import InProcessClient, InProcessServer
 
@@ -115,6 +116,20 @@ def test_after_long_work_few_instructions_run_unchecked(
     client.execute("EVAL", "return 1", 0)
     assert scripting.look(False) == MOST_INSTRUCTIONS
     assert scripting.look(True) < MOST_INSTRUCTIONS // 100
+
+
+def test_after_a_slow_command_a_script_pauses(
+    server: InProcessServer, client: InProcessClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.clock_step_us = 10_000_000
+    server.dispatcher.script_runs.slice_ns = 0
+    monkeypatch.setattr(calls, "SLOW_NS", -1)
+    assert client.execute("EVAL", "redis.call('get', 'k') return 5", 0) == b""
+    assert server.connect().execute("GET", "k") == BUSY
+    while server.dispatcher.script_runs.paused is not None:
+        server.dispatcher.script_runs.go_on()
+    server.finish_cycle()
+    assert client.received() == b":5\r\n"
 
 
 def test_with_a_threshold_of_zero_scripts_are_not_paused(
