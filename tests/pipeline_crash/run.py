@@ -2,14 +2,14 @@
 
     PYTHONPATH=. python tests/pipeline_crash/run.py [--rounds 25] [--queries 50]
                                                     [--server redis|rillway] [--seed N]
-                                                    [--store folder|s3]
+                                                    [--store folder|s3|gs|abfss]
 
 While a producer, a consumer and somebody who deletes at random never stop, `rillway archive` is
 started and one of the three named above is ended by SIGKILL at a random moment; then it is run once
 more, to its end. What must hold after each round: archive and stream together have every entry
 whose XADD was answered, once and in order, but for some of those that were deleted; and all that
-the group was not given or has not acknowledged is in the stream. With `--store s3` the archive is
-in an object store, an S3 server on this machine.
+the group was not given or has not acknowledged is in the stream. With another `--store` the
+archive is in an object store on this machine; see tests/support/object_store.py.
 
 Then `--queries` queries, while an archiver that trims everything never stops: each has to be
 complete.
@@ -45,7 +45,7 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.query.history import open_history
 from tests.pipeline_crash.servers import DurableServer
 from tests.pipeline_crash.traffic import GROUP, STREAM, Traffic
-from tests.support.object_store import BUCKET, s3_server
+from tests.support.object_store import BUCKET, SERVERS
 from tests.support.servers import ROOT
 
 # Before each round, so that there is something to be in the middle of.
@@ -312,18 +312,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--server", choices=("redis", "rillway"), default="redis")
-    parser.add_argument("--store", choices=("folder", "s3"), default="folder")
+    parser.add_argument("--store", choices=("folder", *SERVERS), default="folder")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="rillway-archive-crash-"))
     print(f"seed {options.seed}, in {folder}", flush=True)
     stack = contextlib.ExitStack()
     bucket = None
-    if options.store == "s3":
-        variables = stack.enter_context(s3_server())
+    if options.store in SERVERS:
+        variables = stack.enter_context(SERVERS[options.store]())
         # For this process and for all that it starts.
         os.environ.update({name.upper(): value for name, value in variables.items()})
-        bucket = f"s3://{BUCKET}"
+        bucket = f"{options.store}://{BUCKET}"
     scene = Scene(options.server, folder, options.seed, bucket)
     try:
         for number, kill in enumerate(plan(options.rounds, random.Random(options.seed)), start=1):

@@ -12,6 +12,7 @@ second looks again. Where the table may lie: see store.py.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -375,7 +376,14 @@ def sync_log(store: Store, version: int) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """What failed and, where deltalake draws a tree of causes, the last of them."""
-    first, *others = (str(error).strip() or type(error).__name__).splitlines()
-    cause = others[-1].rpartition(CAUSE_MARK)[2].strip() if others else ""
-    return f"{first}: {cause}" if cause and CAUSE_MARK in others[-1] else first
+    """What failed and, where deltalake draws a tree of causes, the last of them.
+
+    The last one may be the whole reply of an object store, in XML: then what it says.
+    """
+    told, *causes = str(error).split(CAUSE_MARK)
+    first = (told.strip() or type(error).__name__).splitlines()[0]
+    if not causes:
+        return first
+    said = re.search(r"<Code>(.*?)</Code>\s*<Message>([^\n<]*)", causes[-1])
+    cause = f"{said[1]}: {said[2]}" if said else " ".join(causes[-1].split())
+    return f"{first}: {cause}" if cause else first

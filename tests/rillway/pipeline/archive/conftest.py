@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
-from tests.support.object_store import BUCKET, s3_server
+from tests.support.object_store import AWAY, BUCKET, SERVERS
 from tests.support.servers import RunningServer
 
 
@@ -26,14 +28,35 @@ def table(tmp_path: Path) -> ArchiveTable:
     return ArchiveTable.open_or_create(tmp_path / "archive")
 
 
-@pytest.fixture(scope="session")
-def s3_options() -> Iterator[dict[str, str]]:
-    """Of an S3 server that lives as long as the tests."""
-    with s3_server() as options:
-        yield options
+STORES = ["s3", "gs"]
+if "AZURITE_BLOB_STORAGE_URL" in os.environ:  # by hand: see tests/support/object_store.py
+    STORES.append("abfss")
+NOT_GOOGLES = pytest.mark.parametrize(
+    "store_options", [kind for kind in STORES if kind != "gs"], indirect=True
+)
+"""For what takes time, and can only fail in what is no store's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """A place where no other test has an archive, and how it is reached."""
+
+    uri: str
+    options: dict[str, str]
+    away: dict[str, str]
+    """The same, but where nobody answers."""
+
+
+@pytest.fixture(scope="session", params=STORES)
+def store_options(request: pytest.FixtureRequest) -> Iterator[ObjectStore]:
+    """Of each object store in turn, which lives as long as the tests."""
+    kind = request.param
+    with SERVERS[kind]() as options:
+        yield ObjectStore(f"{kind}://{BUCKET}", options, AWAY[kind] | {"max_retries": "0"})
 
 
 @pytest.fixture
-def s3_place(tmp_path: Path) -> str:
-    """Where no other test has an archive."""
-    return f"s3://{BUCKET}/{tmp_path.name} of a test"
+def object_store(store_options: ObjectStore, tmp_path: Path) -> ObjectStore:
+    return replace(
+        store_options, uri=f"{store_options.uri}/{tmp_path.parent.name}/{tmp_path.name} of a test"
+    )

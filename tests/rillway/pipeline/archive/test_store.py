@@ -7,6 +7,8 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +30,9 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id
 from rillway.pipeline.query import command as query
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.replay.command import main as replay
+from tests.rillway.pipeline.archive.conftest import NOT_GOOGLES, ObjectStore
 from tests.rillway.pipeline.archive.scene import DAY_MS, add, add_many, archive, live_ids
+from tests.support.object_store import BUCKET
 
 ODD = "a/b=c d"
 
@@ -52,8 +56,8 @@ def test_a_uri_of_another_kind_is_refused(uri: str) -> None:
 
 
 @pytest.fixture
-def table(s3_place: str, s3_options: dict[str, str]) -> ArchiveTable:
-    return ArchiveTable.open_or_create(s3_place, s3_options)
+def table(object_store: ObjectStore) -> ArchiveTable:
+    return ArchiveTable.open_or_create(object_store.uri, object_store.options)
 
 
 def ids_in(table: ArchiveTable, stream: str) -> list[str]:
@@ -80,17 +84,17 @@ def test_an_object_store_holds_an_archive(link: Connection, table: ArchiveTable)
     assert found.streams() == [ODD]
 
 
-def test_what_is_no_archive_is_refused(
-    s3_place: str, s3_options: dict[str, str], table: ArchiveTable
-) -> None:
+def test_what_is_no_archive_is_refused(object_store: ObjectStore, table: ArchiveTable) -> None:
+    place, options = object_store.uri, object_store.options
     with pytest.raises(ArchiveError, match="there is no archive"):
-        ArchiveTable.open(f"{s3_place}/none", s3_options)
+        ArchiveTable.open(f"{place}/none", options)
     pq.write_table(pa.table({"a": [1]}), "below/other", filesystem=table.store.filesystem)
     with pytest.raises(ArchiveError, match="not empty, and no archive"):
-        ArchiveTable.open_or_create(f"{s3_place}/below", s3_options)
-    away = s3_options | {"aws_endpoint_url": "http://127.0.0.1:1", "max_retries": "0"}
-    with pytest.raises(ArchiveError, match=s3_place):
-        ArchiveTable.open(s3_place, away)
+        ArchiveTable.open_or_create(f"{place}/below", options)
+    with pytest.raises(ArchiveError, match=f"{place}: .*Connection refused"):
+        ArchiveTable.open(place, object_store.away)
+    with pytest.raises(ArchiveError, match=r"NoSuchBucket: |ContainerNotFound: "):
+        ArchiveTable.open(place.replace(BUCKET, "nobodys"), options)
 
 
 def test_a_commit_that_comes_second_is_a_conflict(link: Connection, table: ArchiveTable) -> None:
@@ -103,10 +107,35 @@ def test_a_commit_that_comes_second_is_a_conflict(link: Connection, table: Archi
     assert other.end("s") == Position(parse_id("5-0"), 5)
 
 
+def test_of_commits_at_once_one_succeeds(table: ArchiveTable) -> None:
+    """As many as there are versions: a put that is not conditional overwrites another's commit."""
+    writers, rounds = 6, 5
+    done: list[int] = []
+    ready = threading.Barrier(writers)
+
+    def commit(number: int) -> None:
+        mine = ArchiveTable.open(table.store)
+        for _ in range(rounds):
+            mine.refresh()
+            ready.wait(60)
+            try:
+                mine.append("s", Position(parse_id(f"{number}-0"), number), [], {})
+            except CommitConflict:
+                continue
+            done.append(number)
+
+    with ThreadPoolExecutor(writers) as pool:
+        for result in [pool.submit(commit, number) for number in range(1, writers + 1)]:
+            result.result()
+    table.refresh()
+    assert len(done) == table.version >= rounds
+
+
 class Crash(Exception):
     """What a failpoint raises."""
 
 
+@NOT_GOOGLES
 @pytest.mark.parametrize("point", ["planned", "written", "committed", "placed", "trimmed"])
 def test_a_crash_loses_and_repeats_nothing(
     redis_link: Connection, table: ArchiveTable, point: str
@@ -146,39 +175,41 @@ def test_files_are_merged_expired_and_deleted(redis_link: Connection, table: Arc
 
 def test_commands_take_a_uri_and_options(
     redis_link: Connection,
-    s3_place: str,
-    s3_options: dict[str, str],
+    object_store: ObjectStore,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    options = [f"--storage-option={name}={value}" for name, value in s3_options.items()]
+    place = object_store.uri
+    options = [f"--storage-option={name}={value}" for name, value in object_store.options.items()]
     url = ["--url", redis_link.url]
     add_many(redis_link, 30)
-    assert main(["--stream", "orders", "--to", s3_place, *url, "--keep", "0", *options]) == 0
+    assert main(["--stream", "orders", "--to", place, *url, "--keep", "0", *options]) == 0
     add_many(redis_link, 5, 31)
     for job in ("status", "compact"):
         words = url if job == "status" else []
-        assert main([job, "--to", s3_place, *words, *options]) == 0
+        assert main([job, "--to", place, *words, *options]) == 0
     capsys.readouterr()
-    words = ["--stream", "orders", "--archive", s3_place, *url, "--format", "json"]
+    words = ["--stream", "orders", "--archive", place, *url, "--format", "json"]
     assert query.main([*words, *options, "--from", "28"]) == 0
     found = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
     assert found == [f"{n}-0" for n in range(28, 36)]
     into = ["--stream", "orders", "--into", "again", "--keep-ids", *url]
-    assert replay(["--from-archive", s3_place, *into, *options]) == 0
+    assert replay(["--from-archive", place, *into, *options]) == 0
     assert live_ids(redis_link, "again") == [f"{n}-0" for n in range(1, 31)]
     with pytest.raises(SystemExit):
-        main(["status", "--to", s3_place, "--storage-option", "aws_region"])
+        main(["status", "--to", place, "--storage-option", "aws_region"])
 
 
+@NOT_GOOGLES
 def test_options_may_be_environment_variables(
-    redis_link: Connection, s3_place: str, s3_options: dict[str, str]
+    redis_link: Connection, object_store: ObjectStore
 ) -> None:
     """In a process of its own, whose end must be a clean one."""
     add_many(redis_link, 5)
+    place = object_store.uri
     program = "from rillway.pipeline.archive.command import main"
     program += "; import sys; sys.exit(main(sys.argv[1:]))"
-    words = ["--stream", "orders", "--to", s3_place, "--url", redis_link.url, "--keep", "0"]
-    variables = {name.upper(): value for name, value in s3_options.items()}
+    words = ["--stream", "orders", "--to", place, "--url", redis_link.url, "--keep", "0"]
+    variables = {name.upper(): value for name, value in object_store.options.items()}
     done = subprocess.run(
         [sys.executable, "-c", program, *words],
         env=os.environ | variables,
@@ -188,6 +219,6 @@ def test_options_may_be_environment_variables(
         check=False,
     )
     assert (done.returncode, done.stdout.partition(" archived")[0]) == (0, "orders: 5"), done.stderr
-    assert ids_in(ArchiveTable.open(s3_place, s3_options), "orders") == [
+    assert ids_in(ArchiveTable.open(place, object_store.options), "orders") == [
         f"{n}-0" for n in range(1, 6)
     ]

@@ -104,3 +104,21 @@ def test_an_error_of_an_object_store_is_one_line_with_its_cause() -> None:
     )
     assert first_line(OSError(text)) == "Generic S3 error: Connection refused (os error 111)"
     assert first_line(OSError("one\ntwo")) == "one"
+
+
+def test_an_object_stores_reply_is_a_line() -> None:
+    """As Azurite and moto send it: several lines of XML, or one, or something else."""
+    head = (
+        "Generic MicrosoftAzure error\n     \x1b[31m↳\x1b[0m 404 Not Found\n      \x1b[31m↳\x1b[0m "
+    )
+    xml = (
+        '<?xml version="1.0"?>\n<Error>\n<Code>ContainerNotFound</Code>\n<Message>There is none.\n'
+    )
+    expected = "Generic MicrosoftAzure error: ContainerNotFound: There is none."
+    assert first_line(OSError(f"{head}{xml}RequestId:1\nTime:2</Message>\n</Error>\n")) == expected
+    xml = "<Error><Code>ContainerNotFound</Code><Message>There is none.</Message></Error>"
+    assert first_line(OSError(head + xml)) == expected
+    assert (
+        first_line(OSError(head + "{\n  no: xml\n}")) == "Generic MicrosoftAzure error: { no: xml }"
+    )
+    assert first_line(OSError()) == "OSError"
