@@ -20,9 +20,11 @@ class ColumnLayout(Layout):
         self._columns = [slice(column, None, self.length) for column in columns]
         self._template, self._runs = _template(entry, len(self._head), self._id_end, columns)
 
-    def squeeze(self, payload: bytes) -> bytes:
+    def squeeze(self, entries: list[bytes], ids: list[EntryID]) -> bytes | None:
         """The columns, concatenated."""
-        return b"".join([payload[column] for column in self._columns])
+        payload = b"".join(entries)
+        packed = b"".join([payload[column] for column in self._columns])
+        return packed if self.gives_back(entries, ids, packed) else None
 
     def _alike(
         self, first_id: EntryID, packed: bytes, count: int, low: int, high: int, start: int

@@ -112,14 +112,12 @@ NodeIDs: TypeAlias = IDProgression | IDColumns
 
 def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
     """The compact form of ascending IDs, at least one, none below the key."""
-    first, last, count = ids[0], ids[-1], len(ids)
-    if last - first == count - 1:
-        return progression(first - key, 1, count)  # there are no others between them
+    count = len(ids)
+    if is_progression(ids):
+        step = 1 if ids[-1] - ids[0] == count - 1 else MS_STEP
+        return progression(ids[0] - key, step, count)
     _split(id_ms(key), ids)
-    seq = _column_of(_seqs(), count)
-    if last - first == (count - 1) * MS_STEP and seq is _uniform_column(id_seq(first), count):
-        return progression(first - key, MS_STEP, count)
-    return IDColumns(_column_of(_elapsed_ms(), count), seq)
+    return IDColumns(_column_of(_elapsed_ms(), count), _column_of(_seqs(), count))
 
 
 # The halves of the IDs of one node at a time.
@@ -181,10 +179,18 @@ def _column_of(numbers: cython.p_ulonglong, count: cython.Py_ssize_t) -> Column:
     return bytes(column)
 
 
-def may_progress(ids: list[EntryID]) -> bool:
-    """Whether these IDs may be a progression, judged by their number and their ends (cheap)."""
+def is_progression(ids: list[EntryID]) -> bool:
+    """Whether these IDs, which ascend, proceed in steps of 1 or of MS_STEP."""
     steps = len(ids) - 1
-    return ids[-1] - ids[0] in (steps, steps * MS_STEP)
+    span = ids[-1] - ids[0]
+    if span != steps * MS_STEP:
+        return span == steps  # then there are no others between them
+    seq: cython.ulonglong = id_seq(ids[0])
+    place: cython.Py_ssize_t
+    for place in range(len(ids)):  # noqa: SIM110  (a C loop)
+        if id_seq(ids[place]) != seq:
+            return False
+    return True
 
 
 @lru_cache(SHARED)

@@ -45,13 +45,20 @@ class Layout(ABC):
         counting = id_text.index(b"-") if step == MS_STEP else len(id_text)
         self._digits_end = id_start + counting
 
-    def fits(self, length: int, id_text: bytes) -> bool:
-        """Whether entries of this length with such an ID may have this layout."""
-        return self.length == length and self._id_bytes == len(id_text)
+    def fits(self, length: int, id_text: bytes, step: int) -> bool:
+        """Whether entries of this length with such IDs may have this layout."""
+        return (self.length, self._id_bytes, self.step) == (length, len(id_text), step)
 
     @abstractmethod
-    def squeeze(self, payload: bytes) -> bytes | None:
-        """What differs in these entries, packed; None if that is not possible."""
+    def squeeze(self, entries: list[bytes], ids: list[EntryID]) -> bytes | None:
+        """What differs in these entries, packed; None if part() would not make them of it again.
+
+        Their IDs proceed in this layout's step, and have texts of one length.
+        """
+
+    def gives_back(self, entries: list[bytes], ids: list[EntryID], packed: bytes) -> bool:
+        """Whether these entries come back from what they were packed as, byte by byte."""
+        return self.part(ids[0], packed, len(ids), 0, len(ids)) == b"".join(entries)
 
     def part(self, first_id: EntryID, packed: bytes, count: int, low: int, high: int) -> bytes:
         """The entries in places [low, high) of `count` that were squeezed.

@@ -5,13 +5,19 @@ So a value of twelve digits takes six bytes. A number may be hexadecimal, in low
 
 from __future__ import annotations
 
-from functools import lru_cache
-from struct import Struct
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.entries.layout import Layout
 
 _DIGITS = b"0123456789abcdef"
+# The value of each letter that is a digit, and for others a greater number.
+_VALUES: bytes = bytes([_DIGITS.find(letter) & 0xFF for letter in range(256)])
+# What numbers are packed in.
+_packed = bytearray()
 
 
 class NumberLayout(Layout):
@@ -27,21 +33,20 @@ class NumberLayout(Layout):
         self._middle = entry[self._id_end : number.start]
         self._end = entry[number.stop :]
 
-    def squeeze(self, payload: bytes) -> bytes | None:
+    def squeeze(self, entries: list[bytes], ids: list[EntryID]) -> bytes | None:
         """The numbers, concatenated."""
-        before, end = self._number.start, self._number.stop
-        count = len(payload) // self.length
-        cutter = _cutter(before, end - before, self.length - end, count)
-        # All of these stay until the last one is made: what is kept would else take a part of what
-        # was given up just before, and leave a gap that is too small for the next one.
-        cut = cutter.unpack(payload)
-        joined = b"".join(cut)
+        if cython.compiled:
+            return _pack_numbers(
+                entries, self.length, self._head, self._id_end, self._middle, self._end
+            )
+        digits = b"".join([entry[self._number] for entry in entries])
         try:
-            packed = bytes.fromhex(joined.decode("ascii"))
+            packed = bytes.fromhex(digits.decode("ascii"))
         except ValueError:
             return None
-        # White space between digits is passed over.
-        return packed if 2 * len(packed) == len(joined) else None
+        # White space between digits is passed over, and capitals read as the same numbers.
+        is_whole = 2 * len(packed) == len(digits)
+        return packed if is_whole and self.gives_back(entries, ids, packed) else None
 
     def _alike(
         self, first_id: EntryID, packed: bytes, count: int, low: int, high: int, start: int
@@ -59,10 +64,54 @@ class NumberLayout(Layout):
         return bytes(entries)
 
 
-@lru_cache(maxsize=128)
-def _cutter(before: int, size: int, behind: int, count: int) -> Struct:
-    """What cuts text of this size out of `count` entries."""
-    return Struct(f"{before}x{size}s{behind}x" * count)
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _pack_numbers(
+    entries: list[bytes],
+    length: cython.Py_ssize_t,
+    head: bytes,
+    middle_at: cython.Py_ssize_t,
+    middle: bytes,
+    end: bytes,
+) -> bytes | None:
+    """What is between `middle` and `end` in entries of this length, two digits in a byte.
+
+    None if an entry is not like that, or has other letters there. What it takes meanwhile is used
+    again: memory that is given up each time would leave gaps between the nodes that are kept.
+    """
+    head_text: cython.p_const_uchar = head
+    middle_text: cython.p_const_uchar = middle
+    end_text: cython.p_const_uchar = end
+    values: cython.p_const_uchar = _VALUES
+    first: cython.Py_ssize_t = middle_at + len(middle)
+    stop: cython.Py_ssize_t = length - len(end)
+    if len(_packed) < len(entries) * length:
+        _packed.extend(bytes(len(entries) * length - len(_packed)))
+    out: cython.p_uchar = _packed
+    place: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t
+    high: cython.uchar
+    low: cython.uchar
+    entry: bytes
+    data: cython.p_const_uchar
+    for entry in entries:
+        data = entry
+        if (
+            len(entry) != length
+            or memcmp(data, head_text, len(head))  # type: ignore[name-defined]  # noqa: F821
+            or memcmp(data + middle_at, middle_text, len(middle))  # type: ignore[name-defined, operator]  # noqa: F821
+            or memcmp(data + stop, end_text, len(end))  # type: ignore[name-defined, operator]  # noqa: F821
+        ):
+            return None
+        for at in range(first, stop, 2):
+            high = values[data[at]]
+            low = values[data[at + 1]]
+            if high > 15 or low > 15:
+                return None
+            out[place] = high << 4 | low
+            place += 1
+    return bytes(out[:place])
 
 
 def find_number(entry: bytes, columns: list[int]) -> slice | None:

@@ -25,7 +25,7 @@ from protocol.cutter import IS_COMPILED
 from storage.entries.column_layout import ColumnLayout
 from storage.entries.entry_id import EntryID, format_id
 from storage.entries.frame import Frame
-from storage.entries.id_columns import MS_STEP, may_progress
+from storage.entries.id_columns import MS_STEP, is_progression
 from storage.entries.layout import PERIOD, Layout, differing_columns
 from storage.entries.number_layout import NumberLayout, find_number
 
@@ -96,20 +96,22 @@ class Packing:
         self._frame_pause = 0 if has_frames else NEVER
         self._compression_pause = 0
 
-    def pack(self, payload: bytes, ids: list[EntryID], *, is_even: bool) -> tuple[Form, bytes]:
+    def pack(
+        self, entries: list[bytes], ids: list[EntryID], *, is_even: bool
+    ) -> tuple[Form, bytes]:
         """The form and the packed entries, which have these IDs.
 
         `is_even`: all of them have the same length.
         """
-        if is_even and len(payload) <= len(ids) * MAX_ALIKE_BYTES and may_progress(ids):
+        if is_even and len(entries[0]) <= MAX_ALIKE_BYTES and is_progression(ids):
             if self._layout_pause:
                 self._layout_pause -= 1
-            elif found := lay_out(payload, ids, self._layout):
+            elif found := lay_out(entries, ids, self._layout):
                 self._layout = found[0]
                 return found
             else:
                 self._layout_pause = PAUSE
-        return self._compress(payload, ids[0])
+        return self._compress(b"".join(entries), ids[0])
 
     def _compress(self, payload: bytes, first_id: EntryID) -> tuple[Form, bytes]:
         if self._compression_pause:
@@ -154,42 +156,35 @@ def _compressed(payload: bytes | memoryview, limit: int) -> bytes | None:
 
 
 def lay_out(
-    payload: bytes, ids: list[EntryID], known: Layout | None
+    entries: list[bytes], ids: list[EntryID], known: Layout | None
 ) -> tuple[Layout, bytes] | None:
-    """A layout for entries of one length, with these IDs, and what it makes of them.
+    """A layout for entries of one length, and what it makes of them. Their IDs are a progression.
 
     None if it is no gain. `known`: the layout of entries before, which probably fits these as well.
     """
     count = len(ids)
-    length, id_text = len(payload) // count, format_id(ids[0])
+    length, id_text = len(entries[0]), format_id(ids[0])
     if not MIN_ENTRIES <= count <= PERIOD or len(format_id(ids[-1])) != len(id_text):
         return None
-    if known is not None and known.fits(length, id_text):
-        packed = _squeeze(known, payload, ids)
+    step = 1 if ids[-1] - ids[0] == count - 1 else MS_STEP
+    if known is not None and known.fits(length, id_text, step):
+        packed = known.squeeze(entries, ids)
         if packed is not None:
             return known, packed
-    for layout in _layouts(payload, length, ids):
-        packed = _squeeze(layout, payload, ids)
+    for layout in _layouts(entries, id_text, step):
+        packed = layout.squeeze(entries, ids)
         if packed is not None:
             return layout, packed
     return None
 
 
-def _layouts(payload: bytes, length: int, ids: list[EntryID]) -> Iterator[Layout]:
-    """Layouts that these entries may have, the smallest one first."""
-    entry, id_text = payload[:length], format_id(ids[0])
-    step = 1 if ids[-1] - ids[0] == len(ids) - 1 else MS_STEP
-    columns = differing_columns(payload, length, entry.index(id_text) + len(id_text))
+def _layouts(entries: list[bytes], id_text: bytes, step: int) -> Iterator[Layout]:
+    """Layouts that these entries may have, the smallest one first. `id_text`: of the first ID."""
+    entry = entries[0]
+    start = entry.index(id_text) + len(id_text)
+    columns = differing_columns(b"".join(entries), len(entry), start)
     number = find_number(entry, columns)
     if number is not None:
         yield NumberLayout(entry, id_text, number, step)
-    if len(columns) <= min(MAX_COLUMNS, length * MAX_SHARE):
+    if len(columns) <= min(MAX_COLUMNS, len(entry) * MAX_SHARE):
         yield ColumnLayout(entry, id_text, columns, step)
-
-
-def _squeeze(layout: Layout, payload: bytes, ids: list[EntryID]) -> bytes | None:
-    """What the layout makes of the entries, if they come back from it byte by byte."""
-    packed = layout.squeeze(payload)
-    if packed is None or layout.part(ids[0], packed, len(ids), 0, len(ids)) != payload:
-        return None
-    return packed

@@ -89,8 +89,8 @@ class FrozenNode:
         # Either all entries have one length, or each has its own.
         self._length = lengths[0] if is_even else 0
         self._lengths: Column | None = None if is_even else column(lengths)
-        payload = b"".join(node.entries)
-        self._form, self._blob = node.shape.packing.pack(payload, node.ids, is_even=is_even)
+        packing = node.shape.packing
+        self._form, self._blob = packing.pack(node.entries, node.ids, is_even=is_even)
         self._ids = self._pack_ids(node.ids)
         self._losses: _Losses | None = None
         if node.deleted:

@@ -30,7 +30,7 @@ def laid_out(
 ) -> tuple[Layout, bytes]:
     """The layout of entries, and what it makes of them; they come back all at once and in parts."""
     payload, count = b"".join(entries), len(ids)
-    found = lay_out(payload, ids, known)
+    found = lay_out(entries, ids, known)
     assert found is not None
     layout, packed = found
     assert layout.length == len(entries[0])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.entries.entry_id import make_id
-from storage.entries.id_columns import IDColumns, IDProgression, NodeIDs, may_progress, pack_ids
+from storage.entries.id_columns import IDColumns, IDProgression, NodeIDs, is_progression, pack_ids
 from tests.storage.nodes.sample_nodes import HALVES, IDS
 from tests.support.examples import examples
 
@@ -46,7 +46,7 @@ def test_packed_ids_are_those_that_were_packed(
 @given(ids=PROGRESSIONS)
 def test_ids_in_equal_steps_are_a_progression_that_nodes_share(ids: list[int]) -> None:
     packed = pack_ids(ids[0], ids)
-    assert may_progress(ids)
+    assert is_progression(ids)
     assert isinstance(packed, IDProgression)
     later = [entry_id + make_id(5, 0) for entry_id in ids]
     assert pack_ids(later[0], later) is packed
@@ -55,7 +55,7 @@ def test_ids_in_equal_steps_are_a_progression_that_nodes_share(ids: list[int]) -
 
 def test_ids_that_only_end_as_a_progression_would_are_none() -> None:
     ids = [make_id(10, 0), make_id(10, 5), make_id(11, 7), make_id(13, 0)]
-    assert may_progress(ids)
+    assert not is_progression(ids)
     assert isinstance(pack_ids(ids[0], ids), IDColumns)
 
 

@@ -34,7 +34,7 @@ def pack(
     entries = [encoded(entry_id, [name, value]) for entry_id, value in pairs]
     payload = b"".join(entries)
     is_even = len(set(map(len, entries))) == 1
-    form, packed = packing.pack(payload, ids, is_even=is_even)
+    form, packed = packing.pack(entries, ids, is_even=is_even)
     if form is COMPRESSED:
         assert decompress(packed) == payload
         assert len(packed) < len(payload)
@@ -107,7 +107,7 @@ def test_compressed_entries_do_not_hold_the_memory_of_the_worst_case() -> None:
     ids = [FIRST, FIRST + 7]
     tracemalloc.start()
     try:
-        packed = [packing.pack(payload, ids, is_even=True)[1] for _ in range(100)]
+        packed = [packing.pack([payload], ids, is_even=True)[1] for _ in range(100)]
         held_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -117,10 +117,10 @@ def test_compressed_entries_do_not_hold_the_memory_of_the_worst_case() -> None:
 
 def test_a_layout_is_not_worth_it_for_few_entries() -> None:
     entries, ids = numbered(MIN_ENTRIES - 1)
-    assert lay_out(b"".join(entries), ids, None) is None
+    assert lay_out(entries, ids, None) is None
 
 
 def test_entries_with_much_that_differs_have_no_layout() -> None:
     ids = [FIRST + n for n in range(200, 300)]
     values = [bytes((n + k) % 256 for k in range(MAX_COLUMNS + 1)) for n in range(100)]
-    assert lay_out(b"".join(entries_of(ids, values, [b"f"])), ids, None) is None
+    assert lay_out(entries_of(ids, values, [b"f"]), ids, None) is None

@@ -1,0 +1,15 @@
+# The C types of storage/entries/number_layout.py.
+
+from libc.string cimport memcmp
+
+
+cdef bytes _VALUES
+
+cdef bytes _pack_numbers(
+    list[bytes] entries,
+    Py_ssize_t length,
+    bytes head,
+    Py_ssize_t middle_at,
+    bytes middle,
+    bytes end,
+)
