@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,16 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+def job(workflow: str) -> dict[str, Any]:
+    """The only job."""
+    parsed = yaml.safe_load((ROOT / ".github/workflows" / workflow).read_text())
+    (found,) = parsed["jobs"].values()
+    return dict(found)
+
+
 def steps(workflow: str) -> list[dict[str, Any]]:
     """The steps of the only job."""
-    parsed = yaml.safe_load((ROOT / ".github/workflows" / workflow).read_text())
-    (job,) = parsed["jobs"].values()
-    found: list[dict[str, Any]] = job["steps"]
-    return found
+    return list(job(workflow)["steps"])
 
 
 def test_ci_runs_what_anyone_can_run() -> None:
@@ -29,7 +35,19 @@ def test_ci_runs_what_anyone_can_run() -> None:
     assert os.access(ROOT / ".ci/run", os.X_OK)
 
 
-@pytest.mark.parametrize("workflow", ["ci.yml", "wheels.yml"])
+def test_what_runs_at_night_are_targets_of_the_makefile() -> None:
+    commands = job("nightly.yml")["strategy"]["matrix"]["run"]
+    assert "make asan FUZZ_SECONDS=1800" in commands
+    for command in commands:
+        words = shlex.split(command)
+        assert words[0] == "make"
+        dry_run = subprocess.run(
+            ["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert dry_run.returncode == 0, dry_run.stderr
+
+
+@pytest.mark.parametrize("workflow", ["ci.yml", "nightly.yml", "wheels.yml"])
 def test_the_python_is_the_oldest_that_is_supported(workflow: str) -> None:
     (python,) = [step["with"] for step in steps(workflow) if "setup-python" in step.get("uses", "")]
     assert PROJECT["requires-python"] == f">={python['python-version']}"
