@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,11 @@ def test_ci_runs_what_anyone_can_run() -> None:
 def test_what_runs_at_night_are_targets_of_the_makefile() -> None:
     commands = job("nightly.yml")["strategy"]["matrix"]["run"]
     assert "make asan FUZZ_SECONDS=1800" in commands
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for command in commands:
-        words = shlex.split(command)
-        assert words[0] == "make"
-        dry_run = subprocess.run(
-            ["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert dry_run.returncode == 0, dry_run.stderr
+        make, target, *_ = shlex.split(command)
+        assert make == "make"
+        assert target in targets
 
 
 @pytest.mark.parametrize("workflow", ["ci.yml", "nightly.yml", "wheels.yml"])
