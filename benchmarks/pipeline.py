@@ -1,6 +1,9 @@
 """Streams to Parquet and rows to streams, through Spark, in entries a second.
 
-    PYTHONPATH=. python benchmarks/pipeline.py [--entries 1000000] [--runs 5]
+    SERVED=$PWD/.run/compiled PYTHONPATH=. python benchmarks/pipeline.py
+        [--entries 1000000] [--runs 5]
+
+SERVED: the server that `make compiled` has built; without it, the sources are measured.
 
 Against a real redis-server and against Rillway, on this machine, where Spark, its Python workers
 and the server share the cores. The goals on two cores are 400,000 entries a second from the source

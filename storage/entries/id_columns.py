@@ -114,8 +114,7 @@ def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
     """The compact form of ascending IDs, at least one, none below the key."""
     count = len(ids)
     if is_progression(ids):
-        step = 1 if ids[-1] - ids[0] == count - 1 else MS_STEP
-        return progression(ids[0] - key, step, count)
+        return progression(ids[0] - key, step_of(ids), count)
     _split(id_ms(key), ids)
     return IDColumns(_column_of(_elapsed_ms(), count), _column_of(_seqs(), count))
 
@@ -191,6 +190,11 @@ def is_progression(ids: list[EntryID]) -> bool:
         if id_seq(ids[place]) != seq:
             return False
     return True
+
+
+def step_of(ids: list[EntryID]) -> int:
+    """The step in which a progression proceeds."""
+    return 1 if ids[-1] - ids[0] == len(ids) - 1 else MS_STEP
 
 
 @lru_cache(SHARED)

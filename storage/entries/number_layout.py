@@ -16,7 +16,7 @@ from storage.entries.layout import Layout
 _DIGITS = b"0123456789abcdef"
 # The value of each letter that is a digit, and for others a greater number.
 _VALUES: bytes = bytes([_DIGITS.find(letter) & 0xFF for letter in range(256)])
-# What numbers are packed in.
+# Numbers are packed here; the memory is used again for the next node.
 _packed = bytearray()
 
 
@@ -77,8 +77,7 @@ def _pack_numbers(
 ) -> bytes | None:
     """What is between `middle` and `end` in entries of this length, two digits in a byte.
 
-    None if an entry is not like that, or has other letters there. What it takes meanwhile is used
-    again: memory that is given up each time would leave gaps between the nodes that are kept.
+    None if an entry is not like that, or has other letters there.
     """
     head_text: cython.p_const_uchar = head
     middle_text: cython.p_const_uchar = middle
@@ -86,8 +85,9 @@ def _pack_numbers(
     values: cython.p_const_uchar = _VALUES
     first: cython.Py_ssize_t = middle_at + len(middle)
     stop: cython.Py_ssize_t = length - len(end)
-    if len(_packed) < len(entries) * length:
-        _packed.extend(bytes(len(entries) * length - len(_packed)))
+    room: cython.Py_ssize_t = len(entries) * ((stop - first) // 2)
+    if len(_packed) < room:
+        _packed.extend(bytes(room - len(_packed)))
     out: cython.p_uchar = _packed
     place: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t

@@ -25,7 +25,7 @@ from protocol.cutter import IS_COMPILED
 from storage.entries.column_layout import ColumnLayout
 from storage.entries.entry_id import EntryID, format_id
 from storage.entries.frame import Frame
-from storage.entries.id_columns import MS_STEP, is_progression
+from storage.entries.id_columns import is_progression, step_of
 from storage.entries.layout import PERIOD, Layout, differing_columns
 from storage.entries.number_layout import NumberLayout, find_number
 
@@ -166,7 +166,7 @@ def lay_out(
     length, id_text = len(entries[0]), format_id(ids[0])
     if not MIN_ENTRIES <= count <= PERIOD or len(format_id(ids[-1])) != len(id_text):
         return None
-    step = 1 if ids[-1] - ids[0] == count - 1 else MS_STEP
+    step = step_of(ids)
     if known is not None and known.fits(length, id_text, step):
         packed = known.squeeze(entries, ids)
         if packed is not None:

@@ -58,8 +58,8 @@ def s3_options(endpoint: str) -> dict[str, str]:
 
 def google_options(endpoint: str) -> dict[str, str]:
     account = {"gcs_base_url": endpoint, "disable_oauth": True}
-    nobody = dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
-    return {"google_service_account_key": json.dumps(account | nobody)}
+    unused = dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
+    return {"google_service_account_key": json.dumps(account | unused)}
 
 
 def azure_options(endpoint: str) -> dict[str, str]:
@@ -76,7 +76,7 @@ AWAY = {
     "gs": google_options(NOWHERE),
     "abfss": azure_options(NOWHERE),
 }
-"""Options for where nobody answers."""
+"""By the scheme of the URI: the options of an address at which no server listens."""
 
 
 @contextmanager

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.keyspace import Database
 
-# Times are numbers of at most this many digits.
+# A time with more digits may not fit into 64 bits.
 _MAX_TIME_DIGITS = 18
 
 
@@ -41,7 +41,8 @@ def xclaim_raw(client: Client, request: Cutter) -> bytes | None:
     if not client.replays or instance.sinks or instance.is_observed or not _has_form(request):
         return None
     db: Database = client.db
-    value = db.values.get(request.word(1))
+    key = request.word(1)
+    value = db.values.get(key)
     if type(value) is not Stream:
         return None
     stream: Stream = value
@@ -53,7 +54,7 @@ def xclaim_raw(client: Client, request: Cutter) -> bytes | None:
     last_id = parse_plain_id(request.word(request.count - 1))
     if ids is None or last_id is None or not time.isdigit() or len(time) > _MAX_TIME_DIGITS:
         return None
-    consumer: Consumer = seen_consumer(client, request.word(1), group, request.word(3))
+    consumer: Consumer = seen_consumer(client, key, group, request.word(3))
     consumer.active_ms = instance.now_ms
     instance.dirty += len(ids)
     if last_id > group.last_delivered_id:

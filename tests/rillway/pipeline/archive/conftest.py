@@ -34,17 +34,17 @@ if "AZURITE_BLOB_STORAGE_URL" in os.environ:  # by hand: see tests/support/objec
 NOT_GOOGLES = pytest.mark.parametrize(
     "store_options", [kind for kind in STORES if kind != "gs"], indirect=True
 )
-"""For what takes time, and can only fail in what is no store's own."""
+"""For slow tests of code that is the same for all object stores."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """A place where no other test has an archive, and how it is reached."""
+    """A place where no other test has an archive, and the options to reach it."""
 
     uri: str
     options: dict[str, str]
     away: dict[str, str]
-    """The same, but where nobody answers."""
+    """The options of an address at which no server listens."""
 
 
 @pytest.fixture(scope="session", params=STORES)
