@@ -20,6 +20,7 @@ cdef class Cutter:
     cpdef Py_ssize_t words_bytes(self)
     cpdef bytes head(self, Py_ssize_t index)
     cpdef bytes tail(self, Py_ssize_t index)
+    cpdef bytes part(self, Py_ssize_t index, Py_ssize_t end)
     cpdef bytes whole(self)
     cpdef bint is_word(self, Py_ssize_t index, bytes text)
     cpdef bint is_byte(self, Py_ssize_t index, int byte)

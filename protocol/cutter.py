@@ -148,6 +148,11 @@ class Cutter:
         data: cython.p_const_uchar = self.data
         return data[self._bulk_start(index) : self.position]
 
+    def part(self, index: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
+        """The words from `index` to before `end` as received."""
+        data: cython.p_const_uchar = self.data
+        return data[self._bulk_start(index) : self._bulk_start(end)]
+
     def whole(self) -> bytes:
         """The request as received."""
         data: cython.p_const_uchar = self.data

@@ -28,6 +28,7 @@ cdef class Stream(Value):
     cdef unsigned long long _seq
 
     cpdef tuple range_with_ids(self, object start, object end, Py_ssize_t count=*)
+    cpdef bint exceeds(self, long long max_length, bint whole_nodes)
     cpdef bytes append_raw(
         self,
         object entry_id,

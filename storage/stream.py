@@ -437,6 +437,14 @@ class Stream(Value):
         elif isinstance(node, FrozenNode) and node.is_sparse:
             self._nodes.replace(freeze(node.reopen()))
 
+    def exceeds(self, max_length: cython.longlong, whole_nodes: cython.bint) -> bool:
+        """Whether a trim to this length would remove anything: entries, or `whole_nodes`."""
+        surplus = self.length - max_length
+        if surplus <= 0 or not whole_nodes:
+            return surplus > 0
+        first = self._nodes.peek_first()
+        return first is not None and first.live <= surplus
+
     def trim_to_length(
         self,
         max_length: int,

@@ -12,3 +12,5 @@ cpdef object automatic_id(Stream stream, long long now_ms)
 
 
 cdef int _STAR
+cdef int _EQUALS
+cdef int _TILDE

@@ -27,7 +27,7 @@ from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import record
-from storage.append_only.requests import encode_request
+from storage.entries.entry import decode_words, encode_fields
 from storage.entries.entry_id import (
     MAX_ID,
     MAX_SEQ,
@@ -47,12 +47,16 @@ if TYPE_CHECKING:
 
 _MAXLEN = (b"MAXLEN", b"maxlen")
 _EXACT_OR_ABOUT = (b"=", b"~")
+# The options of an exact cap, up to its threshold, as bulk strings.
+_EXACT_CAP = encode_fields([b"MAXLEN", b"="])
 
 # Redis refuses an entry whose fields and values are longer than this together.
 MAX_ENTRY_BYTES = 1 << 30
 
 
 _STAR: cython.int = ord("*")
+_EQUALS: cython.int = ord("=")
+_TILDE: cython.int = ord("~")
 
 
 @record
@@ -71,11 +75,11 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
     """`xadd` on the raw bytes of a request; None, with nothing done, if it has another form."""
     id_position: cython.Py_ssize_t = 2
     trim: Trim | None = None
-    if not request.is_byte(2, _STAR) and request.word(2) in _MAXLEN:
-        options = _raw_cap(client, request)
-        if options is None:
+    if request.is_word(2, b"MAXLEN") or request.is_word(2, b"maxlen"):
+        id_position = 5 if request.is_byte(3, _EQUALS) or request.is_byte(3, _TILDE) else 4
+        trim = _raw_cap(client, request, id_position)
+        if trim is None:
             return None
-        id_position, trim = options.id_position, options.trim
     instance: Instance = client.instance
     db: Database = client.db
     words: cython.Py_ssize_t = request.count - id_position - 1
@@ -107,7 +111,11 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
         client.notify(notifications.STREAM, b"xadd", key)
     if instance.blocked.waiters:
         client.signal_key_as_ready(key)
-    if trim is not None and trim.apply(stream, instance.background_work.discard):
+    if (
+        trim is not None
+        and stream.exceeds(trim.threshold, trim.approximate)
+        and trim.apply(stream, instance.background_work.discard)
+    ):
         client.notify(notifications.STREAM, b"xtrim", key)
     if instance.sinks:
         _propagate_raw(client, request, id_position, stream, trim, reply)
@@ -123,26 +131,29 @@ def _propagate_raw(
     reply: bytes,
 ) -> None:
     """Propagate the request with the chosen ID and the exact result of its trim."""
-    instance = client.instance
-    if trim is not None:
-        argv = request.words()
-        argv[id_position] = format_id(stream.last_id)
-        wire = encode_request(trim.exact_form(argv, stream))
+    if trim is not None and trim.approximate:
+        head = request.head(2) + _EXACT_CAP + replies.bulk(b"%d" % stream.length)
     else:
-        wire = b"".join((request.head(2), reply, request.tail(3)))
-    instance.emit_encoded(client.db.index, wire, 1)
+        head = request.head(id_position)
+    wire = b"".join((head, reply, request.tail(id_position + 1)))
+    client.instance.emit_encoded(client.db.index, wire, 1)
     client.note_write()
 
 
-def _raw_cap(client: Client, request: Cutter) -> AddOptions | None:
-    """The options of a request that begin with MAXLEN; None if there are others."""
-    id_position = 5 if request.count > 5 and request.word(3) in _EXACT_OR_ABOUT else 4
+def _raw_cap(client: Client, request: Cutter, id_position: int) -> Trim | None:
+    """The trim of a request that begins with MAXLEN; None if there are other options."""
     # A trim may remove entries that blocked readers have not received yet.
     if request.count <= id_position or client.instance.blocked.waiters:
         return None
-    words = [request.word(place) for place in range(2, id_position)]
+    text = request.part(2, id_position)
+    return _parse_raw_cap(text, id_position - 2, client.instance.node_max_entries)
+
+
+@lru_cache(maxsize=256)
+def _parse_raw_cap(text: bytes, words: int, node_max_entries: int) -> Trim | None:
+    """The cap that `words` encoded bulk strings ask for; None if it is another option."""
     try:
-        return _parse_cap((*words, b"*"), client.instance.config.stream_node_max_entries)
+        return _parse_cap((*decode_words(text, words), b"*"), node_max_entries).trim
     except ReplyError:
         return None
 

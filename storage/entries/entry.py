@@ -91,6 +91,14 @@ def encode_fields(fields: Sequence[bytes]) -> bytes:
     return packed[packed.index(b"\n") + 1 :]
 
 
+def decode_words(text: bytes, words: int) -> list[bytes]:
+    """`words` bulk strings as objects: the reverse of encode_fields()."""
+    reader = hiredis.Reader()
+    reader.feed(b"*%d\r\n%b" % (words, text))
+    decoded: list[bytes] = reader.gets()
+    return decoded
+
+
 @cython.ccall
 def encode_entry(id_bulk: bytes, fields: bytes, words: cython.Py_ssize_t) -> bytes:
     """An entry with the encoded ID `id_bulk`; `fields` are `words` bulk strings."""

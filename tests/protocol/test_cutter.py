@@ -80,6 +80,9 @@ def test_words_can_be_had_as_they_came() -> None:
     assert not cutter.is_byte(4, ord("*"))
     assert cutter.tail(3) == b"$1\r\nf\r\n$0\r\n\r\n$1\r\ng\r\n$2\r\n\r\n\r\n"
     assert cutter.head(6) + cutter.tail(6) == cutter.whole()
+    assert cutter.head(2) + cutter.part(2, 5) + cutter.tail(5) == cutter.whole()
+    assert cutter.part(1, 2) == b"$3\r\nkey\r\n"
+    assert cutter.part(3, 3) == b""
 
 
 WORDS = st.lists(

@@ -218,6 +218,15 @@ def test_options_come_in_any_order_and_case(client: Talk) -> None:
     assert client.ids("s") == ["2-2", "3-3"]  # one node, so nothing to remove for ~
 
 
+def test_a_cap_that_is_no_number_is_refused(client: Talk) -> None:
+    client.do("XADD s 1-1 f v")
+    for cap in (b"x", b"1\r\n", b"", b"1\0"):
+        refusal = client.client.execute("XADD", "s", "MAXLEN", "=", cap, "*", "f", "v")
+        assert refusal == b"-ERR value is not an integer or out of range\r\n", cap
+    assert client.error("XADD s MAXLEN -1 * f v") == "ERR The MAXLEN argument must be >= 0."
+    assert client.ids("s") == ["1-1"]
+
+
 def test_an_unknown_option_is_taken_for_an_id(client: Talk) -> None:
     assert client.error("XADD s MAXLEN 5 FOO 5-5 f v") == INVALID_ID
     assert client.error("XADD s FOO * f v") == INVALID_ID
@@ -280,6 +289,15 @@ def test_options_are_propagated_and_an_approximate_trim_as_an_exact_one(
     assert client.ids("s") == ["5-1", "6-0", f"{NOW_MS}-0"]
     client.do("XADD s MAXLEN ~ 100 1900000000000-0 f v")
     assert propagated[2:] == ["XADD s MAXLEN = 4 1900000000000-0 f v"]
+    client.do("XADD s maxlen = 5 1900000000000-1 f v")
+    client.do("XADD s MAXLEN 2 1900000000001-0 f v")
+    assert propagated[3:] == [
+        "XADD s maxlen = 5 1900000000000-1 f v",
+        "XADD s MAXLEN 2 1900000000001-0 f v",
+    ]
+    assert client.ids("s") == ["1900000000000-1", "1900000000001-0"]
+    client.do("XADD s maxlen ~ 1 * f v")
+    assert propagated[5:] == ["XADD s MAXLEN = 1 1900000000001-1 f v"]
 
 
 def test_a_request_that_adds_nothing_is_not_propagated(client: Talk, propagated: list[str]) -> None:
