@@ -61,6 +61,7 @@ COMPILED = (
     "storage/groups/pending_block.py",
     "storage/groups/pending_blocks.py",
     "storage/groups/pending_list.py",
+    "storage/nodes/entry_buffer.py",
     "storage/nodes/entry_cache.py",
     "storage/nodes/frozen_node.py",
     "storage/nodes/node.py",

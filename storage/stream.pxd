@@ -1,6 +1,7 @@
 # The C types of storage/stream.py.
 
-from storage.entries.entry cimport encode_entry, encode_id_parts
+from storage.entries.entry cimport encode_id_parts
+from storage.entries.entry_id cimport id_ms, id_seq, make_id
 from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
 from storage.values cimport Value
@@ -11,7 +12,6 @@ cdef unsigned long long _LAST_SEQ
 
 cdef class Stream(Value):
     cdef public Py_ssize_t length
-    cdef public object last_id
     cdef public object max_deleted_id
     cdef public object entries_added
     cdef public dict groups
@@ -23,7 +23,7 @@ cdef class Stream(Value):
     cdef object _first_node
     cdef Py_ssize_t _first_live
     cdef object _first_id
-    cdef object _known_id
+    cdef object _last_id
     cdef unsigned long long _ms
     cdef unsigned long long _seq
 
@@ -31,7 +31,8 @@ cdef class Stream(Value):
     cpdef bint exceeds(self, long long max_length, bint whole_nodes)
     cpdef bytes append_raw(
         self,
-        object entry_id,
+        unsigned long long ms,
+        unsigned long long seq,
         bytes fields,
         Py_ssize_t words,
         Py_ssize_t max_node_entries,
@@ -39,19 +40,11 @@ cdef class Stream(Value):
     )
     cpdef bytes append_now(
         self,
-        long long now_ms,
+        unsigned long long now_ms,
         bytes fields,
         Py_ssize_t words,
         Py_ssize_t max_node_entries,
         Py_ssize_t max_node_bytes,
     )
-    cdef bytes _append(
-        self,
-        object entry_id,
-        unsigned long long ms,
-        unsigned long long seq,
-        bytes fields,
-        Py_ssize_t words,
-        Py_ssize_t max_entries,
-        Py_ssize_t max_bytes,
-    )
+    cpdef bint can_append(self, unsigned long long ms, unsigned long long seq)
+    cpdef bint is_exhausted(self)

@@ -28,18 +28,13 @@ except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.deferred_free import NODE_ITEMS, Discard, RemovedData
-from storage.entries.entry import (
-    Shape,
-    decode_fields,
-    encode_entry,
-    encode_fields,
-    encode_id_parts,
-)
-from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.entries.entry import Shape, decode_words, encode_fields, encode_id_parts
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, id_ms, id_seq, make_id
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.groups.references import References
 from storage.idempotence import Idempotence
+from storage.nodes.entry_buffer import EntryBuffer
 from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
@@ -49,6 +44,7 @@ from storage.nodes.open_node import OpenNode
 from storage.nodes.partition import Run, partition
 from storage.nodes.range_snapshot import RangeSnapshot
 from storage.object_size import allocated_bytes
+from storage.redis_format.listpack_size import has_names
 from storage.redis_format.radix_tree import radix_node_count
 from storage.values import Value
 
@@ -67,7 +63,7 @@ class Stream(Value):
         "_first_id",
         "_first_live",
         "_first_node",
-        "_known_id",
+        "_last_id",
         "_ms",
         "_nodes",
         "_seq",
@@ -77,7 +73,6 @@ class Stream(Value):
         "entries_added",
         "groups",
         "idempotence",
-        "last_id",
         "length",
         "max_deleted_id",
     )
@@ -87,7 +82,9 @@ class Stream(Value):
     def __init__(self) -> None:
         super().__init__()
         self.length = 0
-        self.last_id: EntryID = MIN_ID
+        # The halves of the last ID, and the ID itself once somebody asked for it.
+        self._ms = self._seq = 0
+        self._last_id: EntryID | None = MIN_ID
         self.max_deleted_id: EntryID = MIN_ID
         self.entries_added = 0
         self.groups: dict[bytes, Group] = {}
@@ -98,11 +95,20 @@ class Stream(Value):
         self._first_node: AnyNode | None = None
         self._first_live = 0
         self._first_id = MIN_ID
-        # The halves of the ID that was the last one when they were looked at.
-        self._known_id: EntryID | None = MIN_ID
-        self._ms = self._seq = 0
         self._shape = Shape([])  # of the first entry of the last node that was begun
         self._nodes = NodeList(self._shape.packing)
+
+    @property
+    def last_id(self) -> EntryID:
+        """The greatest ID there ever was, or what XSETID says."""
+        if self._last_id is None:
+            self._last_id = make_id(self._ms, self._seq)
+        return self._last_id
+
+    @last_id.setter
+    def last_id(self, entry_id: EntryID) -> None:
+        self._last_id = entry_id
+        self._ms, self._seq = id_ms(entry_id), id_seq(entry_id)
 
     # -- appending -----------------------------------------------------------------------------
 
@@ -111,12 +117,18 @@ class Stream(Value):
     ) -> bytes:
         """append_raw() of a flat list of names and values."""
         return self.append_raw(
-            entry_id, encode_fields(fields), len(fields), max_node_entries, max_node_bytes
+            id_ms(entry_id),
+            id_seq(entry_id),
+            encode_fields(fields),
+            len(fields),
+            max_node_entries,
+            max_node_bytes,
         )
 
     def append_raw(
         self,
-        entry_id: EntryID,
+        ms: cython.ulonglong,
+        seq: cython.ulonglong,
         fields: bytes,
         words: cython.Py_ssize_t,
         max_node_entries: cython.Py_ssize_t,
@@ -128,19 +140,20 @@ class Stream(Value):
         (0 or more than 1 GiB: 1 GiB). Returns the ID as an encoded bulk string, which is the reply
         to XADD.
         """
-        return self._append(
-            entry_id,
-            entry_id >> SEQ_BITS,
-            entry_id & MAX_SEQ,
-            fields,
-            words,
-            max_node_entries,
-            max_node_bytes,
-        )
+        id_bulk = encode_id_parts(ms, seq)
+        most, room = max_node_entries, max_node_bytes
+        tail: OpenNode | None = self._tail
+        if tail is None or not tail.append(ms, seq, id_bulk, fields, words, most, room):
+            self._append_elsewhere(ms, seq, id_bulk, fields, words, most, room)
+        self.length += 1
+        self.entries_added += 1
+        self._last_id = None
+        self._ms, self._seq = ms, seq
+        return id_bulk
 
     def append_now(
         self,
-        now_ms: cython.longlong,
+        now_ms: cython.ulonglong,
         fields: bytes,
         words: cython.Py_ssize_t,
         max_node_entries: cython.Py_ssize_t,
@@ -150,68 +163,56 @@ class Stream(Value):
 
         `last_id` must be below MAX_ID.
         """
-        if self.last_id is not self._known_id:  # it was set directly, e.g. by XSETID
-            self._known_id = self.last_id
-            self._ms, self._seq = self.last_id >> SEQ_BITS, self.last_id & MAX_SEQ
-        entry_id: EntryID
         ms: cython.ulonglong = now_ms
         seq: cython.ulonglong = 0
-        if ms > self._ms:
-            entry_id = cython.cast(object, ms) << SEQ_BITS
-        else:
-            entry_id = self.last_id + 1
+        if ms <= self._ms:
             ms, seq = self._ms, self._seq + 1
             if self._seq == _LAST_SEQ:
                 ms, seq = self._ms + 1, 0
-        return self._append(entry_id, ms, seq, fields, words, max_node_entries, max_node_bytes)
+        return self.append_raw(ms, seq, fields, words, max_node_entries, max_node_bytes)
 
-    @cython.cfunc
-    def _append(
-        self,
-        entry_id: EntryID,
-        ms: cython.ulonglong,
-        seq: cython.ulonglong,
-        fields: bytes,
-        words: cython.Py_ssize_t,
-        max_entries: cython.Py_ssize_t,
-        max_bytes: cython.Py_ssize_t,
-    ) -> bytes:
-        id_bulk = encode_id_parts(ms, seq)
-        entry = encode_entry(id_bulk, fields, words)
-        fields_at = len(entry) - len(fields)
-        tail: OpenNode | None = self._tail
-        if tail is None or not tail.append(
-            entry_id, ms, seq, entry, fields_at, max_entries, max_bytes
-        ):
-            self._append_elsewhere(entry_id, entry, fields_at, max_entries, max_bytes)
-        self.length += 1
-        self.entries_added += 1
-        self.last_id = self._known_id = entry_id
-        self._ms, self._seq = ms, seq
-        return id_bulk
+    def can_append(self, ms: cython.ulonglong, seq: cython.ulonglong) -> bool:
+        """Whether an ID is above the last one."""
+        return ms > self._ms or (ms == self._ms and seq > self._seq)
+
+    def is_exhausted(self) -> bool:
+        """Whether no ID is above the last one."""
+        return self._ms == _LAST_SEQ and self._seq == _LAST_SEQ
 
     def _append_elsewhere(
-        self, entry_id: EntryID, entry: bytes, fields_at: int, max_entries: int, max_bytes: int
+        self,
+        ms: int,
+        seq: int,
+        id_bulk: bytes,
+        fields: bytes,
+        words: int,
+        max_entries: int,
+        max_bytes: int,
     ) -> None:
         """Add an entry to another node than the current tail, and make that node the tail."""
-        last = self._tail
-        if last is None:
+        buffer = None
+        if self._tail is None:
             reopened = self._reopened_last(max_entries)
-            if reopened is not None and reopened.append_entry(
-                entry_id, entry, fields_at, max_entries, max_bytes
+            if reopened is not None and reopened.append(
+                ms, seq, id_bulk, fields, words, max_entries, max_bytes
             ):
                 self._nodes.replace(reopened)
                 self._tail = reopened
                 return
         else:
-            self._nodes.replace_last(freeze(last))
-        names = decode_fields(entry)[::2]
-        if names != self._shape.names:
-            self._shape = Shape(names, self._shape.packing)
-        tail = OpenNode(entry_id, self._shape)
-        tail.append_entry(entry_id, entry, fields_at, max_entries, max_bytes)
+            buffer = self._freeze_tail(self._tail)
+        if not has_names(fields, self._shape.names):
+            self._shape = Shape(decode_words(fields, words)[::2], self._shape.packing)
+        tail = OpenNode(make_id(ms, seq), self._shape, buffer)
+        tail.append(ms, seq, id_bulk, fields, words, max_entries, max_bytes)
         self._nodes.append(tail)
         self._tail = tail
+
+    def _freeze_tail(self, tail: OpenNode) -> EntryBuffer | None:
+        """Freeze the last node; its buffer if that can be used again."""
+        frozen = freeze(tail)
+        self._nodes.replace_last(frozen)
+        return None if frozen is tail else tail.hand_over()
 
     def _reopened_last(self, max_entries: int) -> OpenNode | None:
         """The last node, reopened, if it is not open but may have room for another entry.

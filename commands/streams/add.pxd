@@ -3,7 +3,7 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from protocol.cutter cimport Cutter
-from storage.entries.entry_id cimport parse_plain_id
+from storage.entries.entry_id cimport PlainID
 from storage.keyspace cimport Database
 from storage.stream cimport Stream
 
@@ -11,6 +11,7 @@ from storage.stream cimport Stream
 cpdef object automatic_id(Stream stream, long long now_ms)
 
 
+cdef PlainID _PLAIN_ID
 cdef int _STAR
 cdef int _EQUALS
 cdef int _TILDE

@@ -34,10 +34,10 @@ from storage.entries.entry_id import (
     MIN_ID,
     SEQ_BITS,
     EntryID,
+    PlainID,
     format_id,
     make_id,
     parse_partial_id,
-    parse_plain_id,
 )
 from storage.stream import Stream
 
@@ -57,6 +57,9 @@ MAX_ENTRY_BYTES = 1 << 30
 _STAR: cython.int = ord("*")
 _EQUALS: cython.int = ord("=")
 _TILDE: cython.int = ord("~")
+
+# Reads the ID of each request.
+_PLAIN_ID = PlainID()
 
 
 @record
@@ -94,15 +97,15 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
     limits_entries: cython.longlong = instance.node_max_entries
     limits_bytes: cython.longlong = instance.node_max_bytes
     if request.is_byte(id_position, _STAR):
-        if stream.last_id == MAX_ID:
+        if stream.is_exhausted():
             return None
-        now_ms: cython.longlong = instance.now_ms
+        now_ms: cython.ulonglong = instance.now_ms
         reply = stream.append_now(now_ms, fields, words, limits_entries, limits_bytes)
     else:
-        entry_id = parse_plain_id(request.word(id_position))
-        if entry_id is None or entry_id <= stream.last_id:
+        plain: PlainID = _PLAIN_ID
+        if not plain.read(request.word(id_position)) or not stream.can_append(plain.ms, plain.seq):
             return None
-        reply = stream.append_raw(entry_id, fields, words, limits_entries, limits_bytes)
+        reply = stream.append_raw(plain.ms, plain.seq, fields, words, limits_entries, limits_bytes)
     if not client.no_touch:
         stream.access_ms = instance.now_ms
     instance.dirty += 1

@@ -20,11 +20,10 @@ class ColumnLayout(Layout):
         self._columns = [slice(column, None, self.length) for column in columns]
         self._template, self._runs = _template(entry, len(self._head), self._id_end, columns)
 
-    def squeeze(self, entries: list[bytes], ids: list[EntryID]) -> bytes | None:
+    def squeeze(self, payload: bytes, first_id: EntryID) -> bytes | None:
         """The columns, concatenated."""
-        payload = b"".join(entries)
         packed = b"".join([payload[column] for column in self._columns])
-        return packed if self.gives_back(entries, ids, packed) else None
+        return packed if self.gives_back(payload, first_id, packed) else None
 
     def _alike(
         self, first_id: EntryID, packed: bytes, count: int, low: int, high: int, start: int

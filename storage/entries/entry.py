@@ -33,7 +33,8 @@ _ID_BULK_HEADERS = [
 ]
 
 # Every entry begins with the header of an array of two.
-_HEADER: bytes = b"*2\r\n"
+_HEADER = b"*2\r\n"
+ENTRY_HEADER_BYTES = len(_HEADER)
 
 # The array header before the fields, by the number of names and values.
 _FIELDS_HEADERS = [b"*%d\r\n" % words for words in range(256)]
@@ -100,14 +101,14 @@ def decode_words(text: bytes, words: int) -> list[bytes]:
 
 
 @cython.ccall
-def encode_entry(id_bulk: bytes, fields: bytes, words: cython.Py_ssize_t) -> bytes:
+def fields_header(words: cython.Py_ssize_t) -> bytes:
+    """The array header of `words` names and values."""
+    return _FIELDS_HEADERS[words] if words < 256 else b"*%d\r\n" % words
+
+
+def encode_entry(id_bulk: bytes, fields: bytes, words: int) -> bytes:
     """An entry with the encoded ID `id_bulk`; `fields` are `words` bulk strings."""
-    count: bytes = _FIELDS_HEADERS[words] if words < 256 else b"*%d\r\n" % words
-    if cython.compiled:
-        # The module's C types have it: no tuple, no look at what each part is.
-        entry: bytes = joined(_HEADER, id_bulk, count, fields)  # type: ignore[name-defined]  # noqa: F821
-        return entry
-    return b"".join((_HEADER, id_bulk, count, fields))
+    return b"".join((_HEADER, id_bulk, fields_header(words), fields))
 
 
 def fields_position(entry: bytes) -> int:

@@ -1,8 +1,17 @@
 # The C types of storage/entries/entry_id.py.
 
-cdef Py_ssize_t _PLAIN_DIGITS
-
 from cpython.long cimport PyLong_AsUnsignedLongLongMask
+
+
+cdef Py_ssize_t _PLAIN_DIGITS
+cdef PlainID _PLAIN_ID
+
+
+cdef class PlainID:
+    cdef readonly unsigned long long ms
+    cdef readonly unsigned long long seq
+
+    cpdef bint read(self, bytes text)
 
 
 cpdef object parse_plain_id(bytes text)

@@ -90,43 +90,55 @@ def parse_id(text: bytes, missing_seq: int = 0) -> EntryID | None:
     return make_id(parts[0], parts[1])
 
 
+@cython.cclass
+class PlainID:
+    """Reads IDs in canonical form without making an object; `ms` and `seq` are the last one's."""
+
+    def __init__(self) -> None:
+        self.ms = self.seq = 0
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def read(self, text: bytes) -> bool:
+        """Read an ID; False for any text in another form, an ID or not."""
+        data: cython.p_const_uchar = text
+        length: cython.Py_ssize_t = len(text)
+        if length < 3 or length > 2 * _PLAIN_DIGITS + 1:
+            return False
+        place: cython.Py_ssize_t = 0
+        start: cython.Py_ssize_t
+        half: cython.Py_ssize_t
+        digit: cython.int
+        number: cython.ulonglong = 0
+        for half in range(2):
+            start = place
+            number = 0
+            while place < length:
+                digit = data[place] - 48
+                if digit < 0 or digit > 9:
+                    break
+                number = number * 10 + digit
+                place += 1
+            digits: cython.Py_ssize_t = place - start
+            if digits == 0 or digits > _PLAIN_DIGITS or (data[start] == 48 and digits > 1):
+                return False
+            if half == 0:
+                self.ms = number
+                if place == length or data[place] != 45:  # -
+                    return False
+                place += 1
+        self.seq = number
+        return place == length
+
+
+_PLAIN_ID = PlainID()
+
+
 @cython.ccall
-@cython.boundscheck(False)
-@cython.wraparound(False)
 def parse_plain_id(text: bytes) -> EntryID | None:
     """The ID if `text` is in canonical form; None for any other text, an ID or not."""
-    data: cython.p_const_uchar = text
-    length: cython.Py_ssize_t = len(text)
-    if length < 3 or length > 2 * _PLAIN_DIGITS + 1:
-        return None
-    ms: cython.ulonglong = 0
-    place: cython.Py_ssize_t = 0
-    start: cython.Py_ssize_t
-    half: cython.Py_ssize_t
-    digit: cython.int
-    number: cython.ulonglong = 0
-    for half in range(2):
-        start = place
-        number = 0
-        while place < length:
-            digit = data[place] - 48
-            if digit < 0 or digit > 9:
-                break
-            number = number * 10 + digit
-            place += 1
-        digits: cython.Py_ssize_t = place - start
-        if digits == 0 or digits > _PLAIN_DIGITS or (data[start] == 48 and digits > 1):
-            return None
-        if half == 0:
-            ms = number
-            if place == length or data[place] != 45:  # -
-                return None
-            place += 1
-    if place != length:
-        return None
-    # Python's integers: an ID has 128 bits.
-    above: int = cython.cast(object, ms) << SEQ_BITS
-    return above | number
+    plain: PlainID = _PLAIN_ID
+    return make_id(plain.ms, plain.seq) if plain.read(text) else None
 
 
 def parse_partial_id(text: bytes, missing_seq: int = 0) -> tuple[int, int | None] | None:

@@ -1,7 +1,7 @@
 # The C types of storage/entries/entry_reader.py.
 
 cdef class EntryReader:
-    cdef bytes entries
+    cdef object entries
     cdef const unsigned char* _data
     cdef readonly Py_ssize_t end
     cdef public Py_ssize_t place
@@ -10,7 +10,7 @@ cdef class EntryReader:
     cdef readonly Py_ssize_t start
     cdef readonly Py_ssize_t length
 
-    cpdef load(self, bytes entries)
+    cpdef load(self, object entries, Py_ssize_t end=*)
     cpdef Py_ssize_t read_head(self)
     cpdef read_word(self)
     cdef unsigned long long _read_number(self)

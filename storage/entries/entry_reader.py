@@ -19,11 +19,11 @@ class EntryReader:
     def __init__(self) -> None:
         self.load(b"")
 
-    def load(self, entries: bytes) -> None:
-        """Begin with these entries."""
+    def load(self, entries: bytes | bytearray, end: cython.Py_ssize_t = -1) -> None:
+        """Begin with these entries, which end with the text or before."""
         self.entries = entries
         self._data = self.entries
-        self.end = len(entries)
+        self.end = len(entries) if end < 0 else end
         self.place = 0
         self.ms = self.seq = 0
         self.start = self.length = 0

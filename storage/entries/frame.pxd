@@ -15,9 +15,11 @@ cdef class Frame:
     cdef list _names
     cdef bytes _count
 
-    cpdef Py_ssize_t strip(self, object first_id, bytes entries, bytearray room)
+    cpdef Py_ssize_t strip(
+        self, object first_id, bytearray text, Py_ssize_t size, bytearray room
+    )
     cdef Py_ssize_t _put_values(
-        self, bytes entries, EntryReader reader, unsigned char* out, Py_ssize_t end
+        self, bytearray text, EntryReader reader, unsigned char* out, Py_ssize_t end
     )
     cpdef bytes build(self, object first_id, bytes stripped, Py_ssize_t count, Py_ssize_t size)
 

@@ -37,7 +37,7 @@ _VALUES = bytearray()
 class Frame:
     """The names of entries, and all that is around their values."""
 
-    def __init__(self, entries: bytes) -> None:
+    def __init__(self, entries: bytes | bytearray) -> None:
         """From the first of these entries."""
         reader: EntryReader = _READER
         reader.load(entries)
@@ -47,18 +47,21 @@ class Frame:
         for _ in range(self._words // 2):
             start = reader.place
             reader.read_word()
-            self._names.append(entries[start : reader.place] + b"$")
+            self._names.append(bytes(entries[start : reader.place]) + b"$")
             reader.read_word()
         self._count = b"\r\n*%d\r\n" % self._words
 
-    def strip(self, first_id: EntryID, entries: bytes, room: bytearray) -> int:
+    def strip(
+        self, first_id: EntryID, text: bytearray, size: cython.Py_ssize_t, room: bytearray
+    ) -> int:
         """Write what remains of the entries into `room`; how many bytes, or -1.
 
-        -1: some have other names. `room` is as long as the entries.
+        -1: some have other names. The entries are the first `size` bytes of `text`, and `room` is
+        as long as they are.
         """
         reader: EntryReader = _READER
-        if len(_VALUES) < len(entries):
-            _VALUES.extend(bytes(len(entries) - len(_VALUES)))
+        if len(_VALUES) < size:
+            _VALUES.extend(bytes(size - len(_VALUES)))
         values: cython.p_uchar = _VALUES
         # That is enough: numbers take no more bytes than they have digits.
         out: cython.p_uchar = room
@@ -66,7 +69,7 @@ class Frame:
         end: cython.Py_ssize_t = 0  # of the values
         ms: cython.ulonglong = first_id >> SEQ_BITS
         seq: cython.ulonglong = first_id & MAX_SEQ
-        reader.load(entries)
+        reader.load(text, size)
         while reader.place < reader.end:
             if reader.read_head() != self._words:
                 return -1
@@ -74,29 +77,29 @@ class Frame:
             place = _put_number(out, place, reader.seq - seq if reader.ms == ms else reader.seq)
             ms = reader.ms
             seq = reader.seq
-            end = self._put_values(entries, reader, values, end)
+            end = self._put_values(text, reader, values, end)
             if end < 0:
                 return -1
         return _put(out, place, values, 0, end)  # type: ignore[arg-type]
 
     @cython.cfunc
     def _put_values(
-        self, entries: bytes, reader: EntryReader, out: cython.p_uchar, end: cython.Py_ssize_t
+        self, text: bytearray, reader: EntryReader, out: cython.p_uchar, end: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
         """Read an entry's fields, and write its values; the place after them.
 
         -1: they have other names than this frame.
         """
-        data: cython.p_const_uchar = entries
+        data: cython.p_const_uchar = text  # type: ignore[assignment]  # C does not mind
         place: cython.Py_ssize_t
         size: cython.Py_ssize_t
         name: bytes
-        text: cython.p_const_uchar
+        letters: cython.p_const_uchar
         for name in self._names:
-            text = name
+            letters = name
             size = len(name)
             place = reader.place
-            if size > reader.end - place or not _is_at(data, place, text, size):
+            if size > reader.end - place or not _is_at(data, place, letters, size):
                 return -1
             reader.place = place + size - 1
             reader.read_word()

@@ -17,7 +17,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, id_ms, id_seq
+from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, id_ms, make_id
 from storage.object_size import allocated_bytes
 
 Column: TypeAlias = "bytes | array[int]"
@@ -29,48 +29,79 @@ MS_STEP = 1 << SEQ_BITS
 SHARED = 1024
 
 
-class IDProgression:
-    """An arithmetic progression of IDs."""
+@cython.cclass
+class NodeIDs:
+    """The IDs of a frozen node, which ascend. They are relative to its key, an argument of all."""
 
-    __slots__ = ("_count", "_offset", "_step")
+    __slots__ = ("count",)
 
-    def __init__(self, offset: int, step: int, count: int) -> None:
-        """`offset`: of the first ID, to the key."""
-        self._offset = offset
-        self._step = step
-        self._count = count
+    count: int
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
-    def at(self, key: EntryID, place: int) -> EntryID:
+    def at(self, key: EntryID, place: cython.Py_ssize_t) -> EntryID:
         """The ID at a place, which may be counted from the end."""
-        if place < 0:
-            place += self._count
-        return key + self._offset + place * self._step
+        raise NotImplementedError
 
-    def place(self, key: EntryID, entry_id: EntryID) -> int:
+    def place(self, key: EntryID, entry_id: EntryID) -> cython.Py_ssize_t:
         """The place of the first ID that is not below `entry_id`."""
+        raise NotImplementedError
+
+    def between(
+        self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
+    ) -> list[EntryID]:
+        """The IDs at places [low, high)."""
+        raise NotImplementedError
+
+    def memory_bytes(self) -> int:
+        """The memory in bytes, except for what nodes share."""
+        raise NotImplementedError
+
+
+@cython.cclass
+class IDProgression(NodeIDs):
+    """An arithmetic progression of IDs; nodes share it."""
+
+    __slots__ = ("_offset", "step")
+
+    def __init__(self, offset: int, step: int, count: int) -> None:
+        """`offset`: of the first ID, to the key. `step`: 1 or MS_STEP."""
+        self._offset = offset
+        self.step = step
+        self.count = count
+
+    def at(self, key: EntryID, place: cython.Py_ssize_t) -> EntryID:
+        """See the base."""
+        if place < 0:
+            place += self.count
+        return key + self._offset + place * self.step
+
+    def place(self, key: EntryID, entry_id: EntryID) -> cython.Py_ssize_t:
+        """See the base."""
         distance = entry_id - key - self._offset
         if distance <= 0:
             return 0
         # Rounded up. A step is 1 or MS_STEP, and a shift takes half the time of a division.
-        place = distance if self._step == 1 else -(-distance >> SEQ_BITS)
-        return place if place < self._count else self._count
+        place = distance if self.step == 1 else -(-distance >> SEQ_BITS)
+        return place if place < self.count else self.count
 
-    def between(self, key: EntryID, low: int, high: int) -> list[EntryID]:
-        """The IDs at places [low, high)."""
-        first, step = key + self._offset, self._step
+    def between(
+        self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
+    ) -> list[EntryID]:
+        """See the base."""
+        first, step = key + self._offset, self.step
         if high - low == 1:  # consumers that ask for one entry
             return [first + low * step]
         return list(range(first + low * step, first + high * step, step))
 
     def memory_bytes(self) -> int:
-        """Nothing: nodes share it."""
+        """See the base."""
         return 0
 
 
-class IDColumns:
+@cython.cclass
+class IDColumns(NodeIDs):
     """IDs that are not a progression."""
 
     __slots__ = ("_ms", "_seq")
@@ -78,23 +109,23 @@ class IDColumns:
     def __init__(self, ms: Column, seq: Column) -> None:
         self._ms = ms
         self._seq = seq
+        self.count = len(ms)
 
-    def __len__(self) -> int:
-        return len(self._ms)
-
-    def at(self, key: EntryID, place: int) -> EntryID:
-        """The ID at a place, which may be counted from the end."""
+    def at(self, key: EntryID, place: cython.Py_ssize_t) -> EntryID:
+        """See the base."""
         return ((key >> SEQ_BITS) + self._ms[place]) << SEQ_BITS | self._seq[place]
 
-    def place(self, key: EntryID, entry_id: EntryID) -> int:
-        """The place of the first ID that is not below `entry_id`."""
+    def place(self, key: EntryID, entry_id: EntryID) -> cython.Py_ssize_t:
+        """See the base."""
         ms = (entry_id >> SEQ_BITS) - (key >> SEQ_BITS)
         low = bisect_left(self._ms, ms)
         high = bisect_right(self._ms, ms, low)
         return bisect_left(self._seq, entry_id & MAX_SEQ, low, high)
 
-    def between(self, key: EntryID, low: int, high: int) -> list[EntryID]:
-        """The IDs at places [low, high)."""
+    def between(
+        self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
+    ) -> list[EntryID]:
+        """See the base."""
         if high - low == 1:
             return [self.at(key, low)]
         base_ms = key >> SEQ_BITS
@@ -102,99 +133,80 @@ class IDColumns:
         return [(base_ms + ms) << SEQ_BITS | seq for ms, seq in pairs]
 
     def memory_bytes(self) -> int:
-        """The memory of the columns in bytes, except for those that nodes share."""
+        """See the base."""
         own = [column for column in (self._ms, self._seq) if len(set(column)) > 1]
         return allocated_bytes(self) + sum(map(allocated_bytes, own))
 
 
-NodeIDs: TypeAlias = IDProgression | IDColumns
+def pack_ids(
+    key: EntryID,
+    ms: array[int],
+    seqs: array[int],
+    first: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+) -> NodeIDs:
+    """The compact form of `count` ascending IDs, at least one, none below the key.
 
-
-def pack_ids(key: EntryID, ids: list[EntryID]) -> NodeIDs:
-    """The compact form of ascending IDs, at least one, none below the key."""
-    count = len(ids)
-    if is_progression(ids):
-        return progression(ids[0] - key, step_of(ids), count)
-    _split(id_ms(key), ids)
-    return IDColumns(_column_of(_elapsed_ms(), count), _column_of(_seqs(), count))
-
-
-# The halves of the IDs of one node at a time.
-_ELAPSED_MS = array("Q")
-_SEQS = array("Q")
-
-
-@cython.cfunc
-def _split(base_ms: cython.ulonglong, ids: list[EntryID]) -> None:
-    """Write the halves of these IDs, their milliseconds less `base_ms`, as numbers of C."""
-    count: cython.Py_ssize_t = len(ids)
-    if len(_SEQS) < count:
-        room = bytes(8 * (count - len(_SEQS)))
-        _ELAPSED_MS.frombytes(room)
-        _SEQS.frombytes(room)
-    elapsed_ms: cython.p_ulonglong = _elapsed_ms()
-    seqs: cython.p_ulonglong = _seqs()
-    place: cython.Py_ssize_t
-    for place in range(count):
-        elapsed_ms[place] = id_ms(ids[place]) - base_ms
-        seqs[place] = id_seq(ids[place])
+    Their halves are in two arrays, from index `first` on.
+    """
+    all_ms: cython.p_ulonglong = numbers_of(ms)
+    all_seqs: cython.p_ulonglong = numbers_of(seqs)
+    if _is_run(all_ms, first, count, 0) and _is_run(all_seqs, first, count, 1):
+        return progression(make_id(ms[first], seqs[first]) - key, 1, count)
+    if _is_run(all_ms, first, count, 1) and _is_run(all_seqs, first, count, 0):
+        return progression(make_id(ms[first], seqs[first]) - key, MS_STEP, count)
+    base_ms: cython.ulonglong = id_ms(key)
+    return IDColumns(
+        _column_of(all_ms, first, count, base_ms), _column_of(all_seqs, first, count, 0)
+    )
 
 
 @cython.cfunc
-def _elapsed_ms() -> cython.p_ulonglong:
-    """Compiled, a pointer to the numbers, until there is more room for them."""
+def numbers_of(numbers: object) -> cython.p_ulonglong:
+    """An array of numbers; compiled, a pointer to them, until there is more room for them."""
     if cython.compiled:
-        return _ELAPSED_MS.data.as_ulonglongs  # type: ignore[attr-defined]
-    return _ELAPSED_MS
+        # The module's C types have it.
+        return pointer_to(numbers)  # type: ignore[name-defined]  # noqa: F821
+    return numbers
 
 
 @cython.cfunc
-def _seqs() -> cython.p_ulonglong:
-    if cython.compiled:
-        return _SEQS.data.as_ulonglongs  # type: ignore[attr-defined]
-    return _SEQS
-
-
-@cython.cfunc
-def _column_of(numbers: cython.p_ulonglong, count: cython.Py_ssize_t) -> Column:
-    """`column()` of the first `count` of these numbers."""
-    first: cython.ulonglong = numbers[0]
-    top: cython.ulonglong = first
-    is_same: cython.bint = True
-    place: cython.Py_ssize_t
-    for place in range(count):
-        if numbers[place] != first:
-            is_same = False
-            if numbers[place] > top:
-                top = numbers[place]
-    if is_same:
-        return _uniform_column(first, count)
-    if top >= 2**8:
-        return _packed_column([numbers[place] for place in range(count)], top)
-    column = bytearray(count)
-    data: cython.p_uchar = column
-    for place in range(count):
-        data[place] = numbers[place]
-    return bytes(column)
-
-
-def is_progression(ids: list[EntryID]) -> bool:
-    """Whether these IDs, which ascend, proceed in steps of 1 or of MS_STEP."""
-    steps = len(ids) - 1
-    span = ids[-1] - ids[0]
-    if span != steps * MS_STEP:
-        return span == steps  # then there are no others between them
-    seq: cython.ulonglong = id_seq(ids[0])
-    place: cython.Py_ssize_t
-    for place in range(len(ids)):  # noqa: SIM110  (a C loop)
-        if id_seq(ids[place]) != seq:
+def _is_run(
+    numbers: cython.p_ulonglong,
+    first: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    step: cython.ulonglong,
+) -> cython.bint:
+    """Whether each number is the one before it plus `step`."""
+    index: cython.Py_ssize_t
+    for index in range(first + 1, first + count):
+        if numbers[index] - numbers[index - 1] != step:
             return False
     return True
 
 
-def step_of(ids: list[EntryID]) -> int:
-    """The step in which a progression proceeds."""
-    return 1 if ids[-1] - ids[0] == len(ids) - 1 else MS_STEP
+@cython.cfunc
+def _column_of(
+    numbers: cython.p_ulonglong,
+    first: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    base: cython.ulonglong,
+) -> Column:
+    """`column()` of `count` numbers from index `first` on, each less `base`."""
+    top: cython.ulonglong = 0
+    index: cython.Py_ssize_t
+    if _is_run(numbers, first, count, 0):
+        return _uniform_column(numbers[first] - base, count)
+    for index in range(first, first + count):
+        if numbers[index] - base > top:
+            top = numbers[index] - base
+    if top >= 2**8:
+        return _packed_column([numbers[index] - base for index in range(first, first + count)], top)
+    column = bytearray(count)
+    data: cython.p_uchar = column
+    for index in range(count):
+        data[index] = numbers[first + index] - base
+    return bytes(column)
 
 
 @lru_cache(SHARED)

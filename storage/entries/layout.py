@@ -50,15 +50,17 @@ class Layout(ABC):
         return (self.length, self._id_bytes, self.step) == (length, len(id_text), step)
 
     @abstractmethod
-    def squeeze(self, entries: list[bytes], ids: list[EntryID]) -> bytes | None:
+    def squeeze(self, payload: bytes, first_id: EntryID) -> bytes | None:
         """What differs in these entries, packed; None if part() would not make them of it again.
 
-        Their IDs proceed in this layout's step, and have texts of one length.
+        They have this layout's length, and IDs that proceed in its step from the first one on, with
+        texts of one length.
         """
 
-    def gives_back(self, entries: list[bytes], ids: list[EntryID], packed: bytes) -> bool:
+    def gives_back(self, payload: bytes, first_id: EntryID, packed: bytes) -> bool:
         """Whether these entries come back from what they were packed as, byte by byte."""
-        return self.part(ids[0], packed, len(ids), 0, len(ids)) == b"".join(entries)
+        count = len(payload) // self.length
+        return self.part(first_id, packed, count, 0, count) == payload
 
     def part(self, first_id: EntryID, packed: bytes, count: int, low: int, high: int) -> bytes:
         """The entries in places [low, high) of `count` that were squeezed.

@@ -6,7 +6,7 @@ from libc.string cimport memcmp
 cdef bytes _VALUES
 
 cdef bytes _pack_numbers(
-    list[bytes] entries,
+    bytes payload,
     Py_ssize_t length,
     bytes head,
     Py_ssize_t middle_at,

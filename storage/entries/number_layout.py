@@ -33,20 +33,22 @@ class NumberLayout(Layout):
         self._middle = entry[self._id_end : number.start]
         self._end = entry[number.stop :]
 
-    def squeeze(self, entries: list[bytes], ids: list[EntryID]) -> bytes | None:
+    def squeeze(self, payload: bytes, first_id: EntryID) -> bytes | None:
         """The numbers, concatenated."""
         if cython.compiled:
             return _pack_numbers(
-                entries, self.length, self._head, self._id_end, self._middle, self._end
+                payload, self.length, self._head, self._id_end, self._middle, self._end
             )
-        digits = b"".join([entry[self._number] for entry in entries])
+        start, stop = self._number.start, self._number.stop
+        places = range(0, len(payload), self.length)
+        digits = b"".join([payload[place + start : place + stop] for place in places])
         try:
             packed = bytes.fromhex(digits.decode("ascii"))
         except ValueError:
             return None
         # White space between digits is passed over, and capitals read as the same numbers.
         is_whole = 2 * len(packed) == len(digits)
-        return packed if is_whole and self.gives_back(entries, ids, packed) else None
+        return packed if is_whole and self.gives_back(payload, first_id, packed) else None
 
     def _alike(
         self, first_id: EntryID, packed: bytes, count: int, low: int, high: int, start: int
@@ -68,7 +70,7 @@ class NumberLayout(Layout):
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def _pack_numbers(
-    entries: list[bytes],
+    payload: bytes,
     length: cython.Py_ssize_t,
     head: bytes,
     middle_at: cython.Py_ssize_t,
@@ -79,38 +81,38 @@ def _pack_numbers(
 
     None if an entry is not like that, or has other letters there.
     """
+    data: cython.p_const_uchar = payload
     head_text: cython.p_const_uchar = head
     middle_text: cython.p_const_uchar = middle
     end_text: cython.p_const_uchar = end
     values: cython.p_const_uchar = _VALUES
     first: cython.Py_ssize_t = middle_at + len(middle)
     stop: cython.Py_ssize_t = length - len(end)
-    room: cython.Py_ssize_t = len(entries) * ((stop - first) // 2)
+    size: cython.Py_ssize_t = len(payload)
+    room: cython.Py_ssize_t = size // length * ((stop - first) // 2)
     if len(_packed) < room:
         _packed.extend(bytes(room - len(_packed)))
     out: cython.p_uchar = _packed
     place: cython.Py_ssize_t = 0
+    entry: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t
     high: cython.uchar
     low: cython.uchar
-    entry: bytes
-    data: cython.p_const_uchar
-    for entry in entries:
-        data = entry
+    while entry < size:
         if (
-            len(entry) != length
-            or memcmp(data, head_text, len(head))  # type: ignore[name-defined]  # noqa: F821
-            or memcmp(data + middle_at, middle_text, len(middle))  # type: ignore[name-defined, operator]  # noqa: F821
-            or memcmp(data + stop, end_text, len(end))  # type: ignore[name-defined, operator]  # noqa: F821
+            memcmp(data + entry, head_text, len(head))  # type: ignore[name-defined, operator]  # noqa: F821
+            or memcmp(data + entry + middle_at, middle_text, len(middle))  # type: ignore[name-defined, operator]  # noqa: F821
+            or memcmp(data + entry + stop, end_text, len(end))  # type: ignore[name-defined, operator]  # noqa: F821
         ):
             return None
-        for at in range(first, stop, 2):
+        for at in range(entry + first, entry + stop, 2):
             high = values[data[at]]
             low = values[data[at + 1]]
             if high > 15 or low > 15:
                 return None
             out[place] = high << 4 | low
             place += 1
+        entry += length
     return bytes(out[:place])
 
 

@@ -21,11 +21,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import zstandard
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from protocol.cutter import IS_COMPILED
 from storage.entries.column_layout import ColumnLayout
 from storage.entries.entry_id import EntryID, format_id
 from storage.entries.frame import Frame
-from storage.entries.id_columns import is_progression, step_of
+from storage.entries.id_columns import IDProgression, NodeIDs
 from storage.entries.layout import PERIOD, Layout, differing_columns
 from storage.entries.number_layout import NumberLayout, find_number
 
@@ -97,94 +102,105 @@ class Packing:
         self._compression_pause = 0
 
     def pack(
-        self, entries: list[bytes], ids: list[EntryID], *, is_even: bool
+        self, text: bytearray, size: int, length: int, first_id: EntryID, ids: NodeIDs
     ) -> tuple[Form, bytes]:
-        """The form and the packed entries, which have these IDs.
+        """The form and the packed entries, which are the first `size` bytes of `text`.
 
-        `is_even`: all of them have the same length.
+        `length`: of each of them, 0 if they have several. `ids`: theirs, of which this is the
+        first.
         """
-        if is_even and len(entries[0]) <= MAX_ALIKE_BYTES and is_progression(ids):
+        if 0 < length <= MAX_ALIKE_BYTES and isinstance(ids, IDProgression):
             if self._layout_pause:
                 self._layout_pause -= 1
-            elif found := lay_out(entries, ids, self._layout):
+            elif found := lay_out(
+                _first_bytes(text, size), length, first_id, ids.step, self._layout
+            ):
                 self._layout = found[0]
                 return found
             else:
                 self._layout_pause = PAUSE
-        return self._compress(b"".join(entries), ids[0])
+        return self._compress(text, size, first_id)
 
-    def _compress(self, payload: bytes, first_id: EntryID) -> tuple[Form, bytes]:
+    def _compress(self, text: bytearray, size: int, first_id: EntryID) -> tuple[Form, bytes]:
         if self._compression_pause:
             self._compression_pause -= 1
-            return AS_IS, payload
-        limit = int(len(payload) * WORTHWHILE)
-        size = self._strip(payload, first_id)
-        if size >= 0 and self._frame is not None:
+            return AS_IS, _first_bytes(text, size)
+        limit = int(size * WORTHWHILE)
+        stripped = self._strip(text, size, first_id)
+        if stripped >= 0 and self._frame is not None:
             form: Form = self._frame
-            with memoryview(_stripped)[:size] as stripped:
-                packed = _compressed(stripped, limit)
+            packed = _compressed(_stripped, stripped, limit)
         else:
-            form, packed = COMPRESSED, _compressed(payload, limit)
+            form, packed = COMPRESSED, _compressed(text, size, limit)
         if packed is not None:
             return form, packed
         self._compression_pause = PAUSE
-        return AS_IS, payload
+        return AS_IS, _first_bytes(text, size)
 
-    def _strip(self, payload: bytes, first_id: EntryID) -> int:
+    def _strip(self, text: bytearray, size: int, first_id: EntryID) -> int:
         """Have a frame strip the entries into `_stripped`; as Frame.strip()."""
-        if len(_stripped) < len(payload):
-            _stripped.extend(bytes(len(payload) - len(_stripped)))
+        if len(_stripped) < size:
+            _stripped.extend(bytes(size - len(_stripped)))
         frame = self._frame
-        if frame is not None and (size := frame.strip(first_id, payload, _stripped)) >= 0:
-            return size
+        if frame is not None:
+            stripped = frame.strip(first_id, text, size, _stripped)
+            if stripped >= 0:
+                return stripped
         if self._frame_pause:
             self._frame_pause -= 1
             return -1
         self._frame_pause = PAUSE
-        self._frame = Frame(payload)
-        return self._frame.strip(first_id, payload, _stripped)
+        self._frame = Frame(text)
+        return self._frame.strip(first_id, text, size, _stripped)
 
 
-def _compressed(payload: bytes | memoryview, limit: int) -> bytes | None:
-    """The payload, compressed by zstd; None if it does not become smaller than `limit`."""
+@cython.ccall
+def _first_bytes(text: bytearray, size: cython.Py_ssize_t) -> bytes:
+    """A copy of the first `size` bytes."""
+    data: cython.p_uchar = text
+    return bytes(data[:size])
+
+
+def _compressed(text: bytearray, size: int, limit: int) -> bytes | None:
+    """The first `size` bytes, compressed by zstd; None if that is not below `limit`."""
     if len(_scratch) < limit:
         _scratch.extend(bytes(limit - len(_scratch)))
-    with memoryview(_scratch)[:limit] as room:
-        with _compressor.stream_reader(payload, size=len(payload)) as reader:
+    with memoryview(text)[:size] as payload, memoryview(_scratch)[:limit] as room:
+        with _compressor.stream_reader(payload, size=size) as reader:
             length = reader.readinto(room)
         return bytes(room[:length]) if length < limit else None
 
 
 def lay_out(
-    entries: list[bytes], ids: list[EntryID], known: Layout | None
+    payload: bytes, length: int, first_id: EntryID, step: int, known: Layout | None
 ) -> tuple[Layout, bytes] | None:
-    """A layout for entries of one length, and what it makes of them. Their IDs are a progression.
+    """A layout for entries of this length, and what it makes of them; None if it is no gain.
 
-    None if it is no gain. `known`: the layout of entries before, which probably fits these as well.
+    Their IDs proceed in equal steps. `known`: the layout of entries before, which probably fits
+    these as well.
     """
-    count = len(ids)
-    length, id_text = len(entries[0]), format_id(ids[0])
-    if not MIN_ENTRIES <= count <= PERIOD or len(format_id(ids[-1])) != len(id_text):
+    count = len(payload) // length
+    id_text, last_text = format_id(first_id), format_id(first_id + (count - 1) * step)
+    if not MIN_ENTRIES <= count <= PERIOD or len(last_text) != len(id_text):
         return None
-    step = step_of(ids)
     if known is not None and known.fits(length, id_text, step):
-        packed = known.squeeze(entries, ids)
+        packed = known.squeeze(payload, first_id)
         if packed is not None:
             return known, packed
-    for layout in _layouts(entries, id_text, step):
-        packed = layout.squeeze(entries, ids)
+    for layout in _layouts(payload, length, id_text, step):
+        packed = layout.squeeze(payload, first_id)
         if packed is not None:
             return layout, packed
     return None
 
 
-def _layouts(entries: list[bytes], id_text: bytes, step: int) -> Iterator[Layout]:
+def _layouts(payload: bytes, length: int, id_text: bytes, step: int) -> Iterator[Layout]:
     """Layouts that these entries may have, the smallest one first. `id_text`: of the first ID."""
-    entry = entries[0]
+    entry = payload[:length]
     start = entry.index(id_text) + len(id_text)
-    columns = differing_columns(b"".join(entries), len(entry), start)
+    columns = differing_columns(payload, length, start)
     number = find_number(entry, columns)
     if number is not None:
         yield NumberLayout(entry, id_text, number, step)
-    if len(columns) <= min(MAX_COLUMNS, len(entry) * MAX_SHARE):
+    if len(columns) <= min(MAX_COLUMNS, length * MAX_SHARE):
         yield ColumnLayout(entry, id_text, columns, step)

@@ -1,5 +1,8 @@
 # The C types of storage/nodes/frozen_node.py.
 
+from storage.entries.id_columns cimport NodeIDs
+
+
 cdef class _Losses:
     cdef public Py_ssize_t deleted
     cdef public object lost_end
@@ -17,13 +20,15 @@ cdef class FrozenNode:
     cdef public object _lengths
     cdef public object _form
     cdef public bytes _blob
-    cdef public object _ids
+    cdef public NodeIDs _ids
     cdef public _Losses _losses
     cdef public bytes opened
     cdef public bint was_read
     cdef public bint _is_turned
 
     cpdef tuple _first_places(self, object start, object end, Py_ssize_t limit)
+    cdef Py_ssize_t _low(self, object start)
+    cdef Py_ssize_t _high(self, Py_ssize_t low, object end, Py_ssize_t limit)
     cpdef Py_ssize_t _offset(self, Py_ssize_t place)
     cdef bytes _opened_part(self, Py_ssize_t low, Py_ssize_t high)
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)

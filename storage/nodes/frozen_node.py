@@ -20,10 +20,10 @@ except ImportError:
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.frame import Frame
-from storage.entries.id_columns import Column, NodeIDs, column, is_uniform, pack_ids, progression
+from storage.entries.id_columns import Column, NodeIDs, column
 from storage.entries.layout import Layout
 from storage.entries.packing import AS_IS, decompress
-from storage.nodes.open_node import OpenNode, entries_bytes
+from storage.nodes.open_node import OpenNode
 from storage.object_size import allocated_bytes
 
 # A frozen node with no more than this share of its entries left is packed again.
@@ -80,18 +80,16 @@ class FrozenNode:
         "was_read",
     )
 
-    def __init__(self, node: OpenNode, lengths: list[int]) -> None:
-        """From a node with entries, which have these lengths."""
+    def __init__(self, node: OpenNode) -> None:
+        """From a node with entries."""
         self.key = node.key
-        self.live = len(lengths)
+        self.live = node.live
         self._shape = node.shape
-        is_even = is_uniform(lengths)
         # Either all entries have one length, or each has its own.
-        self._length = lengths[0] if is_even else 0
-        self._lengths: Column | None = None if is_even else column(lengths)
-        packing = node.shape.packing
-        self._form, self._blob = packing.pack(node.entries, node.ids, is_even=is_even)
-        self._ids = self._pack_ids(node.ids)
+        self._length = node.common_length()
+        self._lengths: Column | None = None if self._length else column(node.lengths())
+        self._ids: NodeIDs = node.pack_ids()
+        self._form, self._blob = node.pack_entries(self._length, self._ids)
         self._losses: _Losses | None = None
         if node.deleted:
             self._losses = _Losses(node.deleted, node.lost_end, node.entries_bytes)
@@ -100,11 +98,6 @@ class FrozenNode:
         self.was_read = False
         # ... in descending order after a descending read.
         self._is_turned = False
-
-    def _pack_ids(self, ids: list[EntryID]) -> NodeIDs:
-        if isinstance(self._form, Layout):
-            return progression(ids[0] - self.key, self._form.step, len(ids))
-        return pack_ids(self.key, ids)
 
     # -- places --------------------------------------------------------------------------------
     # An entry's place is its position in the node, deleted ones included.
@@ -127,15 +120,27 @@ class FrozenNode:
         self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
     ) -> tuple[int, int]:
         """_places() of the first `limit` entries only. Most ranges end far after these."""
-        ids, key = self._ids, self.key
-        low: cython.Py_ssize_t = ids.place(key, start) if start > key else 0
-        count: cython.Py_ssize_t = len(ids)
-        high: cython.Py_ssize_t = low + limit if limit < count else count
-        if high > count:
-            high = count
-        if low < high and end != MAX_ID and ids.at(key, high - 1) > end:
-            high = ids.place(key, end + 1)
-        return low, high
+        low: cython.Py_ssize_t = self._low(start)
+        return low, self._high(low, end, limit)
+
+    @cython.cfunc
+    def _low(self, start: EntryID) -> cython.Py_ssize_t:
+        """The place where a range begins."""
+        ids: NodeIDs = self._ids
+        return ids.place(self.key, start) if start > self.key else 0
+
+    @cython.cfunc
+    def _high(
+        self, low: cython.Py_ssize_t, end: EntryID, limit: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """The place before which the first `limit` entries from `low` on end."""
+        ids: NodeIDs = self._ids
+        high: cython.Py_ssize_t = low + limit if limit < ids.count else ids.count
+        if high > ids.count:
+            high = ids.count
+        if low < high and end != MAX_ID and ids.at(self.key, high - 1) > end:
+            high = ids.place(self.key, end + 1)
+        return high
 
     def _live_place(self, entry_id: EntryID) -> int | None:
         """The place of the live entry with this ID, or None."""
@@ -235,7 +240,16 @@ class FrozenNode:
 
     def _offset(self, place: cython.Py_ssize_t) -> cython.Py_ssize_t:
         lengths = self._lengths
-        return self._length * place if lengths is None else sum(lengths[:place])
+        if lengths is None:
+            return self._length * place
+        if not isinstance(lengths, bytes):
+            return sum(lengths[:place])
+        short: cython.p_const_uchar = lengths
+        total: cython.Py_ssize_t = 0
+        index: cython.Py_ssize_t
+        for index in range(place):
+            total += short[index]
+        return total
 
     def _cut(self, part: bytes, low: int, high: int, *, is_turned: bool = False) -> list[bytes]:
         """The entries in places [low, high), cut from all of them concatenated."""
@@ -280,7 +294,8 @@ class FrozenNode:
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.live
         if start != MIN_ID or limit < high or end != MAX_ID:
-            low, high = self._first_places(start, end, limit)
+            low = self._low(start)
+            high = self._high(low, end, limit)
             if low >= high:
                 return 0, []
         if self.opened is None or self._is_turned:
@@ -293,7 +308,7 @@ class FrozenNode:
         self.was_read = True
         payload = self.opened
         assert payload is not None
-        if high - low == len(self._ids):
+        if high - low == self._ids.count:
             return payload
         start: cython.Py_ssize_t = self._offset(low)
         end: cython.Py_ssize_t = self._offset(high)
@@ -340,12 +355,11 @@ class FrozenNode:
         losses = self._losses
         if losses is not None and losses.alive is not None:
             return self.select_ids(start, end, limit), self.select(start, end, limit)[1]
-        low: cython.Py_ssize_t
-        high: cython.Py_ssize_t
-        low, high = self._first_places(start, end, limit)
+        low: cython.Py_ssize_t = self._low(start)
+        high: cython.Py_ssize_t = self._high(low, end, limit)
         if low >= high:
             return [], []
-        ids = self._ids.between(self.key, low, high)
+        ids: list[EntryID] = self._ids.between(self.key, low, high)
         if self.opened is None or self._is_turned:
             return ids, self._chunks(low, high)
         return ids, [self._opened_part(low, high)]
@@ -353,7 +367,8 @@ class FrozenNode:
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
         if self._alive is None:
-            return self._ids.between(self.key, *self._first_places(start, end, limit))
+            low, high = self._first_places(start, end, limit)
+            return self._ids.between(self.key, low, high)
         low, high = self._places(start, end)
         ids = self._ids.between(self.key, low, high)
         return self._live_items(ids, low, high)[:limit]
@@ -434,7 +449,8 @@ class FrozenNode:
             if last_lost >= 0:
                 lost_end = max(lost_end, ids[last_lost])
         all_entries = self._cut(payload, 0, count)
-        size = size or entries_bytes(self.key, self._shape, ids, all_entries)
+        if not size:
+            size = OpenNode(self.key, self._shape).measure(ids, all_entries)
         entries = self._live_items(all_entries, 0, count)
         live_ids = self._live_items(ids, 0, count)
         state = self.deleted, lost_end, size

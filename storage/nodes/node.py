@@ -4,8 +4,8 @@ Clients see where a node ends (reference 1.4): `~` trims remove whole nodes, and
 them. So a node knows, besides its live entries, the number of deleted ones, and the size of its
 listpack in Redis.
 
-* An OpenNode (storage/nodes/open_node.py) holds lists: IDs and encoded entries. The last node of a
-  stream is one, and so are nodes too large to freeze.
+* An OpenNode (storage/nodes/open_node.py) holds a buffer of IDs and encoded entries. The last node
+  of a stream is one, and so are nodes too large to freeze.
 * A FrozenNode (storage/nodes/frozen_node.py) holds one blob, packed in the form that suits it.
 * A ListpackNode (storage/nodes/listpack_node.py) came from a snapshot and has not been
   read since. It knows its key and its counts; reading it turns it into one of the others.
@@ -33,6 +33,4 @@ FREEZE_MAX_BYTES = 256 * 1024
 
 def freeze(node: OpenNode) -> Node:
     """The stored form of a node that nothing is appended to any more."""
-    lengths = list(map(len, node.entries))
-    can_freeze = lengths and sum(lengths) <= FREEZE_MAX_BYTES
-    return FrozenNode(node, lengths) if can_freeze else node
+    return FrozenNode(node) if node.live and node.size_bytes <= FREEZE_MAX_BYTES else node

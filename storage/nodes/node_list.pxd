@@ -9,6 +9,7 @@ cdef class NodeList:
     cdef public list _keys
     cdef public list _nodes
     cdef public Py_ssize_t _head
+    cdef Py_ssize_t _read
     cdef public Py_ssize_t _lent
     cdef public NodeList _lender
     cdef public bint _needs_lender
@@ -16,5 +17,6 @@ cdef class NodeList:
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
     cpdef tuple select_with_ids(self, object start, object end, Py_ssize_t limit)
     cdef Py_ssize_t _lowest(self, object entry_id)
+    cdef bint _is_in(self, Py_ssize_t index, object entry_id)
     cdef bint _ends_before(self, Py_ssize_t index, object entry_id)
     cdef Py_ssize_t _index(self, object entry_id)

@@ -28,6 +28,7 @@ from storage.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.packing import Packing
+from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node import Node, freeze
 from storage.nodes.open_node import OpenNode
@@ -49,7 +50,16 @@ _live_of = attrgetter("live")
 class NodeList:
     """Nodes in ascending order of their keys."""
 
-    __slots__ = ("_head", "_keys", "_lender", "_lent", "_needs_lender", "_nodes", "_packing")
+    __slots__ = (
+        "_head",
+        "_keys",
+        "_lender",
+        "_lent",
+        "_needs_lender",
+        "_nodes",
+        "_packing",
+        "_read",
+    )
 
     def __init__(self, packing: Packing) -> None:
         """`packing`: that of the stream, for nodes that are unpacked and frozen again."""
@@ -57,6 +67,7 @@ class NodeList:
         self._keys: list[EntryID] = []
         self._nodes: list[AnyNode] = []
         self._head = 0  # the index of the first node that counts
+        self._read = 0  # the index of the node that was read last: most readers go on there
         self._lent = 0  # the number of readers that need the nodes to stay unchanged
         self._lender: NodeList | None = None  # the list that these nodes were shared from
         self._needs_lender = False  # the nodes here may still be the lender's
@@ -170,9 +181,11 @@ class NodeList:
         last: cython.Py_ssize_t = len(self._keys) - 1 if end == MAX_ID else self._index(end)
         while len(ids) < limit and index <= last:
             node = self._nodes[index]
-            if isinstance(node, ListpackNode):
-                node = self._opened(index)
-            found, parts = node.select_with_ids(start, end, limit - len(ids))
+            if isinstance(node, FrozenNode):  # as most are
+                frozen: FrozenNode = node
+                found, parts = frozen.select_with_ids(start, end, limit - len(ids))
+            else:
+                found, parts = self._opened(index).select_with_ids(start, end, limit - len(ids))
             if ids:
                 ids += found
                 chunks += parts
@@ -245,15 +258,29 @@ class NodeList:
     @cython.cfunc
     def _lowest(self, entry_id: EntryID) -> cython.Py_ssize_t:
         """The index of the first node that can hold `entry_id` or greater ones."""
-        index: cython.Py_ssize_t = bisect_right(self._keys, entry_id, self._head) - 1
-        if index < self._head:
-            return self._head  # all IDs are greater
+        index: cython.Py_ssize_t = self._read
+        if not self._is_in(index, entry_id):
+            index = bisect_right(self._keys, entry_id, self._head) - 1
+            if index < self._head:
+                return self._head  # all IDs are greater
+            self._read = index
         return index + 1 if self._ends_before(index, entry_id) else index
+
+    @cython.cfunc
+    def _is_in(self, index: cython.Py_ssize_t, entry_id: EntryID) -> cython.bint:
+        """Whether `entry_id` belongs to the node at this index, if there is one."""
+        keys = self._keys
+        last: cython.Py_ssize_t = len(keys) - 1
+        if not self._head <= index <= last or entry_id < keys[index]:
+            return False
+        return index == last or entry_id < keys[index + 1]
 
     @cython.cfunc
     def _ends_before(self, index: cython.Py_ssize_t, entry_id: EntryID) -> bool:
         """Whether it is known without unpacking that a node ends before `entry_id`."""
         node = self._nodes[index]
+        if isinstance(node, FrozenNode):  # as most are
+            return False
         return isinstance(node, ListpackNode) and node.end < entry_id
 
     # -- changing --------------------------------------------------------------------------------

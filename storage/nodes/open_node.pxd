@@ -1,5 +1,7 @@
 # The C types of storage/nodes/open_node.py.
 
+from storage.entries.entry_id cimport id_ms, id_seq
+from storage.nodes.entry_buffer cimport EntryBuffer
 from storage.redis_format.listpack_size cimport FieldSizes, int64_bytes
 
 
@@ -10,34 +12,28 @@ cdef Py_ssize_t _FLAGS_BYTES
 
 cdef class OpenNode:
     cdef public object key
-    cdef public list ids
-    cdef public list entries
     cdef public Py_ssize_t deleted
     cdef public object lost_end
     cdef public object shape
     cdef public Py_ssize_t entries_bytes
+    cdef EntryBuffer _buffer
     cdef list _names
     cdef Py_ssize_t _header_bytes
     cdef unsigned long long _key_ms
     cdef unsigned long long _key_seq
 
-    cpdef bint append_entry(
-        self,
-        object entry_id,
-        bytes entry,
-        Py_ssize_t fields_at,
-        Py_ssize_t max_entries,
-        Py_ssize_t max_bytes,
-    )
     cpdef bint append(
         self,
-        object entry_id,
         unsigned long long ms,
         unsigned long long seq,
-        bytes entry,
-        Py_ssize_t fields_at,
+        bytes id_bulk,
+        bytes fields,
+        Py_ssize_t words,
         Py_ssize_t max_entries,
         Py_ssize_t max_bytes,
     )
     cdef Py_ssize_t _id_bytes(self, unsigned long long ms, unsigned long long seq)
     cdef Py_ssize_t _size(self)
+    cpdef tuple select(self, object start, object end, Py_ssize_t limit)
+    cpdef tuple select_with_ids(self, object start, object end, Py_ssize_t limit)
+    cpdef tuple _places(self, object start, object end)

@@ -1,4 +1,4 @@
-"""A node as lists: the last one of a stream, or one that is too large or too small to freeze.
+"""A node with a buffer: the last one of a stream, or one that is too large to freeze.
 
 It has the interface of storage/nodes/node.py. In addition it knows when it is full: when Redis
 would open a new node, because of the number of entries or the size of its listpack. Both include
@@ -7,16 +7,16 @@ deleted entries, as in Redis.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from itertools import compress
-
 try:
     import cython
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from storage.entries.entry import Shape, fields_position
-from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.entries.entry_id import MAX_ID, EntryID, id_ms, id_seq
+from storage.entries.id_columns import NodeIDs
+from storage.entries.packing import Form
+from storage.nodes.entry_buffer import EntryBuffer
 from storage.object_size import allocated_bytes
 from storage.redis_format.listpack_size import FLAGS_BYTES, FieldSizes, int64_bytes, integer_bytes
 
@@ -37,19 +37,21 @@ class OpenNode:
     `entries_bytes` is what the entries would take in Redis's listpack, deleted ones included.
     """
 
-    def __init__(self, key: EntryID, shape: Shape) -> None:
-        """An empty node. `shape`: of its first entry; Redis leaves its names out in later ones."""
+    def __init__(self, key: EntryID, shape: Shape, buffer: EntryBuffer | None = None) -> None:
+        """An empty node. `shape`: of its first entry; Redis leaves its names out in later ones.
+
+        `buffer`: an empty one, which is the node's from now on.
+        """
         self.key = key
-        self.ids: list[EntryID] = []
-        self.entries: list[bytes] = []
         self.deleted = 0
         self.lost_end: EntryID = key  # the greatest ID that was deleted
         self.shape = shape
         self.entries_bytes = 0
+        self._buffer = EntryBuffer() if buffer is None else buffer
         self._names = shape.names
         self._header_bytes = shape.header_bytes
-        self._key_ms = key >> SEQ_BITS
-        self._key_seq = key & MAX_SEQ
+        self._key_ms = id_ms(key)
+        self._key_seq = id_seq(key)
 
     @classmethod
     def filled(
@@ -62,10 +64,10 @@ class OpenNode:
         lost_end: EntryID,
         entries_bytes: int,
     ) -> OpenNode:
-        """A node from all of its entries; the lists are not copied."""
-        node = cls(key, shape)
-        node.ids = ids
-        node.entries = entries
+        """A node from all of its entries."""
+        node: OpenNode = cls(key, shape)
+        for entry_id, entry in zip(ids, entries, strict=True):
+            node._buffer.append_encoded(id_ms(entry_id), id_seq(entry_id), entry)
         node.deleted = deleted
         node.lost_end = lost_end
         node.entries_bytes = entries_bytes
@@ -73,47 +75,49 @@ class OpenNode:
 
     # -- growing -------------------------------------------------------------------------------
 
-    def append_entry(
-        self,
-        entry_id: EntryID,
-        entry: bytes,
-        fields_at: cython.Py_ssize_t,
-        max_entries: cython.Py_ssize_t,
-        max_bytes: cython.Py_ssize_t,
-    ) -> bool:
-        """As append(), with the ID as one number."""
-        ms, seq = entry_id >> SEQ_BITS, entry_id & MAX_SEQ
-        return self.append(entry_id, ms, seq, entry, fields_at, max_entries, max_bytes)
-
     def append(
         self,
-        entry_id: EntryID,
         ms: cython.ulonglong,
         seq: cython.ulonglong,
-        entry: bytes,
-        fields_at: cython.Py_ssize_t,
+        id_bulk: bytes,
+        fields: bytes,
+        words: cython.Py_ssize_t,
         max_entries: cython.Py_ssize_t,
         max_bytes: cython.Py_ssize_t,
     ) -> bool:
-        """Add an encoded entry with an ID above all others; False if the node is full.
+        """Add an entry with an ID above all others; False if the node is full.
 
-        `fields_at`: where its fields begin. `max_entries` and `max_bytes` are the limits of a node,
-        as in Stream.append.
+        `id_bulk` is its ID as a bulk string, and `fields` are `words` more. `max_entries` and
+        `max_bytes` are the limits of a node, as in Stream.append.
         """
-        count: cython.Py_ssize_t = len(self.ids) + self.deleted
+        buffer: EntryBuffer = self._buffer
+        count: cython.Py_ssize_t = buffer.count + self.deleted
         if 0 < max_entries <= count:
             return False
         sizes: FieldSizes = _SIZES
-        sizes.measure(entry, fields_at, self._names)
+        sizes.measure(fields, 0, self._names)
         if not 0 < max_bytes <= _MAX_NODE_BYTES:
             max_bytes = _MAX_NODE_BYTES
         # Redis compares the present size plus the new fields without their framing.
         if count and self._size() + sizes.text_bytes >= max_bytes:
             return False
-        self.ids.append(entry_id)
-        self.entries.append(entry)
+        buffer.append(ms, seq, id_bulk, fields, words)
         self.entries_bytes += sizes.element_bytes + self._id_bytes(ms, seq) + _FLAGS_BYTES
         return True
+
+    def measure(self, ids: list[EntryID], entries: list[bytes]) -> int:
+        """What these entries would take in the listpack."""
+        total: cython.Py_ssize_t = 0
+        for entry_id, entry in zip(ids, entries, strict=True):
+            _SIZES.measure(entry, fields_position(entry), self._names)
+            total += _SIZES.element_bytes + _FLAGS_BYTES
+            total += self._id_bytes(id_ms(entry_id), id_seq(entry_id))
+        return total
+
+    def hand_over(self) -> EntryBuffer:
+        """The buffer, empty, for another node; this one is not used any more."""
+        self._buffer.clear()
+        return self._buffer
 
     @cython.cfunc
     def _id_bytes(self, ms: cython.ulonglong, seq: cython.ulonglong) -> cython.Py_ssize_t:
@@ -126,7 +130,7 @@ class OpenNode:
 
     @cython.cfunc
     def _size(self) -> cython.Py_ssize_t:
-        counts: cython.Py_ssize_t = int64_bytes(len(self.ids)) + int64_bytes(self.deleted)
+        counts: cython.Py_ssize_t = int64_bytes(self._buffer.count) + int64_bytes(self.deleted)
         return self.entries_bytes + self._header_bytes + counts
 
     def listpack_bytes(self) -> int:
@@ -138,90 +142,109 @@ class OpenNode:
     @property
     def live(self) -> int:
         """How many entries there are."""
-        return len(self.ids)
+        return self._buffer.count
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all entries, as they are encoded."""
+        return self._buffer.size_bytes
 
     @property
     def first_id(self) -> EntryID:
         """The smallest live ID; there must be one."""
-        return self.ids[0]
+        return self._buffer.id_at(0)
 
     @property
     def last_id(self) -> EntryID:
         """The greatest live ID; there must be one."""
-        return self.ids[-1]
+        return self._buffer.id_at(self._buffer.count - 1)
 
     @property
     def highest_id(self) -> EntryID:
         """The ID that the node ends with, even if that entry is deleted: MINID trims go by it."""
-        return max(self.lost_end, self.ids[-1]) if self.ids else self.lost_end
+        return max(self.lost_end, self.last_id) if self._buffer.count else self.lost_end
 
-    def _slice(self, start: EntryID, end: EntryID) -> tuple[int, int]:
-        low = bisect_left(self.ids, start)
-        return low, bisect_right(self.ids, end, low)
+    def _places(self, start: EntryID, end: EntryID) -> tuple[int, int]:
+        """The places [low, high) of a range; equal if there is none."""
+        if start > end:  # it may be above all IDs that there are
+            return 0, 0
+        low = self._buffer.place_of(start)
+        high = self._buffer.count if end == MAX_ID else self._buffer.place_of(end + 1)
+        return low, high
 
-    def select(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
+    def select(
+        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
+    ) -> tuple[int, list[bytes]]:
         """The first `limit` entries of a range."""
-        low, high = self._slice(start, end)
-        entries = self.entries[low : min(high, low + limit)]
-        return len(entries), entries
+        low, high = self._places(start, end)
+        high = min(high, low + limit)
+        return (high - low, [self._buffer.part(low, high)]) if low < high else (0, [])
 
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
-        low, high = self._slice(start, end)
-        entries = self.entries[max(low, high - limit) : high]
+        low, high = self._places(start, end)
+        entries = self._buffer.entries(max(low, high - limit), high)
         entries.reverse()
         return len(entries), entries
 
     def select_entries(self, start: EntryID, end: EntryID) -> list[bytes]:
         """The entries of a range, each by itself."""
-        low, high = self._slice(start, end)
-        return self.entries[low:high]
+        low, high = self._places(start, end)
+        return self._buffer.entries(low, high)
 
     def select_with_ids(
-        self, start: EntryID, end: EntryID, limit: int
+        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
     ) -> tuple[list[EntryID], list[bytes]]:
         """The first `limit` entries of a range, with their IDs."""
-        low, high = self._slice(start, end)
+        low, high = self._places(start, end)
         high = min(high, low + limit)
-        return self.ids[low:high], self.entries[low:high]
+        if low >= high:
+            return [], []
+        return self._buffer.ids(low, high), [self._buffer.part(low, high)]
 
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
-        low, high = self._slice(start, end)
-        return self.ids[low : min(high, low + limit)]
+        low, high = self._places(start, end)
+        return self._buffer.ids(low, min(high, low + limit))
 
     def get(self, entry_id: EntryID) -> bytes | None:
         """The encoded entry with this ID, or None."""
-        index = bisect_left(self.ids, entry_id)
-        if index < len(self.ids) and self.ids[index] == entry_id:
-            return self.entries[index]
-        return None
+        place = self._find(entry_id)
+        return None if place < 0 else self._buffer.part(place, place + 1)
+
+    def _find(self, entry_id: EntryID) -> int:
+        """The place of the entry with this ID; -1 if there is none."""
+        place = self._buffer.place_of(entry_id)
+        is_there = place < self._buffer.count and self._buffer.id_at(place) == entry_id
+        return place if is_there else -1
 
     def count_below(self, entry_id: EntryID) -> int:
         """How many live entries have smaller IDs."""
-        return bisect_left(self.ids, entry_id)
+        return self._buffer.place_of(entry_id)
 
     # -- removing ------------------------------------------------------------------------------
 
     def delete(self, entry_id: EntryID) -> bool:
         """Remove one entry; False if it is not there."""
-        index = bisect_left(self.ids, entry_id)
-        if index == len(self.ids) or self.ids[index] != entry_id:
+        place = self._find(entry_id)
+        if place < 0:
             return False
-        self._remove(index, index + 1)
+        self._remove(place, place + 1)
         return True
 
     def delete_all(self, ids: list[EntryID]) -> None:
         """Remove entries that are there; `ids` ascend."""
-        low = bisect_left(self.ids, ids[0])
-        high = low + len(ids)
-        if self.ids[low:high] == ids:
-            self._remove(low, high)
+        place = self._buffer.place_of(ids[0])
+        if self._buffer.ids(place, min(place + len(ids), self.live)) == ids:
+            self._remove(place, place + len(ids))
             return
         gone = set(ids)
-        is_kept = [entry_id not in gone for entry_id in self.ids]
-        self.ids = list(compress(self.ids, is_kept))
-        self.entries = list(compress(self.entries, is_kept))
+        kept = EntryBuffer()
+        for place, entry_id in enumerate(self._buffer.ids(0, self.live)):
+            if entry_id not in gone:
+                entry = self._buffer.part(place, place + 1)
+                kept.append_encoded(id_ms(entry_id), id_seq(entry_id), entry)
+        self._buffer = kept
         self.lost_end = max(self.lost_end, ids[-1])
         self.deleted += len(ids)
 
@@ -233,18 +256,33 @@ class OpenNode:
         if low == high:
             return
         # Redis only marks an entry as deleted: it still counts, in number and in size.
-        self.lost_end = max(self.lost_end, self.ids[high - 1])
-        del self.ids[low:high]
-        del self.entries[low:high]
+        self.lost_end = max(self.lost_end, self._buffer.id_at(high - 1))
+        self._buffer.remove(low, high)
         self.deleted += high - low
 
     # -- changing form -------------------------------------------------------------------------
+    # What a node is frozen from.
+
+    def common_length(self) -> int:
+        """The size of each entry if they have the same; otherwise 0."""
+        return self._buffer.common_length
+
+    def lengths(self) -> list[int]:
+        """The size of each entry."""
+        return self._buffer.lengths()
+
+    def pack_ids(self) -> NodeIDs:
+        """The compact form of the IDs, of which there must be one."""
+        return self._buffer.pack_ids(self.key)
+
+    def pack_entries(self, length: int, ids: NodeIDs) -> tuple[Form, bytes]:
+        """The form and the packed entries; the arguments are common_length() and pack_ids()."""
+        text = self._buffer.text()
+        return self.shape.packing.pack(text, self.size_bytes, length, self.first_id, ids)
 
     def copy(self) -> OpenNode:
         """An independent node with the same content."""
-        twin = OpenNode(self.key, self.shape)
-        twin.ids = self.ids.copy()
-        twin.entries = self.entries.copy()
+        twin = OpenNode(self.key, self.shape, self._buffer.copy())
         twin.deleted = self.deleted
         twin.lost_end = self.lost_end
         twin.entries_bytes = self.entries_bytes
@@ -252,15 +290,4 @@ class OpenNode:
 
     def memory_bytes(self) -> int:
         """An estimate of the memory that the node takes."""
-        lists = sum(map(allocated_bytes, (self, self.ids, self.entries)))
-        # The first ID is the key, as a rule.
-        ids = max(1, len(self.ids)) * allocated_bytes(self.key)
-        return lists + ids + sum(map(allocated_bytes, self.entries))
-
-
-def entries_bytes(key: EntryID, shape: Shape, ids: list[EntryID], entries: list[bytes]) -> int:
-    """What entries take in the listpack of the node `key`, whose first entry has this shape."""
-    node = OpenNode(key, shape)
-    for entry_id, entry in zip(ids, entries, strict=True):
-        node.append_entry(entry_id, entry, fields_position(entry), 0, MAX_NODE_BYTES)
-    return node.entries_bytes
+        return sum(map(allocated_bytes, (self, self.key))) + self._buffer.memory_bytes()

@@ -23,3 +23,6 @@ cdef class FieldSizes:
     cdef public Py_ssize_t text_bytes
 
     cpdef measure(self, bytes entry, Py_ssize_t position, list[bytes] names)
+
+
+cdef FieldSizes _SIZES

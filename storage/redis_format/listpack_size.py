@@ -204,6 +204,15 @@ class FieldSizes:
             self.element_bytes = values_bytes + names_bytes + counts
 
 
+_SIZES = FieldSizes()
+
+
+def has_names(fields: bytes, names: list[bytes]) -> bool:
+    """Whether encoded fields, bulk strings of names and values in turn, have these names."""
+    _SIZES.measure(fields, 0, names)
+    return _SIZES.are_alike
+
+
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)

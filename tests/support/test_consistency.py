@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.entries.entry_id import make_id
+from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
 from storage.groups.pending_block import Block
 from storage.idempotence import Idempotence
+from storage.nodes.open_node import OpenNode
 from storage.stream import Stream
 from tests.support.consistency import contradictions
 
@@ -64,11 +65,21 @@ def set_count(stream: Stream) -> None:
     block_of(stream).large_counts[block_of(stream).id_at(0)] = -1
 
 
+def turn_entries(stream: Stream) -> None:
+    node = stream._tail
+    assert node is not None
+    ids, entries = (
+        node.select_ids(MIN_ID, MAX_ID, node.live), node.select_entries(MIN_ID, MAX_ID)[::-1],
+    )  # fmt: skip
+    state = node.deleted, node.lost_end, node.entries_bytes
+    stream._nodes.replace(OpenNode.filled(node.key, node.shape, ids, entries, *state))
+
+
 BROKEN: dict[str, Callable[[Stream], object]] = {
     "length": lambda stream: setattr(stream, "length", 5),
     "last ID": lambda stream: setattr(stream, "last_id", make_id(19, 0)),
     "entries added": lambda stream: setattr(stream, "entries_added", 5),
-    "an entry of another ID": lambda stream: _last_entries(stream).reverse(),
+    "an entry of another ID": turn_entries,
     "group name": lambda stream: setattr(group_of(stream), "name", b"h"),
     "entries read": lambda stream: setattr(group_of(stream), "entries_read", -2),
     "consumer name": lambda stream: setattr(of(stream, b"a"), "name", b"c"),
@@ -81,11 +92,6 @@ BROKEN: dict[str, Callable[[Stream], object]] = {
     "messages": lambda stream: setattr(stream.idempotence, "iids_tracked", 5),
     "limit of messages": lambda stream: setattr(stream.idempotence, "maxsize", 0),
 }
-
-
-def _last_entries(stream: Stream) -> list[bytes]:
-    assert stream._tail is not None
-    return stream._tail.entries
 
 
 def test_nothing_is_wrong_with_a_whole_stream() -> None:

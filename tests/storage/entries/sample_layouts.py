@@ -25,12 +25,24 @@ def numbered(count: int, start: int = FIRST, letter: bytes = b"7") -> tuple[list
     return entries_of(ids, values, [b"f", letter]), ids
 
 
+def lay_out_all(
+    entries: list[bytes], ids: list[int], known: Layout | None = None
+) -> tuple[Layout, bytes] | None:
+    """lay_out() of entries, whose IDs are these."""
+    return lay_out(b"".join(entries), len(entries[0]), ids[0], ids[1] - ids[0], known)
+
+
+def squeezed(layout: Layout, entries: list[bytes], ids: list[int]) -> bytes | None:
+    """What a layout makes of entries."""
+    return layout.squeeze(b"".join(entries), ids[0])
+
+
 def laid_out(
     entries: list[bytes], ids: list[int], known: Layout | None = None
 ) -> tuple[Layout, bytes]:
     """The layout of entries, and what it makes of them; they come back all at once and in parts."""
     payload, count = b"".join(entries), len(ids)
-    found = lay_out(entries, ids, known)
+    found = lay_out_all(entries, ids, known)
     assert found is not None
     layout, packed = found
     assert layout.length == len(entries[0])

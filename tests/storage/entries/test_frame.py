@@ -14,7 +14,7 @@ from tests.storage.entries.test_entry_reader import encoded
 def stripped(frame: Frame, first_id: int, entries: bytes) -> bytes | None:
     """What the frame leaves of the entries; None if they do not fit."""
     room = bytearray(len(entries))
-    size = frame.strip(first_id, entries, room)
+    size = frame.strip(first_id, bytearray(entries), len(entries), room)
     return None if size < 0 else bytes(room[:size])
 
 

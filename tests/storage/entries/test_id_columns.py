@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.entries.entry_id import make_id
-from storage.entries.id_columns import IDColumns, IDProgression, NodeIDs, is_progression, pack_ids
-from tests.storage.nodes.sample_nodes import HALVES, IDS
+from storage.entries.id_columns import IDColumns, IDProgression, NodeIDs
+from tests.storage.nodes.sample_nodes import HALVES, IDS, packed_ids
 from tests.support.examples import examples
 
 STEPS = st.sampled_from([1, make_id(1, 0)])
@@ -39,29 +39,25 @@ def test_packed_ids_are_those_that_were_packed(
     wanted = max(0, wanted + data.draw(st.integers(-1, 1)))
     low = data.draw(st.integers(0, len(ids)))
     high = data.draw(st.integers(low, len(ids)))
-    answers_as(pack_ids(key, ids), key, ids, wanted, low, high)
+    answers_as(packed_ids(ids, key), key, ids, wanted, low, high)
 
 
 @settings(deadline=None)
 @given(ids=PROGRESSIONS)
 def test_ids_in_equal_steps_are_a_progression_that_nodes_share(ids: list[int]) -> None:
-    packed = pack_ids(ids[0], ids)
-    assert is_progression(ids)
+    packed = packed_ids(ids)
     assert isinstance(packed, IDProgression)
     later = [entry_id + make_id(5, 0) for entry_id in ids]
-    assert pack_ids(later[0], later) is packed
+    assert packed_ids(later) is packed
     assert packed.memory_bytes() == 0
 
 
 def test_ids_that_only_end_as_a_progression_would_are_none() -> None:
     ids = [make_id(10, 0), make_id(10, 5), make_id(11, 7), make_id(13, 0)]
-    assert not is_progression(ids)
-    assert isinstance(pack_ids(ids[0], ids), IDColumns)
+    assert isinstance(packed_ids(ids), IDColumns)
 
 
 def test_narrow_columns_take_less_than_wide_ones() -> None:
     narrow = [make_id(1000 + n * n % 250, n) for n in range(15)]
     wide = [make_id(1000 + n * n * 2**40, n) for n in range(15)]
-    assert (
-        pack_ids(narrow[0], sorted(narrow)).memory_bytes() < pack_ids(wide[0], wide).memory_bytes()
-    )
+    assert packed_ids(sorted(narrow)).memory_bytes() < packed_ids(wide).memory_bytes()

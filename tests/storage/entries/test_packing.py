@@ -17,10 +17,9 @@ from storage.entries.packing import (
     Form,
     Packing,
     decompress,
-    lay_out,
 )
-from tests.storage.entries.sample_layouts import FIRST, entries_of, numbered
-from tests.storage.nodes.sample_nodes import encoded
+from tests.storage.entries.sample_layouts import FIRST, entries_of, lay_out_all, numbered
+from tests.storage.nodes.sample_nodes import encoded, packed_ids
 
 CHANCE = random.Random(1)
 
@@ -33,8 +32,10 @@ def pack(
     pairs = zip(ids, values, strict=True)
     entries = [encoded(entry_id, [name, value]) for entry_id, value in pairs]
     payload = b"".join(entries)
-    is_even = len(set(map(len, entries))) == 1
-    form, packed = packing.pack(entries, ids, is_even=is_even)
+    lengths = set(map(len, entries))
+    length = lengths.pop() if len(lengths) == 1 else 0
+    text = bytearray(payload) + b"what was there before"
+    form, packed = packing.pack(text, len(payload), length, ids[0], packed_ids(ids))
     if form is COMPRESSED:
         assert decompress(packed) == payload
         assert len(packed) < len(payload)
@@ -104,10 +105,11 @@ def test_a_stream_of_changing_entries_comes_back_to_columns() -> None:
 def test_compressed_entries_do_not_hold_the_memory_of_the_worst_case() -> None:
     packing = Packing(has_frames=False)
     payload = b"a text that compresses well, " * 40
-    ids = [FIRST, FIRST + 7]
+    ids = packed_ids([FIRST, FIRST + 7])
+    text = bytearray(payload)
     tracemalloc.start()
     try:
-        packed = [packing.pack([payload], ids, is_even=True)[1] for _ in range(100)]
+        packed = [packing.pack(text, len(text), len(text), FIRST, ids)[1] for _ in range(100)]
         held_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -117,10 +119,10 @@ def test_compressed_entries_do_not_hold_the_memory_of_the_worst_case() -> None:
 
 def test_a_layout_is_not_worth_it_for_few_entries() -> None:
     entries, ids = numbered(MIN_ENTRIES - 1)
-    assert lay_out(entries, ids, None) is None
+    assert lay_out_all(entries, ids) is None
 
 
 def test_entries_with_much_that_differs_have_no_layout() -> None:
     ids = [FIRST + n for n in range(200, 300)]
     values = [bytes((n + k) % 256 for k in range(MAX_COLUMNS + 1)) for n in range(100)]
-    assert lay_out(entries_of(ids, values, [b"f"]), ids, None) is None
+    assert lay_out_all(entries_of(ids, values, [b"f"]), ids) is None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from array import array
 
 from hypothesis import strategies as st
 
-from storage.entries.entry import Shape, encode_entry, encode_fields, encode_id, fields_position
-from storage.entries.entry_id import MAX_ID, MAX_SEQ, EntryID, make_id
+from storage.entries.entry import Shape, encode_entry, encode_fields, encode_id
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID, make_id
+from storage.entries.id_columns import NodeIDs, pack_ids
 from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.node import Node, freeze
@@ -21,8 +23,9 @@ IDS = st.lists(st.builds(make_id, HALVES, HALVES), min_size=1, max_size=30, uniq
 
 
 def add(node: OpenNode, entry_id: int, fields: list[bytes], limits: tuple[int, int]) -> bool:
-    entry = encoded(entry_id, fields)
-    return node.append_entry(entry_id, entry, fields_position(entry), *limits)
+    ms, seq = entry_id >> SEQ_BITS, entry_id & MAX_SEQ
+    id_bulk, text = encode_id(entry_id), encode_fields(fields)
+    return node.append(ms, seq, id_bulk, text, len(fields), *limits)
 
 
 def encoded(entry_id: EntryID, fields: list[bytes]) -> bytes:
@@ -44,6 +47,17 @@ def frozen_node(ids: list[int], value: bytes = b"value") -> FrozenNode:
     node = freeze(open_node(ids, value))
     assert isinstance(node, FrozenNode)
     return node
+
+
+def packed_ids(ids: list[int], key: int | None = None) -> NodeIDs:
+    """pack_ids() of these; the key is the first one unless it is given."""
+    ms = array("Q", [entry_id >> SEQ_BITS for entry_id in ids])
+    seqs = array("Q", [entry_id & MAX_SEQ for entry_id in ids])
+    return pack_ids(ids[0] if key is None else key, ms, seqs, 0, len(ids))
+
+
+def ids_in(node: Node) -> list[int]:
+    return node.select_ids(MIN_ID, MAX_ID, ALL)
 
 
 def wire(node: Node) -> bytes:

@@ -63,7 +63,7 @@ def test_an_entry_gets_in_only_below_the_limit(
     entry_id = key
     for gap, name, value in zip([0, *gaps], names, values, strict=False):
         entry_id = min(entry_id + gap, MAX_ID - 1)
-        if not node.ids or entry_id > node.ids[-1]:
+        if not node.live or entry_id > node.last_id:
             add(node, entry_id, [name, value], (0, 0))
     counted = node.copy()
     needed = counted.listpack_bytes() + len(names[-1]) + len(values[-1])

@@ -12,6 +12,7 @@ from storage.redis_format.listpack_size import (
     EMPTY_LISTPACK_BYTES,
     FieldSizes,
     element_bytes,
+    has_names,
     header_bytes,
     integer_bytes,
     plain_integer,
@@ -145,3 +146,10 @@ def test_a_plain_number_is_stored_as_one(number: int) -> None:
 def test_what_only_looks_like_a_number_is_stored_as_a_string(value: bytes) -> None:
     assert plain_integer(value, 0, len(value)) == 0
     assert element_bytes(value) > len(value)
+
+
+def test_names_are_compared_one_by_one() -> None:
+    fields = encode_fields([b"f", b"1", b"name", b"f"])
+    assert has_names(fields, [b"f", b"name"])
+    for other in ([b"f"], [b"f", b"nam"], [b"f", b"name", b"f"], [b"g", b"name"], []):
+        assert not has_names(fields, other)

@@ -1,0 +1,63 @@
+# The C types of storage/nodes/entry_buffer.py.
+
+from cpython.array cimport array
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.string cimport memcpy
+
+from storage.entries.entry cimport fields_header
+from storage.entries.entry_id cimport id_ms, id_seq, make_id
+from storage.entries.id_columns cimport numbers_of
+
+
+cdef Py_ssize_t _HEADER_BYTES
+
+cdef inline void put_entry(
+    bytearray text, Py_ssize_t at, bytes id_bulk, bytes header, bytes fields
+):
+    """Write an entry, for which there is room."""
+    cdef char* out = PyByteArray_AS_STRING(text) + at
+    memcpy(out, b"*2\r\n", 4)
+    out += 4
+    memcpy(out, PyBytes_AS_STRING(id_bulk), len(id_bulk))
+    out += len(id_bulk)
+    memcpy(out, PyBytes_AS_STRING(header), len(header))
+    out += len(header)
+    memcpy(out, PyBytes_AS_STRING(fields), len(fields))
+
+
+cdef class EntryBuffer:
+    cdef readonly Py_ssize_t count
+    cdef bytearray _text
+    cdef Py_ssize_t _start
+    cdef Py_ssize_t _end
+    cdef Py_ssize_t _first
+    cdef array _ms
+    cdef array _seqs
+    cdef array _ends
+
+    cpdef clear(self)
+    cpdef append(
+        self,
+        unsigned long long ms,
+        unsigned long long seq,
+        bytes id_bulk,
+        bytes fields,
+        Py_ssize_t words,
+    )
+    cpdef append_encoded(self, unsigned long long ms, unsigned long long seq, bytes entry)
+    cdef Py_ssize_t _add_row(
+        self, unsigned long long ms, unsigned long long seq, Py_ssize_t size
+    )
+    cdef _make_room(self, Py_ssize_t size)
+    cdef _move_down(self)
+    cdef _make_room_for_numbers(self)
+    cdef _move_numbers_down(self)
+    cdef _close_gap(self, Py_ssize_t low, Py_ssize_t high)
+    cpdef object id_at(self, Py_ssize_t place)
+    cpdef list ids(self, Py_ssize_t low, Py_ssize_t high)
+    cpdef Py_ssize_t place_of(self, object entry_id)
+    cdef Py_ssize_t _start_of(self, Py_ssize_t place)
+    cpdef bytes part(self, Py_ssize_t low, Py_ssize_t high)
+    cpdef list entries(self, Py_ssize_t low, Py_ssize_t high)
+    cpdef remove(self, Py_ssize_t low, Py_ssize_t high)
