@@ -16,6 +16,7 @@ cdef class Instance:
     cdef public object read_requests
     cdef public object group_read_requests
     cdef public object group_read_bytes
+    cdef public dict xadd_caps
     cdef public TrackingTable tracking
     cdef public dict watchers
     cdef public Stats stats

@@ -87,6 +87,7 @@ class Instance:
         self.read_requests: RequestCache[Any] = RequestCache()  # XREAD
         self.group_read_requests: RequestCache[Any] = RequestCache()  # XREADGROUP, by its words
         self.group_read_bytes: RequestCache[Any] = RequestCache()  # and by its raw bytes
+        self.xadd_caps: dict[bytes, Any] = {}  # what XADD parsed before `*`, by its raw bytes
         self.blocked = BlockedClients()
         self.idempotence = IdempotenceWatch()
         self.pubsub = PubSub()
@@ -107,6 +108,7 @@ class Instance:
         self.propagated_units = 0  # how many actions the sinks were given
         # While EXEC runs a raw handler: takes what it propagates, as a part of the unit.
         self.collect: Callable[[int, Sequence[Argv | bytes]], None] | None = None
+        self.node_max_entries = 0
         self.look_up_settings()
         # set by the dispatcher itself (server/dispatch.py)
         self.dispatcher: Dispatcher
@@ -123,6 +125,8 @@ class Instance:
     def look_up_settings(self) -> None:
         """Cache the settings that most requests need: `Dispatcher.look_up_settings` calls this."""
         config = self.config
+        if self.node_max_entries != config.stream_node_max_entries:
+            self.xadd_caps.clear()  # they depend on it
         self.node_max_entries = config.stream_node_max_entries
         self.node_max_bytes = config.stream_node_max_bytes
         self.is_observed = bool(config.notify_keyspace_events or self.tracking.active)

@@ -10,6 +10,7 @@ from storage.stream cimport Stream
 
 cpdef object automatic_id(Stream stream, long long now_ms)
 
+cdef object _raw_cap(Client client, Cutter request, Py_ssize_t id_position)
 
 cdef PlainID _PLAIN_ID
 cdef int _STAR

@@ -27,7 +27,7 @@ from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import record
-from storage.entries.entry import decode_words, encode_fields
+from storage.entries.entry import encode_fields
 from storage.entries.entry_id import (
     MAX_ID,
     MAX_SEQ,
@@ -49,6 +49,9 @@ _MAXLEN = (b"MAXLEN", b"maxlen")
 _EXACT_OR_ABOUT = (b"=", b"~")
 # The options of an exact cap, up to its threshold, as bulk strings.
 _EXACT_CAP = encode_fields([b"MAXLEN", b"="])
+
+# The caps that are known by their bytes, at most.
+MAX_CAPS = 256
 
 # Redis refuses an entry whose fields and values are longer than this together.
 MAX_ENTRY_BYTES = 1 << 30
@@ -143,22 +146,25 @@ def _propagate_raw(
     client.note_write()
 
 
-def _raw_cap(client: Client, request: Cutter, id_position: int) -> Trim | None:
+@cython.cfunc
+def _raw_cap(client: Client, request: Cutter, id_position: cython.Py_ssize_t) -> Trim | None:
     """The trim of a request that begins with MAXLEN; None if there are other options."""
+    instance: Instance = client.instance
     # A trim may remove entries that blocked readers have not received yet.
-    if request.count <= id_position or client.instance.blocked.waiters:
+    if request.count <= id_position or instance.blocked.waiters:
         return None
     text = request.part(2, id_position)
-    return _parse_raw_cap(text, id_position - 2, client.instance.node_max_entries)
-
-
-@lru_cache(maxsize=256)
-def _parse_raw_cap(text: bytes, words: int, node_max_entries: int) -> Trim | None:
-    """The cap that `words` encoded bulk strings ask for; None if it is another option."""
-    try:
-        return _parse_cap((*decode_words(text, words), b"*"), node_max_entries).trim
-    except ReplyError:
-        return None
+    trim: Trim | None = instance.xadd_caps.get(text)
+    if trim is None:
+        words = [request.word(index) for index in range(2, id_position)]
+        try:
+            trim = _parse_cap((*words, b"*"), instance.node_max_entries).trim
+        except ReplyError:
+            return None
+        if len(instance.xadd_caps) >= MAX_CAPS:
+            instance.xadd_caps.clear()
+        instance.xadd_caps[text] = trim
+    return trim
 
 
 @command(
