@@ -141,14 +141,17 @@ class Stream(Value):
         to XADD.
         """
         id_bulk = encode_id_parts(ms, seq)
-        most, room = max_node_entries, max_node_bytes
         tail: OpenNode | None = self._tail
-        if tail is None or not tail.append(ms, seq, id_bulk, fields, words, most, room):
-            self._append_elsewhere(ms, seq, id_bulk, fields, words, most, room)
-        self.length += 1
-        self.entries_added += 1
+        if tail is None or not tail.append(
+            ms, seq, id_bulk, fields, words, max_node_entries, max_node_bytes
+        ):
+            self._append_elsewhere(
+                ms, seq, id_bulk, fields, words, max_node_entries, max_node_bytes
+            )
         self._last_id = None
         self._ms, self._seq = ms, seq
+        self.length += 1
+        self.entries_added += 1
         return id_bulk
 
     def append_now(
@@ -190,7 +193,6 @@ class Stream(Value):
         max_bytes: int,
     ) -> None:
         """Add an entry to another node than the current tail, and make that node the tail."""
-        buffer = None
         if self._tail is None:
             reopened = self._reopened_last(max_entries)
             if reopened is not None and reopened.append(
@@ -199,20 +201,25 @@ class Stream(Value):
                 self._nodes.replace(reopened)
                 self._tail = reopened
                 return
-        else:
-            buffer = self._freeze_tail(self._tail)
         if not has_names(fields, self._shape.names):
             self._shape = Shape(decode_words(fields, words)[::2], self._shape.packing)
-        tail = OpenNode(make_id(ms, seq), self._shape, buffer)
+        tail = OpenNode(make_id(ms, seq), self._shape, self._freeze_tail())
         tail.append(ms, seq, id_bulk, fields, words, max_entries, max_bytes)
         self._nodes.append(tail)
         self._tail = tail
 
-    def _freeze_tail(self, tail: OpenNode) -> EntryBuffer | None:
-        """Freeze the last node; its buffer if that can be used again."""
+    def _freeze_tail(self) -> EntryBuffer | None:
+        """Freeze the last node, if it is open; its buffer, if another node may have that."""
+        tail = self._tail
+        if tail is None:
+            return None
         frozen = freeze(tail)
         self._nodes.replace_last(frozen)
-        return None if frozen is tail else tail.hand_over()
+        self._tail = None
+        if frozen is tail:
+            tail.close()
+            return None
+        return tail.hand_over()
 
     def _reopened_last(self, max_entries: int) -> OpenNode | None:
         """The last node, reopened, if it is not open but may have room for another entry.
@@ -292,10 +299,14 @@ class Stream(Value):
         chunks: list[bytes] = []
         used_bytes = 0
         for node in self._nodes.between(start, end) if limit and max_bytes > 0 else ():
-            found = node.select_ids(start, end, limit - len(ids))
-            _, parts = node.select(start, end, limit - len(ids))
+            if isinstance(node, OpenNode):  # it may be large
+                found, parts = node.select_within(
+                    start, end, limit - len(ids), max_bytes - used_bytes
+                )
+            else:
+                found, parts = node.select_with_ids(start, end, limit - len(ids))
             size = sum(map(len, parts))
-            if used_bytes + size > max_bytes:
+            if used_bytes + size > max_bytes and isinstance(node, FrozenNode):
                 parts = _entries_within(node, found, max_bytes - used_bytes)
                 size = sum(map(len, parts))
                 del found[len(parts) :]

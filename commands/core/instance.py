@@ -87,7 +87,7 @@ class Instance:
         self.read_requests: RequestCache[Any] = RequestCache()  # XREAD
         self.group_read_requests: RequestCache[Any] = RequestCache()  # XREADGROUP, by its words
         self.group_read_bytes: RequestCache[Any] = RequestCache()  # and by its raw bytes
-        self.xadd_caps: dict[bytes, Any] = {}  # what XADD parsed before `*`, by its raw bytes
+        self.xadd_caps: dict[bytes, Any] = {}  # the caps of XADD, by their raw bytes
         self.blocked = BlockedClients()
         self.idempotence = IdempotenceWatch()
         self.pubsub = PubSub()

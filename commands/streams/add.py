@@ -148,7 +148,10 @@ def _propagate_raw(
 
 @cython.cfunc
 def _raw_cap(client: Client, request: Cutter, id_position: cython.Py_ssize_t) -> Trim | None:
-    """The trim of a request that begins with MAXLEN; None if there are other options."""
+    """The trim of a request that begins with MAXLEN.
+
+    None if there are other options, or if clients wait.
+    """
     instance: Instance = client.instance
     # A trim may remove entries that blocked readers have not received yet.
     if request.count <= id_position or instance.blocked.waiters:

@@ -20,7 +20,7 @@ class EntryReader:
         self.load(b"")
 
     def load(self, entries: bytes | bytearray, end: cython.Py_ssize_t = -1) -> None:
-        """Begin with these entries, which end with the text or before."""
+        """Begin with these entries. `end`: where they end, by default with the text."""
         self.entries = entries
         self._data = self.entries
         self.end = len(entries) if end < 0 else end

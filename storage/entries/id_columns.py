@@ -163,7 +163,7 @@ def pack_ids(
 
 @cython.cfunc
 def numbers_of(numbers: object) -> cython.p_ulonglong:
-    """An array of numbers; compiled, a pointer to them, until there is more room for them."""
+    """An array of numbers; compiled, a pointer to them, valid until the array is resized."""
     if cython.compiled:
         # The module's C types have it.
         return pointer_to(numbers)  # type: ignore[name-defined]  # noqa: F821

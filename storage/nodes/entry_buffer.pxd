@@ -1,9 +1,9 @@
 # The C types of storage/nodes/entry_buffer.py.
 
 from cpython.array cimport array
-from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 from storage.entries.entry cimport fields_header
 from storage.entries.entry_id cimport id_ms, id_seq, make_id
@@ -35,6 +35,8 @@ cdef class EntryBuffer:
     cdef array _ms
     cdef array _seqs
     cdef array _ends
+    cdef bint _is_lent
+    cdef bint _is_borrowed
 
     cpdef clear(self)
     cpdef append(
@@ -53,11 +55,18 @@ cdef class EntryBuffer:
     cdef _move_down(self)
     cdef _make_room_for_numbers(self)
     cdef _move_numbers_down(self)
-    cdef _close_gap(self, Py_ssize_t low, Py_ssize_t high)
+    cdef _move_text(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t to)
+    cdef _own(self)
     cpdef object id_at(self, Py_ssize_t place)
     cpdef list ids(self, Py_ssize_t low, Py_ssize_t high)
     cpdef Py_ssize_t place_of(self, object entry_id)
     cdef Py_ssize_t _start_of(self, Py_ssize_t place)
     cpdef bytes part(self, Py_ssize_t low, Py_ssize_t high)
     cpdef list entries(self, Py_ssize_t low, Py_ssize_t high)
+    cpdef list parts(self, Py_ssize_t low, Py_ssize_t high)
+    cpdef Py_ssize_t count_within(self, Py_ssize_t low, Py_ssize_t size)
     cpdef remove(self, Py_ssize_t low, Py_ssize_t high)
+    cdef Py_ssize_t _move(
+        self, Py_ssize_t low, Py_ssize_t high, Py_ssize_t place, Py_ssize_t to
+    )
+    cdef _shrink(self)

@@ -5,13 +5,17 @@ made of it until a reader asks. Appending takes constant time on average, and so
 first entries; removing others moves those behind them. At least a quarter of the memory is used
 after a removal.
 
-When a node is full, the next one of its stream takes over its buffer (`clear`). The memory stays in
-one place, so that it leaves no gaps between the nodes that are kept.
+A copy shares the memory (copy on write). What is behind the entries belongs to the buffer that was
+copied, which goes on adding there; either takes memory of its own before it changes anything else.
+
+When a node is full, the next one of its stream takes over its buffer (`clear`). So the memory stays
+in one place, and leaves no gaps between the nodes that are kept.
 """
 
 from __future__ import annotations
 
 from array import array
+from itertools import accumulate
 
 try:
     import cython
@@ -27,8 +31,8 @@ if not cython.compiled:
     # Compiled, it returns a pointer, and the module's C types import it.
     from storage.entries.id_columns import numbers_of
 
-# A longer buffer is not kept for the next node.
-MAX_KEPT_BYTES = 64 * 1024
+# Many entries are read in parts of about this size, so that they can be sent in pieces.
+PART_BYTES = 256 * 1024
 
 _HEADER_BYTES: cython.Py_ssize_t = ENTRY_HEADER_BYTES
 
@@ -37,7 +41,18 @@ _HEADER_BYTES: cython.Py_ssize_t = ENTRY_HEADER_BYTES
 class EntryBuffer:
     """Entries in the order of their IDs. A place is an entry's position among them."""
 
-    __slots__ = ("_end", "_ends", "_first", "_ms", "_seqs", "_start", "_text", "count")
+    __slots__ = (
+        "_end",
+        "_ends",
+        "_first",
+        "_is_borrowed",
+        "_is_lent",
+        "_ms",
+        "_seqs",
+        "_start",
+        "_text",
+        "count",
+    )
 
     def __init__(self) -> None:
         self.count = 0
@@ -48,12 +63,14 @@ class EntryBuffer:
         self._ms: array[int] = array("Q")
         self._seqs: array[int] = array("Q")
         self._ends: array[int] = array("Q")
+        self._is_lent = False  # whether a copy may read the memory
+        self._is_borrowed = False  # whether it is that of another buffer
 
     def clear(self) -> None:
-        """Remove all entries; the memory is kept, unless it is unusually much."""
+        """Remove all entries; the memory is kept, unless another buffer has it, too."""
         self.count = self._first = self._start = self._end = 0
-        if len(self._text) > MAX_KEPT_BYTES:
-            self._text = bytearray()
+        if self._is_lent or self._is_borrowed:
+            self._own()
 
     # -- adding --------------------------------------------------------------------------------
 
@@ -75,15 +92,26 @@ class EntryBuffer:
         put_entry(self._text, start, id_bulk, header, fields)  # type: ignore[name-defined]  # noqa: F821
 
     def append_encoded(self, ms: cython.ulonglong, seq: cython.ulonglong, entry: bytes) -> None:
-        """The same of an encoded entry."""
+        """The same for an entry that is encoded already."""
         start: cython.Py_ssize_t = self._add_row(ms, seq, len(entry))
         self._text[start : start + len(entry)] = entry
+
+    def fill(self, ids: list[EntryID], entries: list[bytes]) -> None:
+        """Set the entries of an empty buffer."""
+        self._text = bytearray(b"".join(entries))
+        self._ms = array("Q", [id_ms(entry_id) for entry_id in ids])
+        self._seqs = array("Q", [id_seq(entry_id) for entry_id in ids])
+        self._ends = array("Q", accumulate(map(len, entries)))
+        self.count = len(ids)
+        self._end = len(self._text)
 
     @cython.cfunc
     def _add_row(
         self, ms: cython.ulonglong, seq: cython.ulonglong, size: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
         """Add an entry of `size` bytes that are not there yet; where they belong."""
+        if self._is_borrowed:
+            self._own()
         if self._end + size > len(self._text):
             self._make_room(size)
         if self._first + self.count == len(self._ends):
@@ -103,18 +131,25 @@ class EntryBuffer:
     @cython.cfunc
     def _make_room(self, size: cython.Py_ssize_t) -> None:
         """Make room for an entry: where others were removed, or in more memory."""
-        used: cython.Py_ssize_t = self._end - self._start
+        if 2 * (self._end - self._start + size) <= len(self._text):
+            self._move_down()
         room: cython.Py_ssize_t = len(self._text)
-        if 2 * (used + size) > room:
-            self._text.extend(bytes(max(room // 2, size)))
+        if self._end + size <= room:
             return
-        self._move_down()
+        if cython.compiled:
+            # Unlike extend(), it writes nothing there.
+            PyByteArray_Resize(self._text, room + max(room // 2, size))  # type: ignore[name-defined]  # noqa: F821
+        else:
+            self._text.extend(bytes(max(room // 2, size)))
 
     @cython.cfunc
     def _move_down(self) -> None:
         """Move the entries to the beginning of the buffer."""
+        if self._is_lent or self._is_borrowed:
+            self._own()
+            return
         used: cython.Py_ssize_t = self._end - self._start
-        self._text[:used] = self._text[self._start : self._end]
+        self._move_text(self._start, self._end, 0)
         ends: cython.p_ulonglong = numbers_of(self._ends)
         index: cython.Py_ssize_t
         for index in range(self._first, self._first + self.count):
@@ -123,20 +158,54 @@ class EntryBuffer:
         self._end = used
 
     @cython.cfunc
+    def _move_text(
+        self, start: cython.Py_ssize_t, end: cython.Py_ssize_t, to: cython.Py_ssize_t
+    ) -> None:
+        """Move a part of the text towards the beginning."""
+        if cython.compiled:
+            text: cython.p_uchar = self._text
+            memmove(text + to, text + start, end - start)  # type: ignore[name-defined, operator]  # noqa: F821
+        else:
+            self._text[to : to + end - start] = self._text[start:end]
+
+    @cython.cfunc
+    def _own(self) -> None:
+        """Take memory that no other buffer has, as much as the entries need."""
+        start: cython.Py_ssize_t = self._start
+        first: cython.Py_ssize_t = self._first
+        last: cython.Py_ssize_t = first + self.count
+        text = self._text[start : self._end]
+        ms, seqs = self._ms[first:last], self._seqs[first:last]
+        ends = array("Q", [end - start for end in self._ends[first:last]])
+        self._text, self._ms, self._seqs, self._ends = text, ms, seqs, ends
+        self._end -= start
+        self._start = self._first = 0
+        self._is_lent = self._is_borrowed = False
+
+    @cython.cfunc
     def _make_room_for_numbers(self) -> None:
         """The same for the numbers of an entry."""
+        if 2 * (self.count + 1) <= len(self._ends):
+            self._move_numbers_down()
         room: cython.Py_ssize_t = len(self._ends)
-        if 2 * (self.count + 1) > room:
+        if self._first + self.count == room:
             for numbers in (self._ms, self._seqs, self._ends):
                 numbers.frombytes(bytes(8 * max(1, room)))
-        else:
-            self._move_numbers_down()
 
     @cython.cfunc
     def _move_numbers_down(self) -> None:
         """Move the numbers to the beginning of their arrays."""
-        for numbers in (self._ms, self._seqs, self._ends):
-            numbers[: self.count] = numbers[self._first : self._first + self.count]
+        if self._is_lent or self._is_borrowed:
+            self._own()
+            return
+        all_ms: cython.p_ulonglong = numbers_of(self._ms)
+        seqs: cython.p_ulonglong = numbers_of(self._seqs)
+        ends: cython.p_ulonglong = numbers_of(self._ends)
+        place: cython.Py_ssize_t
+        for place in range(self.count):
+            all_ms[place] = all_ms[self._first + place]
+            seqs[place] = seqs[self._first + place]
+            ends[place] = ends[self._first + place]
         self._first = 0
 
     # -- looking -------------------------------------------------------------------------------
@@ -182,6 +251,11 @@ class EntryBuffer:
         """The size of all entries."""
         return self._end - self._start
 
+    @property
+    def room_bytes(self) -> int:
+        """The size of the buffer: entries of up to this size need no more memory."""
+        return len(self._text)
+
     def part(self, low: cython.Py_ssize_t, high: cython.Py_ssize_t) -> bytes:
         """The entries at places [low, high), one after the other."""
         start: cython.Py_ssize_t = self._start_of(low)
@@ -189,15 +263,35 @@ class EntryBuffer:
         text: cython.p_uchar = self._text
         return bytes(text[start:end])
 
+    def parts(self, low: cython.Py_ssize_t, high: cython.Py_ssize_t) -> list[bytes]:
+        """part(), in parts of about PART_BYTES each."""
+        parts: list[bytes] = []
+        end: cython.Py_ssize_t
+        while self._start_of(high) - self._start_of(low) > PART_BYTES:
+            end = min(high, low + self.count_within(low, PART_BYTES))
+            parts.append(self.part(low, end))
+            low = end
+        if low < high:
+            parts.append(self.part(low, high))
+        return parts
+
+    def count_within(self, low: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """How many entries from a place on have at least `size` bytes; all if they have fewer."""
+        start: cython.Py_ssize_t = self._start_of(low)
+        place: cython.Py_ssize_t = low
+        while place < self.count and self._start_of(place) - start < size:
+            place += 1
+        return place - low
+
+    def entries(self, low: cython.Py_ssize_t, high: cython.Py_ssize_t) -> list[bytes]:
+        """The entries at places [low, high), each by itself."""
+        return [self.part(place, place + 1) for place in range(low, high)]
+
     def text(self) -> bytearray:
-        """The buffer itself: its first `size_bytes` are the entries. Not to be changed."""
+        """The buffer itself, whose first `size_bytes` are the entries. Not to be changed."""
         if self._start:
             self._move_down()
         return self._text
-
-    def entries(self, low: cython.Py_ssize_t, high: cython.Py_ssize_t) -> list[bytes]:
-        """The same, each by itself."""
-        return [self.part(place, place + 1) for place in range(low, high)]
 
     def lengths(self) -> list[int]:
         """The size of each entry."""
@@ -224,10 +318,60 @@ class EntryBuffer:
         if low == 0:
             self._start = self._start_of(high)
             self._first += high
-        else:
-            self._close_gap(low, high)
-        self.count -= high - low
-        # So that to add and to remove in turn takes constant time, some is kept.
+            self.count -= high
+            self._shrink()
+        elif low < high:
+            self.remove_all(list(range(low, high)))
+
+    def remove_all(self, places: list[int]) -> None:
+        """Remove the entries at these places, at least one, which ascend."""
+        if self._is_lent or self._is_borrowed:
+            self._own()
+        place: cython.Py_ssize_t = places[0]  # where the next entries that stay belong
+        end: cython.Py_ssize_t = self._start_of(place)
+        index: cython.Py_ssize_t
+        low: cython.Py_ssize_t
+        high: cython.Py_ssize_t
+        for index in range(len(places)):
+            low = places[index] + 1
+            high = places[index + 1] if index + 1 < len(places) else self.count
+            if low < high:
+                end = self._move(low, high, place, end)
+                place += high - low
+        self.count = place
+        self._end = end
+        self._shrink()
+
+    @cython.cfunc
+    def _move(
+        self,
+        low: cython.Py_ssize_t,
+        high: cython.Py_ssize_t,
+        place: cython.Py_ssize_t,
+        to: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Move the entries at [low, high) to a lower place, which begins at `to`; their end."""
+        start: cython.Py_ssize_t = self._start_of(low)
+        stop: cython.Py_ssize_t = self._start_of(high)
+        all_ms: cython.p_ulonglong = numbers_of(self._ms)
+        seqs: cython.p_ulonglong = numbers_of(self._seqs)
+        ends: cython.p_ulonglong = numbers_of(self._ends)
+        self._move_text(start, stop, to)
+        source: cython.Py_ssize_t
+        target: cython.Py_ssize_t = self._first + place
+        for source in range(self._first + low, self._first + high):
+            all_ms[target] = all_ms[source]
+            seqs[target] = seqs[source]
+            ends[target] = ends[source] - (start - to)
+            target += 1
+        return to + stop - start
+
+    @cython.cfunc
+    def _shrink(self) -> None:
+        """Give up memory of which little is used.
+
+        Some room is kept: or adding and removing in turn would take more than constant time.
+        """
         if 4 * (self._end - self._start) < len(self._text):
             self._move_down()
             del self._text[2 * self._end :]
@@ -236,32 +380,23 @@ class EntryBuffer:
             for numbers in (self._ms, self._seqs, self._ends):
                 del numbers[2 * self.count :]
 
-    @cython.cfunc
-    def _close_gap(self, low: cython.Py_ssize_t, high: cython.Py_ssize_t) -> None:
-        """Move what is behind the entries at places [low, high) to where they are."""
-        start: cython.Py_ssize_t = self._start_of(low)
-        end: cython.Py_ssize_t = self._start_of(high)
-        first: cython.Py_ssize_t = self._first + low
-        behind: cython.Py_ssize_t = self.count - high
-        self._text[start : start + self._end - end] = self._text[end : self._end]
-        self._end -= end - start
-        for numbers in (self._ms, self._seqs, self._ends):
-            numbers[first : first + behind] = numbers[self._first + high : self._first + self.count]
-        ends: cython.p_ulonglong = numbers_of(self._ends)
-        index: cython.Py_ssize_t
-        for index in range(first, first + behind):
-            ends[index] -= end - start
+    def fit(self) -> None:
+        """Give up memory for more entries, if that is much: nothing is added any more."""
+        if 8 * (self._end - self._start) < 7 * len(self._text):
+            self._own()
 
     # -- the whole -----------------------------------------------------------------------------
 
     def copy(self) -> EntryBuffer:
-        """An independent one with the same entries."""
+        """An independent one with the same entries; takes constant time."""
         twin = EntryBuffer()
         twin.count, twin._first, twin._start, twin._end = (
             self.count, self._first, self._start, self._end,
         )  # fmt: skip
-        twin._text = self._text[:]
-        twin._ms, twin._seqs, twin._ends = self._ms[:], self._seqs[:], self._ends[:]
+        twin._text = self._text
+        twin._ms, twin._seqs, twin._ends = self._ms, self._seqs, self._ends
+        twin._is_borrowed = True
+        self._is_lent = True
         return twin
 
     def memory_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""A node with a buffer: the last one of a stream, or one that is too large to freeze.
+"""A node with a buffer: the last one of a stream, or one that is empty or too large to freeze.
 
 It has the interface of storage/nodes/node.py. In addition it knows when it is full: when Redis
 would open a new node, because of the number of entries or the size of its listpack. Both include
@@ -23,6 +23,9 @@ from storage.redis_format.listpack_size import FLAGS_BYTES, FieldSizes, int64_by
 # Redis's largest node, whatever the configuration says (reference 1.4).
 MAX_NODE_BYTES = 1 << 30
 _MAX_NODE_BYTES: cython.Py_ssize_t = MAX_NODE_BYTES
+
+# A buffer with more room is not kept for the next node.
+MAX_KEPT_BYTES = 64 * 1024
 
 _FLAGS_BYTES: cython.Py_ssize_t = FLAGS_BYTES
 
@@ -66,8 +69,7 @@ class OpenNode:
     ) -> OpenNode:
         """A node from all of its entries."""
         node: OpenNode = cls(key, shape)
-        for entry_id, entry in zip(ids, entries, strict=True):
-            node._buffer.append_encoded(id_ms(entry_id), id_seq(entry_id), entry)
+        node._buffer.fill(ids, entries)
         node.deleted = deleted
         node.lost_end = lost_end
         node.entries_bytes = entries_bytes
@@ -114,8 +116,17 @@ class OpenNode:
             total += self._id_bytes(id_ms(entry_id), id_seq(entry_id))
         return total
 
-    def hand_over(self) -> EntryBuffer:
-        """The buffer, empty, for another node; this one is not used any more."""
+    def close(self) -> None:
+        """Give up memory for more entries: none is added to this node any more."""
+        self._buffer.fit()
+
+    def hand_over(self) -> EntryBuffer | None:
+        """The buffer, empty, for another node; None if it is too large to be kept.
+
+        This node is not used any more.
+        """
+        if self._buffer.room_bytes > MAX_KEPT_BYTES:
+            return None
         self._buffer.clear()
         return self._buffer
 
@@ -178,7 +189,7 @@ class OpenNode:
         """The first `limit` entries of a range."""
         low, high = self._places(start, end)
         high = min(high, low + limit)
-        return (high - low, [self._buffer.part(low, high)]) if low < high else (0, [])
+        return (high - low, self._buffer.parts(low, high)) if low < high else (0, [])
 
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
@@ -200,7 +211,16 @@ class OpenNode:
         high = min(high, low + limit)
         if low >= high:
             return [], []
-        return self._buffer.ids(low, high), [self._buffer.part(low, high)]
+        return self._buffer.ids(low, high), self._buffer.parts(low, high)
+
+    def select_within(
+        self, start: EntryID, end: EntryID, limit: int, max_bytes: int
+    ) -> tuple[list[EntryID], list[bytes]]:
+        """select_with_ids() up to the entry that makes them `max_bytes` or more."""
+        low, _ = self._places(start, end)
+        return self.select_with_ids(
+            start, end, min(limit, self._buffer.count_within(low, max_bytes))
+        )
 
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
@@ -234,17 +254,7 @@ class OpenNode:
 
     def delete_all(self, ids: list[EntryID]) -> None:
         """Remove entries that are there; `ids` ascend."""
-        place = self._buffer.place_of(ids[0])
-        if self._buffer.ids(place, min(place + len(ids), self.live)) == ids:
-            self._remove(place, place + len(ids))
-            return
-        gone = set(ids)
-        kept = EntryBuffer()
-        for place, entry_id in enumerate(self._buffer.ids(0, self.live)):
-            if entry_id not in gone:
-                entry = self._buffer.part(place, place + 1)
-                kept.append_encoded(id_ms(entry_id), id_seq(entry_id), entry)
-        self._buffer = kept
+        self._buffer.remove_all([self._buffer.place_of(entry_id) for entry_id in ids])
         self.lost_end = max(self.lost_end, ids[-1])
         self.deleted += len(ids)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from storage.entries.entry_id import EntryID
+from storage.entries.entry_id import MAX_ID, EntryID
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node import Node
 from storage.nodes.node_list import AnyNode, NodeList
@@ -71,7 +71,10 @@ class RangeSnapshot:
         self.length = length
 
     def _count_in(self, node: Node) -> int:
-        return len(node.select_ids(self._start, self._end, node.live))
+        if self._start > self._end:
+            return 0
+        high = node.live if self._end == MAX_ID else node.count_below(self._end + 1)
+        return high - node.count_below(self._start)
 
     def chunks(self) -> Iterator[list[bytes]]:
         """The entries in wire form, those of one node at a time."""

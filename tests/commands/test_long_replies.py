@@ -87,7 +87,7 @@ def test_pieces_join_to_the_reply(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long_ranges, "MANY_NODES", 0)
         patch.setattr(long_ranges, "MANY_ENTRIES", 0)
-        patch.setattr(long_ranges, "ENTRIES_PER_PIECE", 3)
+        patch.setattr(long_ranges, "PIECE_BYTES", 100)
         patch.setattr(pending, "MANY_ENTRIES", 0)
         patch.setattr(full_info, "MANY_PENDING", 0)
         assert shared.execute(*request_words) == expected
@@ -108,7 +108,7 @@ def test_what_a_group_is_given_in_pieces_is_delivered_as_in_one_go(
         answers.append((reply, *(one.execute(*look) for look in looks), one.server.propagated))
         monkeypatch.setattr(long_ranges, "MANY_NODES", 0)
         monkeypatch.setattr(long_ranges, "MANY_ENTRIES", 0)
-        monkeypatch.setattr(long_ranges, "ENTRIES_PER_PIECE", 3)
+        monkeypatch.setattr(long_ranges, "PIECE_BYTES", 100)
     assert answers[0] == answers[1]
     assert b"value 59" in answers[1][0] or words == "COUNT 7"
 

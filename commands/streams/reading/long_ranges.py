@@ -21,9 +21,9 @@ from storage.stream import Stream
 MANY_NODES = 64
 MANY_ENTRIES = 5000
 
-# The number of nodes in a piece, and the number of entries of the open node.
+# The most nodes in a piece, which have to be unpacked, and the size from which on it is sent.
 NODES_PER_PIECE = 8
-ENTRIES_PER_PIECE = 2000
+PIECE_BYTES = 512 * 1024
 
 
 @record
@@ -72,16 +72,18 @@ def _pieces(parts: Sequence[Part], ranges: list[LongRange]) -> Iterator[bytes]:
 
 def _entries(snapshot: RangeSnapshot) -> Iterator[bytes]:
     batch: list[bytes] = []
-    nodes = 0
+    size = nodes = 0
     for chunks in snapshot.chunks():
         nodes += 1
-        while len(chunks) > ENTRIES_PER_PIECE:
-            yield b"".join([*batch, *chunks[:ENTRIES_PER_PIECE]])
-            batch.clear()
-            chunks = chunks[ENTRIES_PER_PIECE:]
-        batch += chunks
+        for chunk in chunks:
+            batch.append(chunk)
+            size += len(chunk)
+            if size >= PIECE_BYTES:
+                yield b"".join(batch)
+                batch.clear()
+                size = nodes = 0
         if nodes == NODES_PER_PIECE:
             yield b"".join(batch)
             batch.clear()
-            nodes = 0
+            size = nodes = 0
     yield b"".join(batch)

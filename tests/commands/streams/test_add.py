@@ -218,6 +218,22 @@ def test_options_come_in_any_order_and_case(client: Talk) -> None:
     assert client.ids("s") == ["2-2", "3-3"]  # one node, so nothing to remove for ~
 
 
+def test_the_default_limit_of_a_cap_follows_the_size_of_nodes(
+    client: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(add, "MAX_CAPS", 2)
+    client.do("CONFIG SET stream-node-max-entries 1")
+    client.all(*(f"XADD s {n}-1 f v" for n in range(1, 301)))
+    client.do("XADD s MAXLEN ~ 1 301-1 f v")  # no more than 100 nodes, of one entry each
+    assert client.do("XLEN s") == 201
+    client.do("CONFIG SET stream-node-max-entries 2")
+    client.do("XADD s MAXLEN ~ 1 302-1 f v")
+    assert client.do("XLEN s") == 2
+    for length in (5, 4, 3, 5):  # more caps than are known
+        client.do(f"XADD s MAXLEN = {length} * f v")
+    assert client.do("XLEN s") == 4
+
+
 def test_a_cap_that_is_no_number_is_refused(client: Talk) -> None:
     client.do("XADD s 1-1 f v")
     for cap in (b"x", b"1\r\n", b"", b"1\0"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.entries.entry import encode_fields, encode_id
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, make_id
-from storage.nodes.entry_buffer import MAX_KEPT_BYTES, EntryBuffer
+from storage.nodes.entry_buffer import PART_BYTES, EntryBuffer
 from tests.storage.nodes.sample_nodes import HALVES, encoded
 from tests.support.examples import examples
 
@@ -36,7 +38,8 @@ def holds(buffer: EntryBuffer, ids: list[int], entries: list[bytes]) -> None:
     steps=st.lists(
         st.tuples(st.just("add"), st.integers(1, 2**66), st.integers(0, 300))
         | st.tuples(st.sampled_from(["remove", "drop"]), st.integers(0, 20), st.integers(0, 20))
-        | st.tuples(st.sampled_from(["clear", "copy"]), st.just(0), st.just(0)),
+        | st.tuples(st.just("remove all"), st.integers(0, 2**12), st.just(0))
+        | st.tuples(st.sampled_from(["clear", "copy", "lend", "fit"]), st.just(0), st.just(0)),
         max_size=60,
     )
 )
@@ -44,6 +47,7 @@ def test_it_holds_what_was_added_and_not_removed(steps: list[tuple[str, int, int
     buffer = EntryBuffer()
     ids: list[int] = []
     entries: list[bytes] = []
+    lent: list[tuple[EntryBuffer, list[int], list[bytes]]] = []
     last_id = 0
     for step, first, second in steps:
         if step == "add":
@@ -56,12 +60,24 @@ def test_it_holds_what_was_added_and_not_removed(steps: list[tuple[str, int, int
         elif step == "copy":
             other, buffer = buffer, buffer.copy()
             add(other, last_id + 1)  # which does not concern the copy
+        elif step == "lend":
+            lent.append((buffer.copy(), ids.copy(), entries.copy()))
+        elif step == "fit":
+            buffer.fit()
+        elif step == "remove all":
+            places = [place for place in range(min(len(ids), 12)) if first >> place & 1]
+            if places:
+                buffer.remove_all(places)
+                ids = [ids[place] for place in range(len(ids)) if place not in places]
+                entries = [entries[n] for n in range(len(entries)) if n not in places]
         else:
             low = 0 if step == "drop" else min(first, len(ids))
             high = min(low + second, len(ids))
             del ids[low:high], entries[low:high]
             buffer.remove(low, high)
         holds(buffer, ids, entries)
+        for copy in lent:
+            holds(*copy)
 
 
 @given(
@@ -79,6 +95,42 @@ def test_places_are_found_by_ids(ids: list[int], dropped: int, wanted: int) -> N
         assert buffer.place_of(entry_id) == sum(other < entry_id for other in ids[dropped:])
 
 
+def test_a_copy_takes_no_memory_of_its_own_until_it_changes() -> None:
+    buffer = EntryBuffer()
+    entries = [add(buffer, n, b"x" * 10_000) for n in range(10)]
+    copies = [buffer.copy() for _ in range(3)]
+    tracemalloc.start()
+    try:
+        buffer.copy()
+        entries.append(add(buffer, 10))  # there is room for it
+        assert tracemalloc.get_traced_memory()[1] < 10_000
+    finally:
+        tracemalloc.stop()
+    copies[1].remove(3, 5)
+    add(copies[2], 20)
+    buffer.remove_all([0, 7, 9])
+    holds(copies[0], list(range(10)), entries[:10])
+    assert copies[1].ids(0, 8) == [0, 1, 2, 5, 6, 7, 8, 9]
+    assert copies[2].ids(0, 11) == [*range(10), 20]
+    assert buffer.ids(0, 8) == [1, 2, 3, 4, 5, 6, 8, 10]
+
+
+def test_much_is_read_in_parts() -> None:
+    buffer = EntryBuffer()
+    entries = [add(buffer, n, b"x" * (PART_BYTES // 3)) for n in range(10)]
+    entries.append(add(buffer, 10, b"x" * 3 * PART_BYTES))
+    parts = buffer.parts(1, 11)
+    assert b"".join(parts) == b"".join(entries[1:])
+    assert 4 <= len(parts) < 10
+    assert buffer.parts(2, 3) == [entries[2]]
+    assert buffer.parts(4, 4) == []
+    assert buffer.count_within(0, 1) == 1
+    assert buffer.count_within(0, len(entries[0])) == 1
+    assert buffer.count_within(0, len(entries[0]) + 1) == 2
+    assert buffer.count_within(9, 2**40) == 2
+    assert buffer.count_within(0, 0) == 0
+
+
 def test_a_buffer_of_a_few_entries_that_come_and_go_does_not_grow() -> None:
     buffer = EntryBuffer()
     for n in range(10):
@@ -91,14 +143,11 @@ def test_a_buffer_of_a_few_entries_that_come_and_go_does_not_grow() -> None:
     assert buffer.ids(0, 10) == list(range(9_990, 10_000))
 
 
-def test_an_empty_buffer_keeps_its_memory_unless_that_is_unusually_much() -> None:
+def test_an_empty_buffer_keeps_its_memory() -> None:
     buffer = EntryBuffer()
     for n in range(100):
         add(buffer, n, b"x" * 50)
     before = buffer.memory_bytes()
     buffer.clear()
     assert buffer.memory_bytes() == before
-    add(buffer, 1, b"x" * MAX_KEPT_BYTES)
-    buffer.clear()
-    assert buffer.memory_bytes() < before
     holds(buffer, [1], [add(buffer, 1)])

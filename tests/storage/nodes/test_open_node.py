@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, make_id
 from storage.nodes import open_node as open_node_module
-from storage.nodes.open_node import OpenNode
-from tests.storage.nodes.sample_nodes import HALVES, add, open_node
+from storage.nodes.open_node import MAX_KEPT_BYTES, OpenNode
+from tests.storage.nodes.sample_nodes import HALVES, add, open_node, wire
 from tests.support.examples import examples
 
 
@@ -123,3 +123,14 @@ def test_no_node_grows_beyond_what_redis_allows_at_all() -> None:
             # The last entry of 11 bytes, 2 of them text, still left the node below the limit.
             assert 1000 - 2 <= node.listpack_bytes() < 1000 - 2 + 11
             assert fitting == list(range(1, len(fitting) + 1))
+
+
+def test_the_next_node_has_the_buffer_of_the_last_one_unless_that_is_large() -> None:
+    for length, is_kept in ((50, True), (MAX_KEPT_BYTES, False)):
+        node = open_node([1, 2, 3], b"x" * length)
+        buffer = node.hand_over()
+        assert (buffer is not None) is is_kept
+        other = OpenNode(4, Shape([b"f"]), buffer)
+        assert other.live == 0
+        add(other, 4, [b"f", b"v"], (0, 0))
+        assert wire(other) == wire(open_node([4], b"v"))
