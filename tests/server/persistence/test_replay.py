@@ -318,3 +318,22 @@ def test_a_claim_keeps_its_time_though_the_clock_was_set_back(replay: ReplayRequ
     )
     server.advance(1500)
     assert b":500\r\n" in server.connect().execute("XPENDING", "s", "g", "-", "+", "10")
+
+
+@pytest.mark.parametrize(
+    "trimming",
+    [
+        ("XADD", "s", "MAXLEN", "~", 1, "301-1", "f", "v"),
+        ("XADD", "s", "maxlen", "~", "1", "LIMIT", 10, "301-1", "f", "v"),
+        ("XTRIM", "s", "MAXLEN", "~", 1),
+    ],
+)
+def test_nothing_limits_an_approximate_trim_that_is_replayed(
+    replay: ReplayRequests, trimming: tuple[Word, ...]
+) -> None:
+    server = InProcessServer(stream_node_max_entries="1")
+    client = server.connect()
+    # A client's own cap of the same bytes has the default limit, and is remembered.
+    client.execute("XADD", "other", "MAXLEN", "~", 1, "1-1", "f", "v")
+    replay(server, *[("XADD", "s", f"{i}-1", "f", "v") for i in range(1, 301)], trimming)
+    assert client.execute("XLEN", "s") == b":1\r\n"

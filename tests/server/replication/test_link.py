@@ -602,3 +602,14 @@ def test_what_a_script_did_comes_as_one_transaction() -> None:
     assert client.execute("EXISTS", "s", "k") == b":2\r\n"
     assert client.execute("XLEN", "s") == b":2\r\n"
     assert client.execute("EVAL", "return redis.call('set', 'k', 'w')", 0).startswith(b"-READONLY")
+
+
+def test_nothing_limits_an_approximate_trim_of_the_primary() -> None:
+    cluster, replica, fake = following()
+    client = replica.connect()
+    client.execute("CONFIG", "SET", "stream-node-max-entries", "1")
+    for number in range(1, 301):
+        fake.send(command([b"XADD", b"s", b"%d-1" % number, b"f", b"v"]))
+    fake.send(command([b"XADD", b"s", b"MAXLEN", b"~", b"1", b"301-1", b"f", b"v"]))
+    cluster.advance()
+    assert client.execute("XLEN", "s") == b":1\r\n"
