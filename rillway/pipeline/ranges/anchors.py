@@ -1,0 +1,68 @@
+"""Anchors: entries that prove, by their bytes, that a stream still has the history that was read.
+
+An ID says nothing of what an entry holds: a stream that was created again, or whose last entries a
+failover lost, may have other entries under the same IDs. So a reader remembers some of the last
+entries that it read, by ID and hash. If one of them is still there with the same hash, the history
+is the same up to it.
+
+Kept are the entries 1, 10, 100 and 1,000 back from the end, as closely as small steps allow: the
+last one may have been lost or deleted, and then an older one shows where the histories parted.
+
+A hash is SHA-1, in hexadecimal, of `length:word` for each name and value, in order: scripts of the
+server make the same with `redis.sha1hex`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rillway.pipeline.arrow.decoding import RawEntry
+from rillway.pipeline.client.ids import parse_id
+
+DISTANCES = (1, 10, 100, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """An entry: its ID, the hash of its fields, how far back from the end it is (1: the last)."""
+
+    id: int
+    hash: str
+    back: int = 1
+
+
+def entry_hash(words: Iterable[bytes]) -> str:
+    """The hash of an entry. `words`: its names and values in turn, as the server sends them."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    for word in words:
+        digest.update(b"%d:%b" % (len(word), word))
+    return digest.hexdigest()
+
+
+def pick(entries: Sequence[RawEntry]) -> tuple[Anchor, ...]:
+    """The anchors of entries that end where they end, the last one first."""
+    return tuple(
+        Anchor(parse_id(entries[-back][0]), entry_hash(entries[-back][1]), back)
+        for back in DISTANCES
+        if back <= len(entries)
+    )
+
+
+def extended(before: Sequence[Anchor], added: int, picked: Sequence[Anchor]) -> tuple[Anchor, ...]:
+    """The anchors after some more entries were read, the last one first.
+
+    `before`: those until then; `added`: the number of entries that were read; `picked`: their
+    anchors. Of all between two distances the one farthest back is kept: so they stay apart even if
+    entries come one by one.
+    """
+    moved = [replace(anchor, back=anchor.back + added) for anchor in before]
+    kept: list[Anchor] = []
+    nearest = 0
+    for farthest in DISTANCES:
+        between = [a for a in (*picked, *moved) if nearest < a.back <= farthest]
+        if between:
+            kept.append(max(between, key=lambda anchor: anchor.back))
+        nearest = farthest
+    return tuple(kept)
