@@ -26,6 +26,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     },
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
+    "rillway/pipeline/archive/identity/sources.py": "test_recognition.py beside it",
     "rillway/pipeline/archive/pins.py": "test_trim.py beside it, and test_history.py",
     "rillway/pipeline/demo/command.py": "make pipeline-demo checks itself; its parts: test_year.py",
     "rillway/pipeline/demo/plots.py": "test_year.py beside it",

@@ -25,11 +25,16 @@ DEFAULT_KEEP = "10m"
 
 
 def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
-    """What is to be done (archive, compact, expire, status), and its arguments.
+    """What is to be done (archive, compact, epochs, expire, status), and its arguments.
 
     Exits with status 2 if they are wrong.
     """
-    parsers = {"compact": compact_parser, "expire": expire_parser, "status": status_parser}
+    parsers = {
+        "compact": compact_parser,
+        "epochs": epochs_parser,
+        "expire": expire_parser,
+        "status": status_parser,
+    }
     if arguments and arguments[0] in parsers:
         job, *rest = arguments
         return job, parsers[job]().parse_args(rest)
@@ -42,7 +47,7 @@ def archive_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rillway archive",
         usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
-        "       rillway archive compact|expire|status --to PATH [OPTION ...]",
+        "       rillway archive compact|epochs|expire|status --to PATH [OPTION ...]",
         description="Move entries from streams to a Delta table, exactly once, and trim the "
         "streams: never past an entry that a group has not read or not acknowledged.",
     )
@@ -85,7 +90,13 @@ def archive_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--accept-loss",
         action="store_true",
-        help="go on although entries were trimmed before they could be archived",
+        help="go on although others trimmed entries before they could be archived",
+    )
+    parser.add_argument(
+        "--new-epoch",
+        action="store_true",
+        help="where a stream is refused because it is not the one that was archived: archive it as "
+        "a history of its own, beside the old one",
     )
     add_allow_missing(parser)
     parser.add_argument(
@@ -164,6 +175,16 @@ def status_parser() -> argparse.ArgumentParser:
     )
     _add_table(parser)
     add_url(parser)
+    return parser
+
+
+def epochs_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rillway archive epochs",
+        description="The histories of each stream: which one parted from which, where and why.",
+    )
+    _add_table(parser)
+    parser.add_argument("--json", action="store_true", help="a JSON object for each epoch")
     return parser
 
 

@@ -9,11 +9,13 @@ be started again at any time, whatever ended it.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from rillway.pipeline.archive.archiver import (
     Archiver,
@@ -23,6 +25,8 @@ from rillway.pipeline.archive.archiver import (
 )
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
+from rillway.pipeline.archive.identity.epochs import epoch_as_json
+from rillway.pipeline.archive.identity.recognition import OtherSource, Refused
 from rillway.pipeline.archive.lease import LeaseLost, LeaseTaken
 from rillway.pipeline.archive.maintenance import (
     Upkeep,
@@ -86,6 +90,7 @@ def archive_main(options: argparse.Namespace) -> int:
         ),
         trims=not options.no_trim,
         accepts_loss=options.accept_loss,
+        opens_new_epoch=options.new_epoch,
         # What a pattern has found may be deleted a moment later.
         allows_missing=options.allow_missing or options.pattern is not None,
         lease_ms=max(round(options.lease * 1000), 1),
@@ -99,7 +104,9 @@ def archive_main(options: argparse.Namespace) -> int:
         archiver_round = _Round(table, engine, settings, chosen, interruption)
         if options.every is None:
             archiver_round.run()
-            return interruption.exit_status if archiver_round.was_cut_short else 0
+            if archiver_round.was_cut_short:
+                return interruption.exit_status
+            return 1 if archiver_round.refused else 0
         while not interruption.requested:
             began = time.monotonic()
             try:
@@ -107,7 +114,7 @@ def archive_main(options: argparse.Namespace) -> int:
             except PASSING_ERRORS as error:
                 print(f"rillway archive: {error}; next try in {options.every:g} s", file=sys.stderr)
             interruption.wait(max(options.every - (time.monotonic() - began), 0))
-        return 0
+        return 1 if archiver_round.refused else 0
 
 
 @contextmanager
@@ -124,7 +131,7 @@ def open_engine(name: str) -> Iterator[Engine]:
 
 
 class _Round:
-    """Each stream once."""
+    """Each stream once. `refused`: the number of streams that it would not go on with."""
 
     def __init__(
         self,
@@ -138,27 +145,52 @@ class _Round:
         self._names, self._pattern = chosen
         self._interruption = interruption
         self.was_cut_short = False
+        self.refused = 0
 
     def run(self) -> None:
-        for stream in self._streams():
+        self.refused = 0
+        archiver = Archiver(self._table, self._engine, self._settings)
+        unknown = self._archive_all(archiver, self._streams())
+        if unknown and archiver.source_is_known:
+            # A stream that came later has shown that the server is the one of before.
+            unknown = self._archive_all(archiver, list(unknown))
+        for refusal in unknown.values():
+            self._refuse(refusal)
+
+    def _archive_all(self, archiver: Archiver, streams: Sequence[str]) -> dict[str, OtherSource]:
+        """Returns the streams of which nothing shows that the server is the one of before."""
+        unknown = {}
+        for stream in streams:
             if self._interruption.requested:
                 self.was_cut_short = True
-                return
-            with Progress(f"archiving {stream}") as progress:
-                hooks = Hooks(
-                    planned=progress.set_total,
-                    advanced=progress.advance,
-                    is_interrupted=lambda: self._interruption.requested,
-                )
-                archiver = Archiver(self._table, self._engine, self._settings, hooks)
-                report = archiver.archive(stream)
-                seconds = progress.seconds
-                for note in report.notes:
-                    progress.note(f"note: {note}")
-                for holdup in report.holdups:
-                    progress.note(holdup.sentence())
-            print(summary(report, seconds), flush=True)
-            self.was_cut_short |= self._interruption.requested and not report.is_complete
+                break
+            try:
+                self._archive(archiver, stream)
+            except OtherSource as refusal:
+                unknown[stream] = refusal
+            except Refused as refusal:
+                self._refuse(refusal)
+        return unknown
+
+    def _refuse(self, refusal: Refused) -> None:
+        self.refused += 1
+        print(f"rillway archive: {refusal}", file=sys.stderr)
+
+    def _archive(self, archiver: Archiver, stream: str) -> None:
+        with Progress(f"archiving {stream}") as progress:
+            hooks = Hooks(
+                planned=progress.set_total,
+                advanced=progress.advance,
+                is_interrupted=lambda: self._interruption.requested,
+            )
+            report = archiver.archive(stream, hooks)
+            seconds = progress.seconds
+            for note in report.notes:
+                progress.note(f"note: {note}")
+            for holdup in report.holdups:
+                progress.note(holdup.sentence())
+        print(summary(report, seconds), flush=True)
+        self.was_cut_short |= self._interruption.requested and not report.is_complete
 
     def _streams(self) -> list[str]:
         if self._pattern is None:
@@ -175,6 +207,8 @@ def summary(report: Report, seconds: float) -> str:
         parts[0] += f" in {report.batches} batches, {report.bytes:,} bytes, {rate:,.0f} a second"
     parts.append(f"{report.trimmed:,} trimmed")
     parts.append(f"{report.remaining:,} in memory")
+    if report.is_missing:
+        parts.append("not in memory at all")
     if report.end != MIN_ID:
         parts.append(f"archived up to {format_id(report.end)}")
     if report.holdups:
@@ -253,9 +287,41 @@ def status_main(options: argparse.Namespace) -> int:
     return 0
 
 
+# -- epochs ---------------------------------------------------------------------------------------
+
+
+def epochs_main(options: argparse.Namespace) -> int:
+    """The histories that the archive has of each stream."""
+    table = ArchiveTable.open(options.to, options.storage_options)
+    for stream in options.stream or table.streams():
+        state = table.state(stream)
+        for epoch in () if state is None else state.epochs:
+            rows = sum(file.rows for file in table.files(stream) if file.epoch == epoch.number)
+            end = table.end(stream) if epoch.end is None else None
+            last = epoch.end if end is None else end.id
+            content = {"stream": stream, **epoch_as_json(epoch), "rows": rows}
+            content["end"] = format_id(last or MIN_ID)
+            print(json.dumps(content) if options.json else epoch_line(content))
+    return 0
+
+
+def epoch_line(content: Mapping[str, Any]) -> str:
+    """One epoch for people."""
+    moment = datetime.fromtimestamp(content["began_ms"] / 1000, UTC)
+    began = f"{moment:%Y-%m-%d %H:%M:%S} UTC" if content["began_ms"] else "by an earlier release"
+    branch = ""
+    if content["parent"]:
+        branch = f", of epoch {content['parent']} up to {content['branch']}"
+    return (
+        f"{content['stream']}: epoch {content['epoch']}{branch}, {content['rows']:,} entries of "
+        f"its own, archived up to {content['end']}; begun {began}: {content['reason'] or '-'}"
+    )
+
+
 JOBS = {
     "archive": archive_main,
     "compact": compact_main,
+    "epochs": epochs_main,
     "expire": expire_main,
     "status": status_main,
 }

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from rillway.pipeline.archive.parquet_files import ArchivedFile, WriteTask, write_slice
+from rillway.pipeline.archive.parquet_files import (
+    ArchivedFile,
+    ServerChanged,
+    WriteTask,
+    write_slice,
+)
 from rillway.pipeline.ranges.loss import DataLost
 
 if TYPE_CHECKING:
@@ -26,7 +31,7 @@ class Engine(Protocol):
     parallelism: int
 
     def write(self, tasks: Sequence[WriteTask]) -> list[ArchivedFile]:
-        """The files that the tasks have written. Raises DataLost, EngineFailed."""
+        """The files that the tasks have written. Raises DataLost, ServerChanged, EngineFailed."""
         ...
 
 
@@ -59,15 +64,15 @@ class SparkEngine:
             raise EngineFailed(root_cause(error)) from None
         files: list[ArchivedFile] = []
         for outcome in outcomes:
-            if isinstance(outcome, DataLost):
+            if isinstance(outcome, (DataLost, ServerChanged)):
                 raise outcome
             files += outcome
         return files
 
 
-def attempt(task: WriteTask) -> list[ArchivedFile] | DataLost:
+def attempt(task: WriteTask) -> list[ArchivedFile] | DataLost | ServerChanged:
     """A loss is an answer: Spark would try it again, and it stays one."""
     try:
         return write_slice(task)
-    except DataLost as loss:
+    except (DataLost, ServerChanged) as loss:
         return loss

@@ -69,6 +69,12 @@ def _group(info: dict[bytes, Reply], pending: Reply, consumers: Reply) -> Group:
     )
 
 
+def floor_of(groups: Collection[Group], goal: int, ignored: Collection[str]) -> int:
+    """The first ID that is to stay: `goal`, or what comes before it and a group needs."""
+    needed = [group.first_needed for group in groups if group.name not in ignored]
+    return min([goal, *needed])
+
+
 def is_ignored(group: Group, ignored: Collection[str], max_idle_ms: int | None) -> bool:
     """Whether a trim may pass what the group needs, because the user said so.
 

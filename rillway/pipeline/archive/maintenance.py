@@ -84,8 +84,8 @@ def mergeable(
             continue
         today_ms = ms_of(end.id) // MS_PER_DAY * MS_PER_DAY
         over = [file for file in table.files(stream) if ms_of(file.last_id) < today_ms]
-        groups = groupby(over, key=lambda file: period_of(ms_of(file.first_id), period))
-        for first_date, files in groups:
+        groups = groupby(over, key=lambda f: (f.epoch, period_of(ms_of(f.first_id), period)))
+        for (_, first_date), files in groups:
             packs = _packed(list(files), target_bytes)
             if first_date == period_of(today_ms, period):
                 packs = [pack for pack in packs if _is_worth_it(pack)]
@@ -114,7 +114,8 @@ def _packed(files: Sequence[ArchivedFile], target_bytes: int) -> list[list[Archi
 
 def _merge(table: ArchiveTable, files: Sequence[ArchivedFile]) -> list[ArchivedFile]:
     with paused_collector():
-        merged = write_files(table.store, files[0].stream, _in_order(table, files), table.period)
+        rows = _in_order(table, files)
+        merged = write_files(table.store, files[0].stream, rows, table.period, files[0].epoch)
     if sum(file.rows for file in merged) != sum(file.rows for file in files):
         raise ArchiveError(f"{files[0].path}: the merged file has not as many rows as its sources")
     for _ in range(MAX_COMMIT_ATTEMPTS):

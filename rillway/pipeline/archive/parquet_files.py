@@ -1,6 +1,6 @@
 """The archive's Parquet files: written from a slice of a stream, read back by ranges of IDs.
 
-A file holds entries of one stream and one period (periods.py), in the order of their IDs. Before it
+A file holds entries of one epoch of a stream and one period (periods.py), in ID order. Before it
 is named to anybody it is on the disk: file and folders are synced. A file that is never named,
 because the task or the program ended, is invisible to readers of the table, and is removed by a
 vacuum.
@@ -23,21 +23,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.identity.epochs import FIRST
+from rillway.pipeline.archive.identity.sources import read_source
 from rillway.pipeline.archive.periods import DAY, period_end_ms, period_of
 from rillway.pipeline.archive.store import Store, store_of
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.arrow.decoding import RawEntry, fields_decoder
 from rillway.pipeline.arrow.schema import arrow_schema
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_SEQ, make_id, ms_of
+from rillway.pipeline.client.ids import MAX_SEQ, make_id, ms_of, parse_id
+from rillway.pipeline.ranges.anchors import DISTANCES, Anchor, entry_hash, extended
 from rillway.pipeline.ranges.loss import DataLost, LossPolicy
 from rillway.pipeline.ranges.planning import Slice
 from rillway.pipeline.ranges.reading import BATCH_BYTES, SliceReader
 
 PARTITIONED_BY = ("stream", "date")
+EPOCH = "epoch"
+# The epoch is the last one, as in archives of earlier releases, to which the column was added.
 TABLE_SCHEMA = pa.schema(
     [("stream", pa.string()), ("date", pa.date32())]
     + [field for field in arrow_schema() if field.name != "stream"]
+    + [(EPOCH, pa.int32())]
 )
 FILE_SCHEMA = pa.schema([field for field in TABLE_SCHEMA if field.name not in PARTITIONED_BY])
 
@@ -56,7 +62,7 @@ class ArchivedFile:
     """A file of the table. `path` is below the table's folder, `date` the first one of its period.
 
     `first_id` and `last_id` are bounds: in the table's log stand milliseconds, so for a file that
-    was found there they may be wider than its entries.
+    was found there they may be wider than its entries. `anchors`: of a file that was just written.
     """
 
     path: str
@@ -66,13 +72,16 @@ class ArchivedFile:
     rows: int
     first_id: int
     last_id: int
+    epoch: int = FIRST
+    anchors: tuple[Anchor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
     """What one task of an engine does; it can be pickled.
 
-    `accepts_loss`: archive what is left where entries were trimmed meanwhile.
+    `accepts_loss`: archive what is left where entries were trimmed meanwhile. `run_id`: of the
+    server that must be read, empty where servers do not say.
     """
 
     url: str
@@ -80,18 +89,33 @@ class WriteTask:
     slice: Slice
     accepts_loss: bool = False
     period: str = DAY
+    epoch: int = FIRST
+    run_id: str = ""
+
+
+class ServerChanged(Exception):
+    """Another server answers at the address than before: what was read may be of two histories."""
 
 
 def write_slice(task: WriteTask) -> list[ArchivedFile]:
     """Read a slice from the server into files, one for each period.
 
-    Raises DataLost if entries were trimmed while they were read.
+    Raises DataLost if entries were trimmed while they were read, ServerChanged if a failover came.
     """
     part = task.slice
     with paused_collector(), Connection(task.url) as connection:
+        _check_server(connection, task)
         reader = SliceReader(connection, part, ArchiveLossPolicy(accepts=task.accepts_loss))
         decoded = reader.batches(fields_decoder(part.stream), READ_ROWS)
-        return write_files(task.store, part.stream, decoded, task.period)
+        files = write_files(task.store, part.stream, decoded, task.period, task.epoch)
+        # Again: the reader opens another connection if a reply is too long.
+        _check_server(connection, task)
+        return files
+
+
+def _check_server(connection: Connection, task: WriteTask) -> None:
+    if task.run_id and read_source(connection).run_id != task.run_id:
+        raise ServerChanged(f"{task.slice.stream}: another server answers at the address now")
 
 
 class ArchiveLossPolicy(LossPolicy):
@@ -111,7 +135,11 @@ class ArchiveLossPolicy(LossPolicy):
 
 
 def write_files(
-    place: Path | Store, stream: str, decoded: Iterator[pa.RecordBatch], period: str = DAY
+    place: Path | Store,
+    stream: str,
+    decoded: Iterator[pa.RecordBatch],
+    period: str = DAY,
+    epoch: int = FIRST,
 ) -> list[ArchivedFile]:
     """Batches of one stream, in order, into new files of an archive, one for each period."""
     store = store_of(place)
@@ -123,7 +151,7 @@ def write_files(
                 if current is None or current.day != day:
                     if current is not None:
                         written.append(current.finish())
-                    current = _NewFile(store, stream, day)
+                    current = _NewFile(store, stream, day, epoch)
                 current.write(part)
         if current is not None:
             written.append(current.finish())
@@ -156,9 +184,9 @@ def folder_of(stream: str, day: date) -> str:
 class _NewFile:
     """One file while it is written."""
 
-    def __init__(self, store: Store, stream: str, day: date) -> None:
+    def __init__(self, store: Store, stream: str, day: date, epoch: int) -> None:
         self.day = day
-        self._store, self._stream = store, stream
+        self._store, self._stream, self._epoch = store, stream, epoch
         self.path = f"{folder_of(stream, day)}/part-{uuid.uuid4()}.parquet"
         store.make_parent(self.path)
         self._writer = pq.ParquetWriter(
@@ -173,13 +201,15 @@ class _NewFile:
         self._held_rows = self._held_bytes = 0
         self._rows = 0
         self._first_id = self._last_id = 0
+        self._anchors: tuple[Anchor, ...] = ()
 
     def write(self, batch: pa.RecordBatch) -> None:
         if not self._rows:
             self._first_id = id_at(batch, 0)
         self._last_id = id_at(batch, len(batch) - 1)
         self._rows += len(batch)
-        self._held.append(batch.select(FILE_SCHEMA.names))
+        self._anchors = extended(self._anchors, len(batch), anchors_of(batch))
+        self._held.append(with_epoch(batch, self._epoch))
         self._held_rows += len(batch)
         self._held_bytes += batch.nbytes
         if self._held_rows >= ROW_GROUP_ROWS or self._held_bytes >= ROW_GROUP_BYTES:
@@ -202,7 +232,38 @@ class _NewFile:
             self._rows,
             self._first_id,
             self._last_id,
+            self._epoch,
+            self._anchors,
         )
+
+
+def with_epoch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
+    """As files have it."""
+    numbers = pa.repeat(pa.scalar(epoch, pa.int32()), len(batch))
+    columns = [
+        numbers if name == EPOCH else batch.column(name).cast(FILE_SCHEMA.field(name).type)
+        for name in FILE_SCHEMA.names
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=FILE_SCHEMA)
+
+
+def anchors_of(batch: pa.RecordBatch) -> tuple[Anchor, ...]:
+    """Of entries in order."""
+    found = []
+    for back in DISTANCES:
+        if back <= len(batch):
+            [[entry_id, words]] = raw_entries(batch.slice(len(batch) - back, 1))
+            found.append(Anchor(parse_id(entry_id), entry_hash(words), back))
+    return tuple(found)
+
+
+def raw_entries(batch: pa.RecordBatch) -> list[RawEntry]:
+    """Entries as a server sends them."""
+    ids = batch.column("id").to_pylist()
+    return [
+        [entry_id.encode(), [word for pair in fields for word in (pair["name"], pair["value"])]]
+        for entry_id, fields in zip(ids, batch.column("fields").to_pylist(), strict=True)
+    ]
 
 
 def id_at(batch: pa.RecordBatch, row: int) -> int:

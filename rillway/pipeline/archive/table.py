@@ -3,7 +3,9 @@
 A commit names the files of a range and says in the same breath that the stream is archived up to
 the range's end. The end is kept as application transactions of the Delta protocol, numbers by name
 that every checkpoint, compaction and clean-up of the log carries along: `rillway:orders:ms`,
-`:seq` and `:n`. So the table needs no memory beside it, and nothing that could disagree with it.
+`:seq` and `:n`. What does not fit into numbers, the epochs of the stream and the hashes of its
+anchors, is in a file that the same commit names by another one, `:state` (identity/state_files.py).
+So the log alone decides, and a copy of the folder is a copy of the archive.
 
 A commit only succeeds as the very next version after the one that was looked at: the one that comes
 second looks again. Where the table may lie: see store.py.
@@ -21,12 +23,21 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import FileSelector
 
+from rillway.pipeline.archive.identity.epochs import FIRST, Epoch, StreamState, line_of
+from rillway.pipeline.archive.identity.state_files import (
+    StateUnreadable,
+    read_state,
+    remove_old,
+    write_state,
+)
 from rillway.pipeline.archive.parquet_files import (
+    EPOCH,
     PARTITIONED_BY,
     TABLE_SCHEMA,
     ArchivedFile,
@@ -73,8 +84,8 @@ class ArchiveTable:
         self._delta = delta
         if delta.protocol().min_reader_version > MAX_READER_VERSION:
             raise ArchiveError(f"{store}: the table uses features of Delta that are not known here")
-        names = {field.name for field in delta.schema().fields}
-        if not names.issuperset(TABLE_SCHEMA.names):
+        self._states: dict[int, StreamState] = {}
+        if not self._columns.issuperset(set(TABLE_SCHEMA.names) - {EPOCH}):
             raise ArchiveError(f"{store}: a Delta table, but no archive of streams")
 
     @property
@@ -120,6 +131,10 @@ class ArchiveTable:
                 raise ArchiveError(f"{path}: {first_line(error)}") from None
         return cls.open(store)
 
+    @property
+    def _columns(self) -> set[str]:
+        return {field.name for field in self._delta.schema().fields}
+
     def refresh(self) -> None:
         """See what was committed since."""
         try:
@@ -136,11 +151,15 @@ class ArchiveTable:
 
     @property
     def group(self) -> str:
-        """The consumer group that shows in XINFO GROUPS how far a stream is archived here.
+        """What the names of its markers begin with; earlier releases had a group of this name.
 
         Named after the table: two archives of one stream must not share it.
         """
         return ARCHIVE_GROUP_PREFIX + self.id[:8]
+
+    def marker(self, epoch: Epoch) -> str:
+        """The consumer group that shows in a stream up to where it is archived."""
+        return f"{self.group}:{epoch.token}"
 
     @property
     def period(self) -> str:
@@ -173,6 +192,25 @@ class ArchiveTable:
         entry_id = make_id(ms % INT64_RANGE, seq % INT64_RANGE)
         return Position(entry_id, None if n is None or n == UNKNOWN else n)
 
+    def state_number(self, stream: str) -> int | None:
+        """Changes with each commit of the stream; None before the first with a state."""
+        return self._number(stream, "state")
+
+    def state(self, stream: str) -> StreamState | None:
+        """What is known of a stream besides its end; None if it was never archived.
+
+        Raises ArchiveError.
+        """
+        number = self.state_number(stream)
+        if number is None:
+            return None if self.end(stream) is None else StreamState((Epoch(FIRST, token=""),))
+        if number not in self._states:
+            try:
+                self._states = {number: read_state(self.store, stream, number)}
+            except StateUnreadable as error:
+                raise ArchiveError(str(error)) from None
+        return self._states[number]
+
     def expired_before_ms(self, stream: str) -> int | None:
         """Entries older than that were removed when they expired; None if none were."""
         return self._number(stream, "expired")
@@ -184,7 +222,7 @@ class ArchiveTable:
     def files(
         self, stream: str | None = None, first: int = 0, last: int = (1 << 128) - 1
     ) -> list[ArchivedFile]:
-        """The files that may hold entries from `first` to `last`, in the order of their IDs."""
+        """The files that may hold entries from `first` to `last`, by epoch and in ID order."""
         actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
         files = [self._file(action) for action in actions]
         chosen = [
@@ -194,7 +232,24 @@ class ArchiveTable:
             and file.first_id <= last
             and file.last_id >= first
         ]
-        return sorted(chosen, key=lambda file: (file.stream, file.first_id, file.last_id))
+        return sorted(chosen, key=lambda f: (f.stream, f.epoch, f.first_id, f.last_id))
+
+    def line_files(
+        self,
+        stream: str,
+        state: StreamState,
+        epoch: int,
+        first: int = 0,
+        last: int = (1 << 128) - 1,
+    ) -> list[tuple[ArchivedFile, int]]:
+        """The files of the line of an epoch, in order, each with the last ID that counts in it."""
+        files = self.files(stream, first, last)
+        return [
+            (file, min(last, until))
+            for number, until in line_of(state.epochs, epoch)
+            for file in files
+            if file.epoch == number and file.first_id <= until
+        ]
 
     def _file(self, action: Mapping[str, Any]) -> ArchivedFile:
         low: int = action.get("min.ms") or 0
@@ -210,6 +265,7 @@ class ArchiveTable:
             action["num_records"] or 0,
             first_id=make_id(low, least),
             last_id=make_id(INT64_RANGE - 1 if high is None else high, most),
+            epoch=int(action.get(f"min.{EPOCH}") or FIRST),
         )
 
     def streams(self) -> list[str]:
@@ -219,18 +275,43 @@ class ArchiveTable:
     # -- commits ----------------------------------------------------------------------------------
 
     def append(
-        self, stream: str, end: Position, files: Sequence[ArchivedFile], note: Mapping[str, str]
+        self,
+        stream: str,
+        end: Position,
+        files: Sequence[ArchivedFile],
+        state: StreamState,
+        note: Mapping[str, str],
     ) -> None:
         """Commit the entries of a stream up to `end`. Raises CommitConflict, ArchiveError.
 
         When it returns, the commit is on the disk.
         """
+        self._add_epoch_column()
+        try:
+            number = write_state(self.store, stream, state)
+        except OSError as error:
+            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
         numbers = {
+            "state": number,
             "ms": _int64(ms_of(end.id)),
             "seq": _int64(end.id & MAX_SEQ),
             "n": UNKNOWN if end.n is None else end.n,
         }
         self._commit([_added(file) for file in files], stream, numbers, note)
+
+    def _add_epoch_column(self) -> None:
+        """An archive of an earlier release has none; there all rows are of the first epoch."""
+        if EPOCH in self._columns:
+            return
+        try:
+            self._delta.alter.add_columns([Field(EPOCH, PrimitiveType("integer"))])
+        except (DeltaError, OSError) as error:
+            # Raised, too, if another archiver has added it meanwhile.
+            self.refresh()
+            if EPOCH not in self._columns:
+                raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+        self.refresh()
+        sync_log(self.store, self.version)
 
     def replace(
         self, stream: str, old: Iterable[ArchivedFile], new: Iterable[ArchivedFile]
@@ -264,7 +345,7 @@ class ArchiveTable:
             self._delta.create_write_transaction(
                 actions,
                 "append",
-                Schema.from_arrow(TABLE_SCHEMA),
+                self._delta.schema(),
                 list(PARTITIONED_BY),
                 commit_properties=CommitProperties(
                     custom_metadata=dict(note),
@@ -289,7 +370,7 @@ class ArchiveTable:
             older_than_hours, dry_run=False, enforce_retention_duration=False, full=True
         )
         self.refresh()
-        return len(deleted)
+        return len(deleted) + remove_old(self.store, self.state_number, older_than_hours)
 
 
 def _delta_table(store: Store) -> DeltaTable:
@@ -331,7 +412,7 @@ def _int64(value: int) -> int:
 
 def _added(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
     low, high = ms_of(file.first_id), ms_of(file.last_id)
-    minimum, maximum = {"ms": low}, {"ms": high}
+    minimum, maximum = {"ms": low, EPOCH: file.epoch}, {"ms": high, EPOCH: file.epoch}
     if low == high:  # else the least `seq` is not that of the first entry
         minimum["seq"], maximum["seq"] = file.first_id & MAX_SEQ, file.last_id & MAX_SEQ
     stats = {"numRecords": file.rows, "minValues": minimum, "maxValues": maximum}

@@ -109,6 +109,11 @@ class Connection:
         connected: socket.socket = opened._sock
         return connected
 
+    @property
+    def database(self) -> int:
+        """The number of the database, which the URL names."""
+        return int(self._opened.db or 0)
+
     # -- requests ---------------------------------------------------------------------------------
 
     def call(self, *words: Word) -> Reply:

@@ -9,7 +9,7 @@ from rillway.pipeline.archive import command
 
 def main(arguments: list[str]) -> int:
     """Returns the exit status."""
-    archives = not arguments or arguments[0] not in ("compact", "expire", "status")
+    archives = not arguments or arguments[0] not in ("compact", "epochs", "expire", "status")
     return command.main(["--engine", "spark", *arguments] if archives else arguments)
 
 

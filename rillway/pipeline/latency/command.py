@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from rillway.pipeline.archive.identity.recognition import Refused
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
@@ -44,6 +45,7 @@ EXPECTED_ERRORS = (
     PinLost,
     PipelineUnavailable,
     PlotUnavailable,
+    Refused,
     ServerError,
     StreamMissing,
 )

@@ -14,6 +14,7 @@ from rillway.pipeline.cli.arguments import (
     with_relative_times,
 )
 
+EPOCHS = ("all", "current")
 FORMATS = ("table", "json", "csv", "parquet")
 
 
@@ -33,10 +34,17 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     add_range(parser)
     add_allow_missing(parser)
     parser.add_argument(
+        "--epochs",
+        choices=EPOCHS,
+        default=EPOCHS[0],
+        help="where the stream's history has parted, in a failover for one: all that was ever "
+        "archived, or what leads to the present stream (default: %(default)s)",
+    )
+    parser.add_argument(
         "--where",
         metavar="SQL",
-        help="a condition in Spark's SQL, on stream, id, ms, seq, ts, fields (by name, as text: "
-        "\"fields['carrier'] = 'UA'\") and raw (as they are)",
+        help="a condition in Spark's SQL, on stream, id, ms, seq, ts, epoch, fields (by name, as "
+        "text: \"fields['carrier'] = 'UA'\") and raw (as they are)",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="(default: %(default)s)")
     parser.add_argument(

@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rillway.pipeline.archive.identity.recognition import Refused
+from rillway.pipeline.archive.parquet_files import EPOCH
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.arrow.decoding import timestamps
-from rillway.pipeline.arrow.schema import arrow_schema
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.query.arguments import parse_options
-from rillway.pipeline.query.history import open_history
+from rillway.pipeline.query.history import HISTORY_SCHEMA, open_history
 from rillway.pipeline.query.output import Output, open_output
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
@@ -45,6 +46,7 @@ EXPECTED_ERRORS = (
     OSError,
     PinLost,
     PipelineUnavailable,
+    Refused,
     ServerError,
     StreamMissing,
 )
@@ -95,6 +97,7 @@ def run(options: argparse.Namespace) -> int:
                 options.archive,
                 options.first,
                 options.last,
+                epochs=options.epochs,
                 fails_if_missing=not options.allow_missing,
                 storage_options=options.storage_options,
             )
@@ -153,15 +156,15 @@ def select(frame: DataFrame, where: str, limit: int | None) -> Iterator[pa.Recor
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    columns = "stream", "id", "ms", "seq", "ts"
+    columns = "stream", "id", "ms", "seq", "ts", EPOCH
     try:
         chosen = frame.selectExpr(*columns, f"{AS_TEXT} AS fields", "fields AS raw").where(where)
         ordered = chosen.selectExpr(*columns, "raw AS fields")
         if limit is not None:
-            ordered = ordered.orderBy("ms", "seq").limit(limit)
+            ordered = ordered.orderBy(EPOCH, "ms", "seq").limit(limit)
         else:
             # One task sorts: a sort by ranges would read everything twice, to find the ranges.
-            ordered = ordered.repartition(1).sortWithinPartitions("ms", "seq")
+            ordered = ordered.repartition(1).sortWithinPartitions(EPOCH, "ms", "seq")
         rows = ordered.toLocalIterator(prefetchPartitions=True)
         while held := list(islice(rows, BATCH_ROWS)):
             yield to_batch(held)
@@ -171,10 +174,10 @@ def select(frame: DataFrame, where: str, limit: int | None) -> Iterator[pa.Recor
 
 def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """Rows of Spark as Arrow has them."""
-    schema = arrow_schema()
+    schema = HISTORY_SCHEMA
     columns = {
         name: pa.array([row[name] for row in rows], schema.field(name).type)
-        for name in ("stream", "id", "ms", "seq")
+        for name in ("stream", "id", "ms", "seq", EPOCH)
     }
     # Spark hands times over without their zone, so they are made again.
     columns["ts"] = timestamps(columns["ms"])

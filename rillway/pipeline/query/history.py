@@ -5,6 +5,10 @@ ones from the stream, whether they are in both or not. A gap could only come fro
 range is read. So the stream is pinned first, at the end that the archive had then, and the archive
 is looked at again under the pin: nothing after either end can then be trimmed until the pin goes.
 
+The stream is recognised as the archiver does it (archive/identity/recognition.py). Where its
+history has parted from the archived one, live entries follow where the two part. Of an archive that
+has several epochs, `all` takes the rows of each, `current` those that lead to the present one.
+
 Guarantees: complete, or an error. Leaves out: entries that XDEL removes from the stream stay in the
 archive if they were archived before.
 """
@@ -15,6 +19,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -22,7 +27,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rillway.pipeline.archive.parquet_files import COMPRESSION, ArchivedFile, read_file
+from rillway.pipeline.archive.identity.epochs import FIRST, StreamState
+from rillway.pipeline.archive.identity.recognition import Recognised, Rules, recognise
+from rillway.pipeline.archive.parquet_files import COMPRESSION, EPOCH, ArchivedFile, read_file
 from rillway.pipeline.archive.periods import day_of
 from rillway.pipeline.archive.pins import Pin
 from rillway.pipeline.archive.store import Store
@@ -39,14 +46,23 @@ from rillway.pipeline.ranges.reading import read_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+HISTORY_SCHEMA = arrow_schema().append(pa.field(EPOCH, pa.int32()))
+ALL, CURRENT = "all", "current"
+EPOCH_CHOICES = (ALL, CURRENT)
+# A stream may part from the archive between the look at it and the pin.
+MAX_PINS = 5
 
 
 @dataclass(slots=True)
 class History:
     """A range of a stream, fixed: files of the archive, and IDs of the stream. Both in order.
 
-    `live`: first and last ID, None if there is nothing. `notes`: what the user should know.
-    `staged`: where `stage` has put what `live` names.
+    `files`: each with the last ID that counts in it; `live`: first and last ID, None if there is
+    nothing; `epoch`: of what is live. `notes`: what the user should know. `staged`: where `stage`
+    has put what `live` names.
     """
 
     url: str
@@ -54,29 +70,30 @@ class History:
     first: int
     last: int
     store: Store | None
-    files: list[ArchivedFile]
-    archived: int
+    files: list[tuple[ArchivedFile, int]]
     live: tuple[int, int] | None
     facts: StreamFacts
+    epoch: int = FIRST
     notes: list[str] = field(default_factory=list)
     staged: Path | None = None
     staged_archive: bool = False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The entries in order, without Spark. Raises DataLost."""
+        """The entries in order, with HISTORY_SCHEMA, without Spark. Raises DataLost."""
         yield from self._archived_batches()
         yield from self._live_batches()
 
     def _archived_batches(self) -> Iterator[pa.RecordBatch]:
         if self.store is not None:
-            last = min(self.last, self.archived)
-            for file in self.files:
-                yield from read_file(self.store, file, self.first, last)
+            for file, last in self.files:
+                for batch in read_file(self.store, file, self.first, last):
+                    yield history_batch(batch, file.epoch)
 
     def _live_batches(self) -> Iterator[pa.RecordBatch]:
         if self.live is not None:
             with Connection(self.url) as connection:
-                yield from read_batches(connection, self.stream, *self.live)
+                for batch in read_batches(connection, self.stream, *self.live):
+                    yield history_batch(batch, self.epoch)
 
     def stage(self, folder: Path) -> None:
         """Copy what is in memory to a file in `folder`, for a Spark that sees this machine's files.
@@ -90,14 +107,14 @@ class History:
         batches = self.batches() if self.staged_archive else self._live_batches()
         with (
             paused_collector(),
-            pq.ParquetWriter(self.staged, arrow_schema(), compression=COMPRESSION) as writer,
+            pq.ParquetWriter(self.staged, HISTORY_SCHEMA, compression=COMPRESSION) as writer,
         ):
             for batch in batches:
                 writer.write_batch(batch)
 
     def data_frame(self, spark: SparkSession) -> DataFrame:
         """The same for Spark, in no order."""
-        from rillway.pipeline.arrow.schema import spark_schema
+        from pyspark.sql import functions
 
         parts = []
         if self.store is not None and self.files and not self.staged_archive:
@@ -106,28 +123,34 @@ class History:
                     f"{self.store}: Spark's own readers do not know it; stage() copies what is "
                     "read to a folder"
                 )
-            parts.append(self._archive_frame(spark, self.store.folder))
+            root = self.store.folder
+            for last in sorted({last for _, last in self.files}):
+                paths = [str(root / file.path) for file, until in self.files if until == last]
+                parts.append(self._archive_frame(spark, paths, last))
         if self.staged is not None:
-            parts.append(spark.read.schema(spark_schema()).parquet(str(self.staged)))
+            parts.append(spark.read.schema(history_spark_schema()).parquet(str(self.staged)))
         elif self.live is not None:
-            parts.append(self._live_frame(spark, *self.live))
+            live = self._live_frame(spark, *self.live)
+            parts.append(live.withColumn(EPOCH, functions.lit(self.epoch)))
         if not parts:
-            return spark.createDataFrame([], spark_schema())
-        return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+            return spark.createDataFrame([], history_spark_schema())
+        return reduce(lambda one, other: one.unionByName(other), parts)
 
-    def _archive_frame(self, spark: SparkSession, root: Path) -> DataFrame:
+    def _archive_frame(self, spark: SparkSession, paths: list[str], last: int) -> DataFrame:
         from pyspark.sql import functions
         from pyspark.sql.types import StructType
 
-        from rillway.pipeline.arrow.schema import spark_schema
-
-        columns = [field for field in spark_schema() if field.name != "stream"]
-        frame = spark.read.schema(StructType(columns)).parquet(
-            *[str(root / file.path) for file in self.files]
+        schema = history_spark_schema()
+        columns = [field for field in schema if field.name != "stream"]
+        frame = spark.read.schema(StructType(columns)).parquet(*paths)
+        frame = frame.where(sql_between(self.first, last)).withColumns(
+            {
+                "stream": functions.lit(self.stream),
+                # Files of earlier releases have no such column.
+                EPOCH: functions.coalesce(EPOCH, functions.lit(FIRST)),
+            }
         )
-        condition = sql_between(self.first, min(self.last, self.archived))
-        frame = frame.where(condition).withColumn("stream", functions.lit(self.stream))
-        return frame.select("stream", "id", "ms", "seq", "ts", "fields")
+        return frame.select(*schema.names)
 
     def _live_frame(self, spark: SparkSession, first: int, last: int) -> DataFrame:
         # The number of removed entries: those after the archived end have been checked already.
@@ -141,6 +164,21 @@ class History:
             .option("endingOffsets", json.dumps({self.stream: format_id(last)}))
             .load()
         )
+
+
+def history_batch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
+    """Entries of a stream, as HISTORY_SCHEMA has them."""
+    numbers = pa.repeat(pa.scalar(epoch, pa.int32()), len(batch))
+    return pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=HISTORY_SCHEMA)
+
+
+def history_spark_schema() -> StructType:
+    """HISTORY_SCHEMA for Spark."""
+    from pyspark.sql.types import IntegerType
+
+    from rillway.pipeline.arrow.schema import spark_schema
+
+    return spark_schema().add(EPOCH, IntegerType())
 
 
 def sql_between(first: int, last: int) -> str:
@@ -164,70 +202,132 @@ def open_history(
     first: int = MIN_ID,
     last: int = MAX_ID,
     *,
+    epochs: str = ALL,
     fails_if_missing: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[History]:
-    """Fix and hold a range; `archive` None reads the stream alone.
+    """Fix and hold a range; `archive` None reads the stream alone. `epochs`: `all` or `current`.
 
     Raises ArchiveError, ServerError, ConnectionLost; StreamMissing, if that is wanted, for a stream
-    that is neither in memory nor in the archive; DataLost if entries are in neither; on leaving,
-    PinLost if the range was not held all the time.
+    that is neither in memory nor in the archive; DataLost if entries are in neither; Refused if the
+    stream is not the one that was archived; on leaving, PinLost if the range was not held all the
+    time.
     """
+    if epochs not in EPOCH_CHOICES:
+        raise ValueError(f"epochs is one of {', '.join(EPOCH_CHOICES)}, not {epochs!r}")
     table = ArchiveTable.open(archive, storage_options) if archive is not None else None
-    end = _end(table, stream)
     with Connection(url) as connection:
-        if fails_if_missing and end == BEGINNING:
+        if fails_if_missing and (table is None or table.end(stream) is None):
             check_there(connection, stream)
-        pin = Pin(url, stream, end.id)
+        pin, found, facts = _pinned(connection, table, stream)
+        policy = LossPolicy(fails=True)
         try:
-            if table is not None:
-                table.refresh()
-                end = _end(table, stream)
-            facts = read_facts(connection, stream)
-            _check(stream, end, facts)
-            yield _fix(url, stream, table, end, facts, first, last)
-            # What others have trimmed meanwhile.
-            _check(stream, end, read_facts(connection, stream))
+            if fails_if_missing and found is None and table is not None:
+                check_start(policy, stream, table.end(stream) or BEGINNING, facts)
+            start = _start(found, policy, stream, facts)
+            history = _fix(url, stream, table, found, facts, first, last, epochs)
+            yield history
+            if start.n is not None:
+                # What others have trimmed meanwhile.
+                check_start(policy, stream, start, read_facts(connection, stream))
         except BaseException:
             pin.drop()
             raise
         pin.release()
 
 
-def _end(table: ArchiveTable | None, stream: str) -> Position:
-    return (table.end(stream) if table is not None else None) or BEGINNING
+def _pinned(
+    connection: Connection, table: ArchiveTable | None, stream: str
+) -> tuple[Pin, Recognised | None, StreamFacts]:
+    """The stream, held after what the archive has of it. Raises ArchiveError, Refused."""
+    after = _end(_recognised(connection, table, stream))
+    for _ in range(MAX_PINS):
+        pin = Pin(connection.url, stream, after)
+        try:
+            if table is not None:
+                table.refresh()
+            facts = read_facts(connection, stream)
+            found = _recognised(connection, table, stream)
+        except BaseException:
+            pin.drop()
+            raise
+        if _end(found) >= after:
+            return pin, found, facts
+        pin.drop()
+        after = _end(found)
+    raise ArchiveError(f"{stream}: changes all the time")
 
 
-def _check(stream: str, end: Position, facts: StreamFacts) -> None:
-    if end.n is not None:
-        check_start(LossPolicy(fails=True), stream, end, facts)
+def _recognised(
+    connection: Connection, table: ArchiveTable | None, stream: str
+) -> Recognised | None:
+    """None if there is nothing in the archive, or nothing in memory."""
+    if table is None or table.end(stream) is None:
+        return None
+    return recognise(connection, table, stream, Rules(), now_ms=0)
+
+
+def _end(found: Recognised | None) -> int:
+    return MIN_ID if found is None else found.end.id
+
+
+def _start(
+    found: Recognised | None, policy: LossPolicy, stream: str, facts: StreamFacts
+) -> Position:
+    return BEGINNING if found is None else found.checked_start(policy, stream, facts)
 
 
 def _fix(
     url: str,
     stream: str,
     table: ArchiveTable | None,
-    end: Position,
+    found: Recognised | None,
     facts: StreamFacts,
     first: int,
     last: int,
+    epochs: str,
 ) -> History:
-    live = max(first, end.id + 1), min(last, facts.last_id)
+    state = table.state(stream) if table is not None else None
+    if found is not None:
+        state = found.state
+    live = max(first, _end(found) + 1), min(last, facts.last_id)
     history = History(
         url=url,
         stream=stream,
         first=first,
         last=last,
         store=table.store if table is not None else None,
-        files=table.files(stream, first, min(last, end.id)) if table is not None else [],
-        archived=end.id,
+        files=_files(table, stream, state, first, last, epochs),
         live=live if live[0] <= live[1] else None,
         facts=facts,
+        epoch=state.present.number if state is not None else FIRST,
+        notes=[] if found is None else list(found.notes),
     )
+    if state is not None and len(state.epochs) > 1 and epochs == ALL:
+        history.notes.append(
+            f"{stream} has {len(state.epochs)} epochs, and this has the entries of all of them: "
+            "--epochs current leaves out what the present one does not follow from"
+        )
     expired_ms = table.expired_before_ms(stream) if table is not None else None
     if expired_ms is not None and ms_of(first) < expired_ms:
         history.notes.append(f"entries from before {day_of(expired_ms)} have expired")
     return history
+
+
+def _files(
+    table: ArchiveTable | None,
+    stream: str,
+    state: StreamState | None,
+    first: int,
+    last: int,
+    epochs: str,
+) -> list[tuple[ArchivedFile, int]]:
+    """Those of a range, each with the last ID that counts in it."""
+    if table is None or state is None:
+        return []
+    if epochs == CURRENT:
+        return table.line_files(stream, state, state.present.number, first, last)
+    return [(file, last) for file in table.files(stream, first, last)]
 
 
 @contextmanager
@@ -239,14 +339,16 @@ def read_history(
     url: str = DEFAULT_URL,
     first: int = MIN_ID,
     last: int = MAX_ID,
+    epochs: str = ALL,
     fail_if_missing: bool = True,
     storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[DataFrame]:
     """A DataFrame over archive and stream, for use within the `with` block, which holds it.
 
     `first` and `last` are IDs, both included: `make_id(ms)` of rillway.pipeline.client.ids makes
-    one of a time. Columns: stream, id, ms, seq, ts, fields. Raises as open_history does; Spark's
-    own errors carry what went wrong in a task.
+    one of a time. `epochs`: `all`, or `current` for the history that leads to what is in memory
+    now. Columns: stream, id, ms, seq, ts, fields, epoch. Raises as open_history does; Spark's own
+    errors carry what went wrong in a task.
     """
     with ExitStack() as stack:
         history = stack.enter_context(
@@ -256,6 +358,7 @@ def read_history(
                 archive,
                 first,
                 last,
+                epochs=epochs,
                 fails_if_missing=fail_if_missing,
                 storage_options=storage_options,
             )

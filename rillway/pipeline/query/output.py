@@ -18,7 +18,7 @@ from typing import Any, Protocol, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.query.history import HISTORY_SCHEMA
 
 CSV_COLUMNS = ("stream", "id", "ts")
 LAST_TEXT_MS = 253_402_300_799_999  # the end of the year 9999
@@ -124,7 +124,7 @@ class ParquetOutput:
     """A file with the columns of a stream."""
 
     def __init__(self, path: Path) -> None:
-        self._writer = pq.ParquetWriter(path, arrow_schema(), compression="zstd")
+        self._writer = pq.ParquetWriter(path, HISTORY_SCHEMA, compression="zstd")
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write_batch(batch)

@@ -76,7 +76,7 @@ class Replayer:
         plan = Plan(self._table.id, self._stream, first, self._keeps_ids, self._marks_origin)
         with Connection(self._url) as connection, paused_collector():
             ledger = Ledger(connection, self._into, plan, appends=self._appends)
-            if self._table.group in ledger.groups:
+            if any(name.startswith(self._table.group) for name in ledger.groups):
                 raise ReplayRefused(
                     f"{self._into} is archived to {self._table.store}: a replay into it would be "
                     "archived once more"

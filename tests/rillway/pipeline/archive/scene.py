@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Report, Settings
 from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.parquet_files import read_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
@@ -14,6 +15,8 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID
 
 STREAM = "orders"
 DAY_MS = 86_400_000
+STATE = StreamState((Epoch(1, "token"),))
+STEPS = ["recognised", "planned", "written", "committed", "placed", "trimmed"]
 
 
 def add(connection: Connection, *ids: str, stream: str = STREAM) -> None:

@@ -17,6 +17,8 @@ from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.ranges.offsets import Position
 from tests.rillway.pipeline.archive.scene import (
     DAY_MS,
+    STATE,
+    STEPS,
     STREAM,
     add,
     add_many,
@@ -56,10 +58,10 @@ def doing(point: str, action: Callable[[], object]) -> Hooks:
 def test_what_is_archived_leaves_the_stream(link: Connection, table: ArchiveTable) -> None:
     add_many(link, 10)
     report = archive(link, table)
-    assert (report.archived, report.trimmed, report.remaining) == (10, 10, 0)
+    assert (report.archived, report.trimmed, report.remaining) == (10, 9, 1)
     assert archived_ids(table) == [f"{n}-0" for n in range(1, 11)]
     assert table.end(STREAM) == Position(parse_id("10-0"), 10)
-    assert live_ids(link) == []
+    assert live_ids(link) == ["10-0"]
 
 
 def test_batches_are_bounded_by_bytes(link: Connection, table: ArchiveTable) -> None:
@@ -103,7 +105,7 @@ def test_a_batch_is_committed_before_the_next_one(link: Connection, table: Archi
     assert archived_ids(table) == [f"{n}-0" for n in range(1, 26)]
 
 
-@pytest.mark.parametrize("point", ["planned", "written", "committed", "placed", "trimmed"])
+@pytest.mark.parametrize("point", STEPS)
 def test_a_crash_at_any_step_loses_and_doubles_nothing(
     link: Connection, table: ArchiveTable, point: str
 ) -> None:
@@ -122,7 +124,8 @@ def test_the_group_shows_how_far_it_is(link: Connection, table: ArchiveTable) ->
     add_many(link, 3, 11)
     [group] = link.call("XINFO", "GROUPS", STREAM)
     info = dict(zip(group[::2], group[1::2], strict=True))
-    assert info[b"name"].decode() == table.group
+    state = table.state(STREAM)
+    assert state is not None and info[b"name"].decode() == table.marker(state.present)
     assert (info[b"last-delivered-id"], info[b"lag"], info[b"pending"]) == (b"10-0", 3, 0)
 
 
@@ -143,7 +146,7 @@ def test_an_interruption_ends_behind_a_batch(link: Connection, table: ArchiveTab
     done: list[int] = []
     hooks = Hooks(advanced=done.append, is_interrupted=lambda: bool(done))
     report = archive(link, table, hooks=hooks, batch_entries=10)
-    assert (report.archived, report.is_complete, report.remaining) == (10, False, 20)
+    assert (report.archived, report.is_complete, report.remaining) == (10, False, 21)
 
 
 # -- loss -----------------------------------------------------------------------------------------
@@ -165,13 +168,18 @@ def test_entries_that_were_trimmed_first_are_told_with_numbers(
     assert archive(link, table).notes == []
 
 
-def test_a_stream_that_was_created_again_is_noticed(link: Connection, table: ArchiveTable) -> None:
+def test_a_stream_that_was_created_again_is_archived_beside_the_old_one(
+    link: Connection, table: ArchiveTable
+) -> None:
     add_many(link, 10)
     archive(link, table)
     link.call("DEL", STREAM)
-    add_many(link, 3)
-    with pytest.raises(DataLost, match="created again"):
-        archive(link, table)
+    add(link, "1-0", "2-0", "3-0")
+    report = archive(link, table, accepts_loss=True)
+    assert (report.archived, report.trimmed) == (3, 2)
+    assert "the history diverged" in report.notes[0]
+    expected = [f"{n}-0" for n in range(1, 11)] + ["1-0", "2-0", "3-0"]
+    assert archived_ids(table) == expected
 
 
 def test_deleted_entries_are_no_loss(link: Connection, table: ArchiveTable) -> None:
@@ -265,5 +273,5 @@ def test_of_two_that_believe_to_hold_the_lease_one_commits(
 def test_a_compaction_meanwhile_is_no_obstacle(link: Connection, table: ArchiveTable) -> None:
     add_many(link, 10)
     other = ArchiveTable.open(table.root)
-    hooks = doing("written", lambda: other.append("payments", Position(5, 1), [], {}))
+    hooks = doing("written", lambda: other.append("payments", Position(5, 1), [], STATE, {}))
     assert archive(link, table, hooks=hooks).archived == 10

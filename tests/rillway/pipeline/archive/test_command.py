@@ -33,7 +33,7 @@ def test_it_says_what_it_did(
     assert "the group slow holds up the trim at 12-1" in printed.err
     assert main([*words, "--keep", "0", "--ignore-group", "slow"]) == 0
     assert capsys.readouterr().out == (
-        "orders: 0 archived; 8 trimmed; 0 in memory; archived up to 20-0\n"
+        "orders: 0 archived; 7 trimmed; 1 in memory; archived up to 20-0\n"
     )
 
 

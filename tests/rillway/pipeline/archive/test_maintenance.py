@@ -14,13 +14,13 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.arrow.decoding import fields_decoder
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.offsets import Position
-from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, archived_ids
+from tests.rillway.pipeline.archive.scene import DAY_MS, STATE, STREAM, archived_ids
 
 
 def append(table: ArchiveTable, *ids: str) -> None:
     entries = [[entry_id.encode(), [b"n", b"1"]] for entry_id in ids]
     files = write_files(table.root, STREAM, iter([fields_decoder(STREAM)(entries)]), table.period)
-    table.append(STREAM, Position(parse_id(ids[-1]), 1), files, {})
+    table.append(STREAM, Position(parse_id(ids[-1]), 1), files, STATE, {})
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_period_that_goes_on_is_not_written_again_for_little(table: ArchiveTab
     table.set_period("none")
     large = [[f"{n}-0".encode(), [b"n", sha256(b"%d" % n).digest()]] for n in range(1, 1001)]
     files = write_files(table.root, STREAM, iter([fields_decoder(STREAM)(large)]), "none")
-    table.append(STREAM, Position(parse_id("1000-0"), 1000), files, {})
+    table.append(STREAM, Position(parse_id("1000-0"), 1000), files, STATE, {})
     for day in (1, 2, 3):
         append(table, f"{day * DAY_MS}-0")
     assert compact(table, [STREAM]).files_before == 0

@@ -11,6 +11,7 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitCon
 from rillway.pipeline.arrow.decoding import fields_decoder
 from rillway.pipeline.client.ids import MAX_SEQ, parse_id
 from rillway.pipeline.ranges.offsets import Position
+from tests.rillway.pipeline.archive.scene import STATE
 
 STREAM = "a/b c%"
 
@@ -22,7 +23,7 @@ def write(table: ArchiveTable, *ids: str) -> list[ArchivedFile]:
 
 def append(table: ArchiveTable, end: str, n: int | None, *ids: str) -> None:
     files = write(table, *ids) if ids else []
-    table.append(STREAM, Position(parse_id(end), n), files, {})
+    table.append(STREAM, Position(parse_id(end), n), files, STATE, {})
 
 
 def test_a_commit_names_files_and_end_at_once(table: ArchiveTable) -> None:

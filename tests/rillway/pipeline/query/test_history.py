@@ -118,7 +118,7 @@ def test_what_is_archived_and_trimmed_meanwhile_is_still_read(
         assert found(history) == numbers(1, 40)
     table.refresh()
     archive(link, table)
-    assert link.call("XLEN", STREAM) == 0
+    assert link.call("XLEN", STREAM) == 1
 
 
 def test_entries_that_are_in_neither_are_told(link: Connection, table: ArchiveTable) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rillway.pipeline.arrow.decoding import fields_decoder
-from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.query.history import HISTORY_SCHEMA, history_batch
 from rillway.pipeline.query.output import open_output
 
 ENTRIES = [
@@ -22,7 +22,7 @@ ENTRIES = [
 
 
 def batch() -> pa.RecordBatch:
-    return fields_decoder("orders")(ENTRIES)
+    return history_batch(fields_decoder("orders")(ENTRIES), 2)
 
 
 def written(name: str, *columns: str) -> str:
@@ -67,5 +67,5 @@ def test_parquet_has_the_columns_of_a_stream(tmp_path: Path) -> None:
     output.write(batch())
     output.close()
     table = pq.read_table(tmp_path / "out.parquet")
-    assert table.schema.equals(arrow_schema())
+    assert table.schema.equals(HISTORY_SCHEMA)
     assert table.to_pylist() == batch().to_pylist()

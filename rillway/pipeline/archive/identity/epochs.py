@@ -1,0 +1,147 @@
+"""Epochs: the histories of one stream in an archive, as PostgreSQL has timelines.
+
+A stream may part from what is archived of it: a failover loses its last entries and others come
+under lower IDs, or it is deleted and created again. Nothing is overwritten then: a new epoch begins
+after the last entry that both have in common, its branch. The line of an epoch is the history that
+leads to it: the rows of each ancestor up to the branch of the next, then its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
+from rillway.pipeline.ranges.anchors import Anchor
+
+TOKEN_BYTES = 8
+FIRST = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One history. `parent` 0 and `branch` 0-0: it has nothing in common with an earlier one.
+
+    `token`: random, in the name of the marker; empty if an earlier release has archived it.
+    `end`: the last archived ID of an epoch that has a successor; None for the present one.
+    """
+
+    number: int
+    token: str
+    parent: int = 0
+    branch: int = MIN_ID
+    reason: str = ""
+    began_ms: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a server said of itself. It explains and speeds up, and proves nothing.
+
+    `replids`: its replication ID and the one before. Empty where INFO is not allowed.
+    """
+
+    database: int = 0
+    run_id: str = ""
+    replids: tuple[str, ...] = ()
+    offset: int = 0
+
+    def is_known_by(self, stored: Source) -> bool:
+        """Whether it is the server of before, or one that has taken over its replication."""
+        if self.run_id and self.run_id == stored.run_id:
+            return True
+        return bool(stored.replids) and stored.replids[0] in self.replids
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """What the archive knows of a stream besides its end: its epochs, the present one last.
+
+    `anchors`: of the present epoch, the last entry first. `source` None: not known.
+    """
+
+    epochs: tuple[Epoch, ...]
+    anchors: tuple[Anchor, ...] = ()
+    source: Source | None = None
+
+    @property
+    def present(self) -> Epoch:
+        return self.epochs[-1]
+
+
+def new_token() -> str:
+    return secrets.token_hex(TOKEN_BYTES)
+
+
+def line_of(epochs: Sequence[Epoch], number: int) -> list[tuple[int, int]]:
+    """The epochs that lead to one, the oldest first, each with the last ID that counts."""
+    by_number = {epoch.number: epoch for epoch in epochs}
+    line: list[tuple[int, int]] = []
+    last = MAX_ID
+    while number:
+        line.append((number, last))
+        epoch = by_number[number]
+        number, last = epoch.parent, min(last, epoch.branch)
+    return line[::-1]
+
+
+# -- as JSON --------------------------------------------------------------------------------------
+
+
+def to_json(state: StreamState) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "epochs": [epoch_as_json(epoch) for epoch in state.epochs],
+        "anchors": [[format_id(a.id), a.hash, a.back] for a in state.anchors],
+    }
+    if (source := state.source) is not None:
+        content["source"] = {
+            "database": source.database,
+            "run_id": source.run_id,
+            "replids": list(source.replids),
+            "offset": source.offset,
+        }
+    return content
+
+
+def epoch_as_json(epoch: Epoch) -> dict[str, Any]:
+    return {
+        "epoch": epoch.number,
+        "token": epoch.token,
+        "parent": epoch.parent,
+        "branch": format_id(epoch.branch),
+        "reason": epoch.reason,
+        "began_ms": epoch.began_ms,
+        "end": None if epoch.end is None else format_id(epoch.end),
+    }
+
+
+def from_json(content: Mapping[str, Any]) -> StreamState:
+    """Raises ValueError, KeyError or TypeError for anything else."""
+    source = content.get("source")
+    return StreamState(
+        tuple(_epoch(item) for item in content["epochs"]),
+        tuple(Anchor(parse_id(text), hash_, back) for text, hash_, back in content["anchors"]),
+        None
+        if source is None
+        else Source(
+            int(source["database"]),
+            str(source["run_id"]),
+            tuple(map(str, source["replids"])),
+            int(source["offset"]),
+        ),
+    )
+
+
+def _epoch(item: Mapping[str, Any]) -> Epoch:
+    return Epoch(
+        number=int(item["epoch"]),
+        token=str(item["token"]),
+        parent=int(item["parent"]),
+        branch=parse_id(item["branch"]),
+        reason=str(item["reason"]),
+        began_ms=int(item["began_ms"]),
+        end=None if item["end"] is None else parse_id(item["end"]),
+    )

@@ -1,0 +1,245 @@
+"""Whether a stream still is what was archived: go on, open a new epoch, or refuse.
+
+The marker decides first: the group that a script moves to the archived end only if all entries up
+to it are archived. It is in the stream, so whatever copies, loses or replaces the stream does the
+same to it. Where it gives no proof the walk compares bytes. Counts and names of servers prove
+nothing; they are only asked whether a stream without any marker may be begun again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from rillway.pipeline.archive.identity.epochs import (
+    FIRST,
+    Epoch,
+    StreamState,
+    new_token,
+)
+from rillway.pipeline.archive.identity.sources import Sighting, look
+from rillway.pipeline.archive.identity.walk import Walk, walk
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.facts import StreamFacts
+from rillway.pipeline.client.ids import MIN_ID, format_id
+from rillway.pipeline.ranges.anchors import Anchor
+from rillway.pipeline.ranges.loss import LossPolicy, check_start
+from rillway.pipeline.ranges.offsets import Position
+
+REMEDY = "--new-epoch archives it as a history of its own"
+
+
+class Refused(Exception):
+    """The stream is not the one that was archived, and it is not safe to go on by itself."""
+
+
+class OtherDatabase(Refused):
+    """The stream was archived from another database of the server."""
+
+
+class OtherSource(Refused):
+    """Nothing of the stream is archived, and the server is not known."""
+
+
+class ArchiveBehind(Refused):
+    """The stream was archived further than this archive says: the archive is a backup or a copy."""
+
+
+class SplitHistory(Refused):
+    """The archive has gone on with another copy of the stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """How to go on with a stream.
+
+    `end`: after what archiving goes on; `anchor`: the last archived entry that is live; `marker`:
+    where the marker is, None if it is to be made; `is_changed`: whether the state is to be
+    committed even if nothing is archived; `is_proven`: whether the marker itself says that all is
+    as it was.
+    """
+
+    state: StreamState
+    end: Position
+    anchor: Anchor | None
+    marker: int | None
+    seen: Sighting
+    is_changed: bool = False
+    is_proven: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def checked_start(self, policy: LossPolicy, stream: str, facts: StreamFacts) -> Position:
+        """`end`, with the count if it still holds. `policy` hears what was trimmed after it."""
+        end = self.end
+        if end.id == MIN_ID or end.n is None:
+            return end
+        unknown = Position(end.id, None)
+        if facts.entries_added < end.n:
+            return unknown
+        if self.anchor is not None:
+            # A trim takes the first entries, so none has come this far, whatever the counts say.
+            is_plausible = facts.trimmed <= end.n or facts.max_deleted_id > end.id
+            return end if self.is_proven and is_plausible else unknown
+        stored = self.state.source
+        if not self.is_proven and (stored is None or stored.run_id != self.seen.source.run_id):
+            return unknown
+        check_start(policy, stream, end, facts)
+        return end
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`opens_new`: `--new-epoch`; `source_is_known`: another stream proves the server."""
+
+    opens_new: bool = False
+    source_is_known: bool = False
+
+
+def recognise(
+    connection: Connection, table: ArchiveTable, stream: str, rules: Rules, now_ms: int
+) -> Recognised | None:
+    """None if the stream is not there. Raises Refused, ArchiveError."""
+    state = table.state(stream)
+    seen = look(connection, stream, table.group, () if state is None else state.anchors)
+    if seen.facts.is_missing:
+        return None
+    end = table.end(stream)
+    if state is None or end is None:
+        first = Epoch(FIRST, new_token(), reason="the first", began_ms=now_ms)
+        state = StreamState((first,), (), seen.source)
+        return Recognised(state, Position(), None, None, seen, is_changed=True)
+    return _Recognition(connection, table, stream, state, end, seen, rules, now_ms).decide()
+
+
+@dataclass(frozen=True, slots=True)
+class _Recognition:
+    """One stream that was archived before."""
+
+    connection: Connection
+    table: ArchiveTable
+    stream: str
+    state: StreamState
+    end: Position
+    seen: Sighting
+    rules: Rules
+    now_ms: int
+
+    def decide(self) -> Recognised:
+        """The first line of the table that fits, in docs/architecture/pipeline.md."""
+        source, seen = self.state.source, self.seen
+        if source is not None and source.database != seen.source.database:
+            return self._refuse(
+                OtherDatabase,
+                f"was archived from database {source.database}, and this is {seen.source.database}",
+            )
+        present = self.state.present
+        marker = seen.markers.get(self.table.marker(present)) if present.token else None
+        if marker is not None:
+            if self._is_same(marker):
+                anchor = seen.anchors[0] if seen.anchors else None
+                return Recognised(self.state, self.end, anchor, marker, seen, is_proven=True)
+            if marker > self.end.id:
+                return self._refuse(
+                    ArchiveBehind,
+                    f"was archived up to {format_id(marker)}, and this archive has it up to "
+                    f"{format_id(self.end.id)}: it is older, or a copy of it is in use",
+                )
+            return self._walked(self._walk(present.number, self.end.id), marker)
+        earlier = [epoch for epoch in self.state.epochs[:-1] if epoch.token]
+        if any(self.table.marker(epoch) in seen.markers for epoch in earlier):
+            return self._refuse(
+                SplitHistory,
+                f"the archive has gone on with another copy of it, as epoch {present.number}",
+            )
+        return self._unmarked()
+
+    def _is_same(self, marker: int) -> bool:
+        """Whether the marker is at the end and an anchor, or what is live, agrees with it."""
+        facts = self.seen.facts
+        if marker != self.end.id or facts.last_id < self.end.id:
+            return False
+        return bool(self.seen.anchors) or not facts.length or facts.first_id > self.end.id
+
+    def _unmarked(self) -> Recognised:
+        """A stream without any marker of this archive that belongs to it."""
+        found = self._walk(self.state.present.number, self.end.id)
+        if found.proven:
+            return self._walked(found, None)
+        stored = self.state.source
+        known = stored is not None and self.seen.source.is_known_by(stored)
+        if known or self.rules.source_is_known:
+            return self._diverged("nothing of the archived history is left in the stream")
+        return self._refuse(
+            OtherSource,
+            f"is archived up to {format_id(self.end.id)}, and nothing shows that this is the same "
+            "stream: no entry of it is archived, and the server is not the one of before",
+        )
+
+    def _walk(self, epoch: int, end: int) -> Walk:
+        return walk(self.connection, self.table, self.stream, epoch, end)
+
+    def _walked(self, found: Walk, marker: int | None) -> Recognised:
+        if found.lacking is not None:
+            return self._diverged(
+                f"{format_id(found.lacking)} is not archived, although {format_id(self.end.id)} is"
+            )
+        if self.seen.facts.last_id < self.end.id:
+            return self._diverged(f"it ends at {format_id(self.seen.facts.last_id)}")
+        state = self._named()
+        if found.agreed is not None and found.agreed.id not in {a.id for a in state.anchors}:
+            state = replace(state, anchors=(found.agreed,))
+        is_changed = state is not self.state
+        same = Recognised(state, self.end, found.agreed, marker, self.seen, is_changed)
+        if found.agreed is not None and found.absent:
+            same.notes.append(
+                f"{self.stream}: {found.absent:,} archived entries after "
+                f"{format_id(found.agreed.id)} are not in memory: they were deleted, or lost in a "
+                "failover"
+            )
+        return same
+
+    def _named(self) -> StreamState:
+        """An archive of an earlier release gets its first token."""
+        state = self.state
+        if state.present.token:
+            return state
+        named = replace(state.present, token=new_token(), began_ms=self.now_ms)
+        return replace(state, epochs=(*state.epochs[:-1], named))
+
+    def _diverged(self, reason: str) -> Recognised:
+        """A new epoch after what is live and archived, of the epoch that has most of it."""
+        parent, found = 0, Walk(None, proven=False, lacking=None, absent=0)
+        for epoch in self.state.epochs[::-1]:
+            end = self.end.id if epoch.end is None else epoch.end
+            walked = self._walk(epoch.number, end)
+            if walked.proven and walked.branch > found.branch:
+                parent, found = epoch.number, walked
+        closed = replace(self.state.present, end=self.end.id)
+        opened = Epoch(
+            number=closed.number + 1,
+            token=new_token(),
+            parent=parent,
+            branch=found.branch,
+            reason=reason,
+            began_ms=self.now_ms,
+        )
+        anchors = () if found.agreed is None else (found.agreed,)
+        state = StreamState((*self.state.epochs[:-1], closed, opened), anchors, self.seen.source)
+        start = Position() if found.branch == MIN_ID else Position(found.branch, None)
+        return Recognised(
+            state,
+            start,
+            found.agreed,
+            None,
+            self.seen,
+            is_changed=True,
+            notes=[
+                f"{self.stream}: the history diverged, {reason}: epoch {opened.number} begins "
+                + (f"after {format_id(found.branch)}" if parent else "with the first entry")
+            ],
+        )
+
+    def _refuse(self, kind: type[Refused], text: str) -> Recognised:
+        if self.rules.opens_new:
+            return self._diverged(f"{text} (--new-epoch)")
+        raise kind(f"{self.stream}: {text} ({REMEDY})")

@@ -1,0 +1,73 @@
+"""What a server says when a round begins: about itself, the stream, its markers and its anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rillway.pipeline.archive.identity.epochs import Source
+from rillway.pipeline.client.connection import Connection, Reply, ServerError
+from rillway.pipeline.client.facts import StreamFacts, group_infos, group_name, read_facts
+from rillway.pipeline.client.ids import format_id, parse_id
+from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+
+NO_REPLID = "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A stream at one moment, as far as it concerns an archive.
+
+    `markers`: the archive's groups by name, with their positions; `anchors`: those of the asked
+    ones that are there with the same hash.
+    """
+
+    source: Source
+    facts: StreamFacts
+    markers: dict[str, int]
+    anchors: tuple[Anchor, ...]
+
+
+def look(
+    connection: Connection, stream: str, group: str, anchors: Sequence[Anchor] = ()
+) -> Sighting:
+    """`group`: the common part of the names of the archive's markers. Raises ServerError."""
+    source = read_source(connection)
+    facts = read_facts(connection, stream)
+    markers = {
+        name: parse_id(info[b"last-delivered-id"])
+        for info in group_infos(connection, stream)
+        if (name := group_name(info)) == group or name.startswith(f"{group}:")
+    }
+    replies = connection.call_all([_entry_request(stream, anchor.id) for anchor in anchors])
+    found = tuple(
+        anchor for anchor, reply in zip(anchors, replies, strict=True) if is_there(anchor, reply)
+    )
+    return Sighting(source, facts, markers, found)
+
+
+def _entry_request(stream: str, entry_id: int) -> tuple[str, ...]:
+    return ("XRANGE", stream, format_id(entry_id), format_id(entry_id))
+
+
+def is_there(anchor: Anchor, reply: Reply) -> bool:
+    """Whether the reply to XRANGE has the anchor's entry."""
+    return isinstance(reply, list) and bool(reply) and entry_hash(reply[0][1]) == anchor.hash
+
+
+def read_source(connection: Connection) -> Source:
+    """Who the server is; no more than the database where INFO is not allowed."""
+    replies = connection.call_all([("INFO", "server"), ("INFO", "replication")])
+    fields: dict[str, str] = {}
+    for reply in replies:
+        if not isinstance(reply, ServerError):
+            lines = reply.decode(errors="replace").splitlines()
+            fields |= dict(line.split(":", 1) for line in lines if ":" in line)
+    names = fields.get("master_replid", ""), fields.get("master_replid2", "")
+    offset = fields.get("master_repl_offset", "")
+    return Source(
+        connection.database,
+        fields.get("run_id", ""),
+        tuple(name for name in names if name and name != NO_REPLID),
+        int(offset) if offset.isdecimal() else 0,
+    )

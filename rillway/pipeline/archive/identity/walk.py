@@ -1,0 +1,132 @@
+"""The walk: all that is live is compared with what is archived, in order, by ID and bytes.
+
+It reads what is in memory and archived as well, which is what `--keep` and consumer groups hold. So
+it is done only where the marker gives no proof: after a crash, a failover, a restore.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TypeAlias
+
+from rillway.pipeline.archive.parquet_files import ArchivedFile, raw_entries, read_file
+from rillway.pipeline.archive.store import Store
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.client.connection import Connection, ReplyTooLong, pack
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of, parse_id
+from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from rillway.pipeline.ranges.paging import PageSize
+
+# ID and hash of an entry.
+Identity: TypeAlias = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a comparison found.
+
+    `agreed`: the last live entry before the first one that the line lacks; None if there is none.
+    `proven`: whether one of those is archived with the same bytes, and has not merely expired.
+    `lacking`: the first live ID that the line lacks. `absent`: rows after `agreed` up to the end.
+    """
+
+    agreed: Anchor | None
+    proven: bool
+    lacking: int | None
+    absent: int
+
+    @property
+    def branch(self) -> int:
+        return MIN_ID if self.agreed is None else self.agreed.id
+
+
+def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, end: int) -> Walk:
+    """Compare live entries up to `end` with the line of an epoch. Raises ArchiveError."""
+    expired = table.expired_before_ms(stream) or 0
+    live = live_identities(connection, stream, end)
+    first = next(live, None)
+    if first is None:
+        return Walk(None, proven=False, lacking=None, absent=0)
+    rows = groupby(line_identities(table, stream, epoch, first[0], end), key=itemgetter(0))
+    row = next(rows, None)
+    agreed: Identity | None = None
+    proven, absent = False, 0
+    entry: Identity | None = first
+    while entry is not None:
+        while row is not None and row[0] < entry[0]:
+            absent += 1
+            row = next(rows, None)
+        if row is not None and row[0] == entry[0]:
+            # An earlier release may have archived two histories as one.
+            if entry[1] not in {identity[1] for identity in row[1]}:
+                break
+            row, proven = next(rows, None), True
+        elif ms_of(entry[0]) >= expired:
+            break
+        agreed, absent = entry, 0
+        entry = next(live, None)
+    absent += (row is not None) + sum(1 for _ in rows)
+    anchor = None if agreed is None else Anchor(*agreed)
+    return Walk(anchor, proven, None if entry is None else entry[0], absent)
+
+
+def live_identities(connection: Connection, stream: str, end: int) -> Iterator[Identity]:
+    """Of all entries of a stream up to an ID."""
+    size = PageSize()
+    after = MIN_ID
+    while after < end:
+        before = connection.received_bytes
+        bounds = format_id(after + 1), format_id(end)
+        connection.send(pack("XRANGE", stream, *bounds, "COUNT", size.count))
+        asked = size.count
+        try:
+            page = connection.receive(size.max_bytes)
+        except ReplyTooLong:
+            connection.reopen()
+            size.shrink()
+            continue
+        size.seen(len(page), connection.received_bytes - before)
+        for entry_id, words in page:
+            after = parse_id(entry_id)
+            yield after, entry_hash(words)
+        if len(page) < asked:
+            return
+
+
+def line_identities(
+    table: ArchiveTable, stream: str, epoch: int, first: int = MIN_ID, last: int = MAX_ID
+) -> Iterator[Identity]:
+    """Of the rows of the line of an epoch, in order."""
+    state = table.state(stream)
+    if state is None:
+        return
+    for group in _overlapping(table.line_files(stream, state, epoch, first, last)):
+        yield from heapq.merge(
+            *(_file_identities(table.store, file, first, until) for file, until in group)
+        )
+
+
+def _overlapping(
+    files: Sequence[tuple[ArchivedFile, int]],
+) -> Iterator[list[tuple[ArchivedFile, int]]]:
+    """Files that may share IDs, together. Those of one epoch do in archives of earlier releases."""
+    held: list[tuple[ArchivedFile, int]] = []
+    reached = MIN_ID
+    for file, until in files:
+        if held and file.first_id > reached:
+            yield held
+            held, reached = [], MIN_ID
+        held.append((file, until))
+        reached = max(reached, file.last_id)
+    if held:
+        yield held
+
+
+def _file_identities(store: Store, file: ArchivedFile, first: int, last: int) -> Iterator[Identity]:
+    for batch in read_file(store, file, first, last):
+        for entry_id, words in raw_entries(batch):
+            yield parse_id(entry_id), entry_hash(words)

@@ -1,0 +1,71 @@
+"""Epochs and their lines, and what the archive keeps of a stream."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rillway.pipeline.archive.identity.epochs import (
+    Epoch,
+    Source,
+    StreamState,
+    from_json,
+    line_of,
+    new_token,
+    to_json,
+)
+from rillway.pipeline.client.ids import MAX_ID
+from rillway.pipeline.ranges.anchors import Anchor
+
+EPOCHS = (
+    Epoch(1, "a", end=100),
+    Epoch(2, "b", parent=1, branch=70, end=120),
+    Epoch(3, "c", parent=2, branch=90, end=130),
+    Epoch(4, "d", parent=3, branch=60, end=80),
+    Epoch(5, "e"),
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        (1, [(1, MAX_ID)]),
+        (2, [(1, 70), (2, MAX_ID)]),
+        (3, [(1, 70), (2, 90), (3, MAX_ID)]),
+        # It begins before its parents do: what counts of them ends there.
+        (4, [(1, 60), (2, 60), (3, 60), (4, MAX_ID)]),
+        (5, [(5, MAX_ID)]),
+    ],
+)
+def test_a_line_has_each_ancestor_up_to_the_branch_of_the_next(
+    number: int, line: list[tuple[int, int]]
+) -> None:
+    assert line_of(EPOCHS, number) == line
+
+
+def test_a_state_survives_json() -> None:
+    source = Source(3, "run", ("one", "two"), 17)
+    state = StreamState(EPOCHS, (Anchor(5 << 64 | 7, "hash", 1), Anchor(3, "h", 10)), source)
+    assert from_json(json.loads(json.dumps(to_json(state)))) == state
+    assert from_json(to_json(StreamState(EPOCHS[:1]))) == StreamState(EPOCHS[:1])
+    broken_ones: list[dict[str, object]] = [
+        {},
+        {"epochs": 1, "anchors": []},
+        {"epochs": [{}], "anchors": []},
+    ]
+    for broken in broken_ones:
+        with pytest.raises((ValueError, KeyError, TypeError)):
+            from_json(broken)
+
+
+def test_a_server_is_known_by_its_run_or_by_the_replication_that_it_took_over() -> None:
+    stored = Source(0, "run", ("mine", "before"))
+    assert Source(0, "run", ()).is_known_by(stored)
+    assert Source(0, "other", ("new", "mine")).is_known_by(stored)
+    assert not Source(0, "other", ("new", "before")).is_known_by(stored)
+    assert not Source(0, "", ()).is_known_by(Source(0, "", ()))
+
+
+def test_tokens_differ() -> None:
+    assert len({new_token() for _ in range(100)}) == 100
