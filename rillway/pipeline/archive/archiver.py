@@ -282,15 +282,15 @@ class _Run:
         state = replace(self._state, anchors=anchors, source=self._found.seen.source)
         self._lease.check()
         self._commit(start, end, files, state)
+        self._report.archived += sum(file.rows for file in files)
+        self._report.batches += 1
+        self._report.files += len(files)
+        self._report.bytes += sum(file.size_bytes for file in files)
         hooks.reached("committed")
         last = anchors[0] if files else self._anchor
         self._place(Placing(self._marker, start.id, last, end.id, end.n, self._anchor, start.id))
         self._anchor, self._end = last, end
         hooks.reached("placed")
-        self._report.archived += sum(file.rows for file in files)
-        self._report.batches += 1
-        self._report.files += len(files)
-        self._report.bytes += sum(file.size_bytes for file in files)
 
     def _write(self, start: Position, end: Position, counted: int) -> list[ArchivedFile]:
         every = max(ceil(counted / self._engine.parallelism), MIN_TASK_ENTRIES)

@@ -29,7 +29,13 @@ from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import FileSelector
 
-from rillway.pipeline.archive.identity.epochs import FIRST, Epoch, StreamState, line_of
+from rillway.pipeline.archive.identity.epochs import (
+    CURRENT,
+    FIRST,
+    Epoch,
+    StreamState,
+    line_of,
+)
 from rillway.pipeline.archive.identity.state_files import (
     StateUnreadable,
     read_state,
@@ -251,6 +257,24 @@ class ArchiveTable:
             if file.epoch == number and file.first_id <= until
         ]
 
+    def chosen_files(
+        self,
+        stream: str,
+        state: StreamState | None,
+        epochs: str,
+        first: int = 0,
+        last: int = (1 << 128) - 1,
+    ) -> list[tuple[ArchivedFile, int]]:
+        """Those that may hold entries of a range, each with the last ID that counts in it.
+
+        `epochs`: `all`, each after the other, or `current`, the line of the last one of `state`.
+        """
+        if state is None:
+            return []
+        if epochs == CURRENT:
+            return self.line_files(stream, state, state.present.number, first, last)
+        return [(file, last) for file in self.files(stream, first, last)]
+
     def _file(self, action: Mapping[str, Any]) -> ArchivedFile:
         low: int = action.get("min.ms") or 0
         high: int | None = action.get("max.ms")
@@ -317,6 +341,7 @@ class ArchiveTable:
         self, stream: str, old: Iterable[ArchivedFile], new: Iterable[ArchivedFile]
     ) -> None:
         """Commit that `new` holds what `old` held. Raises CommitConflict, ArchiveError."""
+        self._add_epoch_column()
         now_ms = int(time.time() * 1000)
         removed = [_removed(file, now_ms, data_change=False) for file in old]
         added = [_added(file, data_change=False) for file in new]

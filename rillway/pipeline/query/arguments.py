@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from rillway.pipeline.archive.identity.epochs import ALL, EPOCH_CHOICES
 from rillway.pipeline.cli.arguments import (
     add_allow_missing,
     add_range,
@@ -14,7 +15,6 @@ from rillway.pipeline.cli.arguments import (
     with_relative_times,
 )
 
-EPOCHS = ("all", "current")
 FORMATS = ("table", "json", "csv", "parquet")
 
 
@@ -35,8 +35,8 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     add_allow_missing(parser)
     parser.add_argument(
         "--epochs",
-        choices=EPOCHS,
-        default=EPOCHS[0],
+        choices=EPOCH_CHOICES,
+        default=ALL,
         help="where the stream's history has parted, in a failover for one: all that was ever "
         "archived, or what leads to the present stream (default: %(default)s)",
     )

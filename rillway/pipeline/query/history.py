@@ -27,7 +27,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rillway.pipeline.archive.identity.epochs import FIRST, StreamState
+from rillway.pipeline.archive.identity.epochs import (
+    ALL,
+    EPOCH_CHOICES,
+    FIRST,
+)
 from rillway.pipeline.archive.identity.recognition import Recognised, Rules, recognise
 from rillway.pipeline.archive.parquet_files import COMPRESSION, EPOCH, ArchivedFile, read_file
 from rillway.pipeline.archive.periods import day_of
@@ -50,8 +54,6 @@ if TYPE_CHECKING:
 
 
 HISTORY_SCHEMA = arrow_schema().append(pa.field(EPOCH, pa.int32()))
-ALL, CURRENT = "all", "current"
-EPOCH_CHOICES = (ALL, CURRENT)
 # A stream may part from the archive between the look at it and the pin.
 MAX_PINS = 5
 
@@ -297,7 +299,7 @@ def _fix(
         first=first,
         last=last,
         store=table.store if table is not None else None,
-        files=_files(table, stream, state, first, last, epochs),
+        files=[] if table is None else table.chosen_files(stream, state, epochs, first, last),
         live=live if live[0] <= live[1] else None,
         facts=facts,
         epoch=state.present.number if state is not None else FIRST,
@@ -312,22 +314,6 @@ def _fix(
     if expired_ms is not None and ms_of(first) < expired_ms:
         history.notes.append(f"entries from before {day_of(expired_ms)} have expired")
     return history
-
-
-def _files(
-    table: ArchiveTable | None,
-    stream: str,
-    state: StreamState | None,
-    first: int,
-    last: int,
-    epochs: str,
-) -> list[tuple[ArchivedFile, int]]:
-    """Those of a range, each with the last ID that counts in it."""
-    if table is None or state is None:
-        return []
-    if epochs == CURRENT:
-        return table.line_files(stream, state, state.present.number, first, last)
-    return [(file, last) for file in table.files(stream, first, last)]
 
 
 @contextmanager

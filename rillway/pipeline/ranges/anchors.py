@@ -17,9 +17,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from rillway.pipeline.arrow.decoding import RawEntry
 from rillway.pipeline.client.ids import parse_id
+
+if TYPE_CHECKING:
+    from rillway.pipeline.arrow.decoding import RawEntry
 
 DISTANCES = (1, 10, 100, 1000)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, EPOCH_CHOICES
 from rillway.pipeline.cli.arguments import (
     add_range,
     add_storage_options,
@@ -47,6 +48,12 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         help="with their IDs: into a stream of its own only (default: the server makes new ones)",
     )
     parser.add_argument(
+        "--epochs",
+        choices=EPOCH_CHOICES,
+        help="where the archived history has parted, in a failover for one: each epoch after the "
+        "other, or what leads to the present one (default: all; current with --keep-ids)",
+    )
+    parser.add_argument(
         "--origin",
         action="store_true",
         help="add the fields _orig_stream and _orig_id to each entry",
@@ -57,6 +64,9 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(with_relative_times(arguments))
     if options.keep_ids and options.append:
         parser.error("--keep-ids needs a stream of its own: it does not go with --append")
+    if options.keep_ids and options.epochs == ALL:
+        parser.error("--keep-ids takes --epochs current: the IDs of all epochs do not ascend")
+    options.epochs = options.epochs or (CURRENT if options.keep_ids else ALL)
     if options.last < options.first:
         parser.error("--to is before --from")
     return options

@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
             keeps_ids=options.keep_ids,
             marks_origin=options.origin,
             appends=options.append,
+            epochs=options.epochs,
             pace=pace_of(options),
             hooks=Hooks(progress.set_total, progress.advance, interruption.wait),
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, FIRST
 from rillway.pipeline.client.connection import Connection, ServerError, pack
 from rillway.pipeline.client.facts import as_map
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
@@ -27,6 +28,7 @@ WORDS = {
     "first": "--from",
     "keeps_ids": "--keep-ids",
     "marks_origin": "--origin",
+    "epochs": "--epochs",
 }
 
 
@@ -39,6 +41,7 @@ class Plan:
     first: int
     keeps_ids: bool
     marks_origin: bool
+    epochs: str = ALL
 
     def differences(self, other: Plan) -> list[str]:
         """What is not the same, in words of the command line."""
@@ -48,12 +51,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`at`: the last ID of the archive that is replayed; `rows`: how many; `last_written`: the last
-    ID in the stream that was written."""
+    """`at`: the last ID of the archive that is replayed, in `epoch`; `rows`: how many;
+    `last_written`: the last ID in the stream that was written."""
 
     at: int = MIN_ID
     rows: int = 0
     last_written: int = MIN_ID
+    epoch: int = FIRST
 
 
 def key_of(into: str) -> str:
@@ -68,6 +72,8 @@ def encode(plan: Plan, progress: Progress) -> bytes:
         "from": format_id(plan.first),
         "ids": "keep" if plan.keeps_ids else "new",
         "origin": plan.marks_origin,
+        "epochs": plan.epochs,
+        "epoch": progress.epoch,
         "at": format_id(progress.at),
         "rows": progress.rows,
     }
@@ -80,15 +86,19 @@ def decode(text: bytes) -> tuple[Plan, Progress]:
     """Raises ReplayRefused for a key that holds something else."""
     try:
         content = json.loads(text)
+        keeps_ids = content["ids"] == "keep"
         plan = Plan(
             content["table"],
             content["stream"],
             parse_id(content["from"]),
-            content["ids"] == "keep",
+            keeps_ids,
             content["origin"],
+            # Earlier releases knew no epochs.
+            content.get("epochs", CURRENT if keeps_ids else ALL),
         )
         last = parse_id(content.get("last", "0-0"))
-        return plan, Progress(parse_id(content["at"]), int(content["rows"]), last)
+        epoch = int(content.get("epoch", FIRST))
+        return plan, Progress(parse_id(content["at"]), int(content["rows"]), last, epoch)
     except (ValueError, KeyError, TypeError):
         raise ReplayRefused("the replay's ledger holds something that no replay wrote") from None
 
@@ -145,15 +155,18 @@ class Ledger:
         """The groups that the stream had at the beginning."""
         return self._watched.groups if self._watched is not None else []
 
-    def write(self, requests: bytes | memoryview, rows: int, at: int, last_written: int) -> None:
+    def write(
+        self, requests: bytes | memoryview, rows: int, epoch: int, at: int, last_written: int
+    ) -> None:
         """Add a chunk and record it, or do neither. Raises ReplayRefused.
 
-        `last_written`: the last ID that the chunk has in the stream, with kept IDs.
+        `epoch`, `at`: of its last entry in the archive; `last_written`: the last ID that the chunk
+        has in the stream, with kept IDs.
         """
         if self._watched is None:
             self._watched = self._receive_watched()
         self._check_unchanged(self._watched)
-        following = Progress(at, self.progress.rows + rows, last_written)
+        following = Progress(at, self.progress.rows + rows, last_written, epoch)
         value = encode(self._plan, following)
         for data in (pack("MULTI"), requests, pack("SET", self.key, value) + pack("EXEC")):
             self._connection.send(data)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from rillway.pipeline.archive.parquet_files import id_at, read_file
+from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, StreamState, line_of
+from rillway.pipeline.archive.parquet_files import ArchivedFile, id_at, read_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoding import Encoder, data_of
 from rillway.pipeline.arrow.schema import PAIRS
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID
-from rillway.pipeline.replay.ledger import Ledger, Plan, ReplayRefused
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id
+from rillway.pipeline.replay.ledger import Ledger, Plan, Progress, ReplayRefused
 from rillway.pipeline.replay.pace import MAX_WAIT_SECONDS, MIN_WAIT_SECONDS, AtOnce, Pace
 
 CHUNK_ROWS = 1000
@@ -47,6 +48,15 @@ class Hooks:
     clock: Callable[[], float] = time.monotonic
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file, and which IDs of it."""
+
+    file: ArchivedFile
+    first: int
+    last: int
+
+
 class Replayer:
     """Replays a stream of an archive into a stream of a server."""
 
@@ -60,12 +70,15 @@ class Replayer:
         keeps_ids: bool = False,
         marks_origin: bool = False,
         appends: bool = False,
+        epochs: str | None = None,
         pace: Pace | None = None,
         hooks: Hooks | None = None,
     ) -> None:
         self._url, self._table, self._stream, self._into = url, table, stream, into
         self._keeps_ids, self._marks_origin = keeps_ids, marks_origin
         self._appends = appends
+        # With kept IDs they have to ascend.
+        self._epochs = epochs or (CURRENT if keeps_ids else ALL)
         self._pace = pace or AtOnce()
         self._hooks = hooks or Hooks()
 
@@ -73,7 +86,14 @@ class Replayer:
         """Entries from `first` to `last`, both included. Raises ReplayRefused, ArchiveError,
         ServerError and ConnectionLost; what was written until then stays, and is not written again.
         """
-        plan = Plan(self._table.id, self._stream, first, self._keeps_ids, self._marks_origin)
+        plan = Plan(
+            self._table.id,
+            self._stream,
+            first,
+            self._keeps_ids,
+            self._marks_origin,
+            self._epochs,
+        )
         with Connection(self._url) as connection, paused_collector():
             ledger = Ledger(connection, self._into, plan, appends=self._appends)
             if any(name.startswith(self._table.group) for name in ledger.groups):
@@ -81,14 +101,13 @@ class Replayer:
                     f"{self._into} is archived to {self._table.store}: a replay into it would be "
                     "archived once more"
                 )
-            start = max(first, ledger.progress.at + 1)
             done = Replayed(before=ledger.progress.rows)
-            files = self._table.files(self._stream, start, last)
-            self._hooks.planned(sum(file.rows for file in files))
+            parts = self._parts(ledger.progress, first, last)
+            self._hooks.planned(sum(part.file.rows for part in parts))
             began = self._hooks.clock()
-            for file in files:
-                for batch in read_file(self._table.store, file, start, last):
-                    if not self._replay(batch, ledger, done, began):
+            for part in parts:
+                for batch in read_file(self._table.store, part.file, part.first, part.last):
+                    if not self._replay(batch, part.file.epoch, ledger, done, began):
                         done.is_complete = False
                         break
                 if not done.is_complete:
@@ -97,7 +116,34 @@ class Replayer:
             done.last_id = ledger.progress.at
             return done
 
-    def _replay(self, batch: pa.RecordBatch, ledger: Ledger, done: Replayed, began: float) -> bool:
+    def _parts(self, progress: Progress, first: int, last: int) -> list[_Part]:
+        """What is left to replay, in order. Raises ReplayRefused, ArchiveError."""
+        state = self._table.state(self._stream)
+        files = self._table.chosen_files(self._stream, state, self._epochs, first, last)
+        after = max(first, progress.at + 1)
+        if self._epochs == CURRENT:
+            if state is not None and progress.rows:
+                self._check_line(state, progress)
+            parts = [_Part(file, after, until) for file, until in files]
+        else:
+            parts = [
+                _Part(file, after if file.epoch == progress.epoch else first, until)
+                for file, until in files
+                if file.epoch >= progress.epoch
+            ]
+        return [part for part in parts if part.first <= min(part.last, part.file.last_id)]
+
+    def _check_line(self, state: StreamState, progress: Progress) -> None:
+        line = dict(line_of(state.epochs, state.present.number))
+        if progress.at > line.get(progress.epoch, MIN_ID):
+            raise ReplayRefused(
+                f"{self._stream} has parted from what was replayed into {self._into} until now, "
+                f"before {format_id(progress.at)}: use another stream"
+            )
+
+    def _replay(
+        self, batch: pa.RecordBatch, epoch: int, ledger: Ledger, done: Replayed, began: float
+    ) -> bool:
         """One batch at its pace; False if it was interrupted."""
         hooks, pace = self._hooks, self._pace
         times_ms = batch.column("ms").to_pylist()
@@ -116,7 +162,7 @@ class Replayer:
                 data = data_of(requests, position - begin, position - begin + rows)
                 position += rows
                 at = id_at(batch, position - 1)
-                ledger.write(data, rows, at, at if self._keeps_ids else MIN_ID)
+                ledger.write(data, rows, epoch, at, at if self._keeps_ids else MIN_ID)
                 done.rows += rows
                 hooks.advanced(rows)
                 if hooks.wait(0):

@@ -11,11 +11,13 @@ import pytest
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.identity.recognition import OtherDatabase
 from rillway.pipeline.archive.maintenance import expire
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.facts import group_infos
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id
 from rillway.pipeline.query.history import History, open_history, sql_between
 from rillway.pipeline.ranges.discovery import StreamMissing
@@ -244,3 +246,70 @@ def test_the_condition_in_sql_is_exact(
 
 def test_the_condition_of_everything_has_numbers_that_spark_knows() -> None:
     assert "ms <= 9223372036854775807" in sql_between(MIN_ID, MAX_ID)
+
+
+# -- epochs ---------------------------------------------------------------------------------------
+
+LINE = [*numbers(1, 5), *(f"5-{n}" for n in range(1, 6)), "11-0"]
+
+
+def part(link: Connection, table: ArchiveTable) -> None:
+    """1-0 to 10-0, of which a failover loses 6-0 to 10-0; then 5-1 to 5-5 and 11-0 come."""
+    add_many(link, STREAM, 5)
+    older = link.call("DUMP", STREAM)
+    add_many(link, STREAM, 5, 6)
+    archive(link, table, keep_ms=100)
+    link.call("RESTORE", STREAM, 0, older, "REPLACE")
+    add(link, STREAM, [*(f"5-{n}" for n in range(1, 6)), "11-0"])
+
+
+def with_epochs(history: History) -> list[tuple[str, int]]:
+    return [
+        pair
+        for batch in history.batches()
+        for pair in zip(
+            batch.column("id").to_pylist(), batch.column("epoch").to_pylist(), strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_of_a_history_that_parted_all_is_read_or_what_leads_to_the_present(
+    link: Connection, table: ArchiveTable, archived: bool
+) -> None:
+    """Whether the new part is archived already or not."""
+    part(link, table)
+    if archived:
+        archive(link, table)
+    add(link, STREAM, ["12-0"])
+    later = [(entry_id, 2) for entry_id in [*LINE[5:], "12-0"]]
+    with open_history(link.url, STREAM, table.root) as history:
+        assert with_epochs(history) == [(entry_id, 1) for entry_id in numbers(1, 10)] + later
+        assert history.notes
+    with open_history(link.url, STREAM, table.root, epochs="current") as history:
+        assert with_epochs(history) == [(entry_id, 1) for entry_id in numbers(1, 5)] + later
+    bounds = parse_id("5-0"), parse_id("7-0")
+    with open_history(link.url, STREAM, table.root, *bounds, epochs="current") as history:
+        assert found(history) == ["5-0", *LINE[5:10]]
+    archive(link, table)
+    table.refresh()
+    with open_history(link.url, STREAM, table.root, epochs="current") as history:
+        assert found(history) == [*LINE, "12-0"]
+    with (
+        pytest.raises(ValueError, match="all, current"),
+        open_history(link.url, STREAM, table.root, epochs="last"),
+    ):
+        pass
+
+
+def test_a_stream_that_is_not_the_archived_one_is_refused(
+    link: Connection, table: ArchiveTable
+) -> None:
+    add_many(link, STREAM, 5)
+    archive(link, table)
+    url = f"{link.url}/1"
+    with Connection(url) as other:
+        add(other, STREAM, ["3-0"])
+    with pytest.raises(OtherDatabase), open_history(url, STREAM, table.root):
+        pass
+    assert group_infos(link, STREAM) and not group_infos(Connection(url), STREAM)

@@ -15,7 +15,7 @@ from rillway.pipeline.replay.command import main
 from rillway.pipeline.replay.ledger import ReplayRefused, key_of
 from rillway.pipeline.replay.pace import Speed
 from rillway.pipeline.replay.replayer import CHUNK_ROWS, Hooks, Replayed, Replayer
-from tests.rillway.pipeline.scene import add_many, stream_ids
+from tests.rillway.pipeline.scene import add, add_many, stream_ids
 
 STREAM, INTO = "orders", "orders-replayed"
 COUNT = 2500
@@ -207,3 +207,77 @@ def test_bad_arguments_are_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--from-archive", "p", "--stream", "s", "--into", "t", *words])
     assert ended.value.code == 2
+
+
+# -- epochs ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parted(link: Connection, tmp_path: Path) -> ArchiveTable:
+    """1-0 to 10-0, of which a failover lost 6-0 to 10-0; then 5-1 to 5-5 and 11-0 came."""
+    table = ArchiveTable.open_or_create(tmp_path / "parted")
+    archiver = Archiver(table, LocalEngine(), Settings(link.url, trims=False))
+    add_many(link, STREAM, 5)
+    older = link.call("DUMP", STREAM)
+    add_many(link, STREAM, 5, 6)
+    archiver.archive(STREAM)
+    link.call("RESTORE", STREAM, 0, older, "REPLACE")
+    add(link, STREAM, [*(f"5-{n}" for n in range(1, 6)), "11-0"])
+    archiver.archive(STREAM)
+    return table
+
+
+LINE = [*(f"{n}-0" for n in range(1, 6)), *(f"5-{n}" for n in range(1, 6)), "11-0"]
+ALL_EPOCHS = [f"{n}-0" for n in range(1, 11)] + LINE[5:]
+
+
+def test_kept_ids_are_those_of_the_present_history(link: Connection, parted: ArchiveTable) -> None:
+    assert replay(link, parted, keeps_ids=True).rows == len(LINE)
+    assert stream_ids(link, INTO) == values(link) == LINE
+    assert replay(link, parted, keeps_ids=True).rows == 0
+
+
+def test_with_new_ids_each_epoch_follows_the_other(link: Connection, parted: ArchiveTable) -> None:
+    assert replay(link, parted).rows == len(ALL_EPOCHS)
+    assert values(link) == ALL_EPOCHS
+    assert replay(link, parted).rows == 0
+    add_many(link, STREAM, 3, 12)
+    Archiver(parted, LocalEngine(), Settings(link.url)).archive(STREAM)
+    assert replay(link, parted).rows == 3
+    with pytest.raises(ReplayRefused, match="another --epochs"):
+        replay(link, parted, epochs="current")
+
+
+@pytest.mark.parametrize("chunks", range(1, 4))
+def test_a_replay_of_all_epochs_goes_on_where_it_was(
+    link: Connection, parted: ArchiveTable, chunks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rillway.pipeline.replay.replayer.CHUNK_ROWS", 4)
+    assert not replay(link, parted, hooks=interrupted_after(chunks)).is_complete
+    replay(link, parted)
+    assert values(link) == ALL_EPOCHS
+
+
+def test_a_history_that_parted_before_what_was_replayed_is_refused(
+    link: Connection, tmp_path: Path
+) -> None:
+    table = ArchiveTable.open_or_create(tmp_path / "parting")
+    archiver = Archiver(table, LocalEngine(), Settings(link.url, trims=False))
+    add_many(link, STREAM, 5)
+    older = link.call("DUMP", STREAM)
+    add_many(link, STREAM, 5, 6)
+    archiver.archive(STREAM)
+    replay(link, table, keeps_ids=True)
+    link.call("RESTORE", STREAM, 0, older, "REPLACE")
+    add(link, STREAM, ["5-1"])
+    archiver.archive(STREAM)
+    with pytest.raises(ReplayRefused, match="has parted from what was replayed"):
+        replay(link, table, keeps_ids=True)
+
+
+def test_kept_ids_of_all_epochs_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--from-archive", "a", "--stream", "s", "--into", "t", "--keep-ids"]
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--epochs", "all"])
+    assert ended.value.code == 2
+    assert "do not ascend" in capsys.readouterr().err
