@@ -267,6 +267,10 @@ compiled-test: $(VENV)/.dev compiled redis-server ## test what `make test` runs 
 archive-crash: $(VENV)/.dev compiled redis-server java ## kill driver, workers and server while an archive is written
 	@PYTHONPATH=. $(BIN)/python tests/pipeline_crash/run.py $(ARGS)
 
+.PHONY: archive-model
+archive-model: $(VENV)/.dev redis-server ## random stories of failovers and archivers, for ten minutes
+	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.model --seconds 600 $(ARGS)
+
 # Graphviz draws the pictures. A warning, such as a link that leads nowhere, is an error.
 .PHONY: docs
 docs: $(VENV)/.dev ## build the documentation as a site, in .run/docs

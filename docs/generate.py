@@ -203,7 +203,7 @@ def newer_text() -> str:
 
 # -- the command line ----------------------------------------------------------------------------
 
-MAINTENANCE = ("archive compact", "archive expire", "archive status")
+MAINTENANCE = ("archive compact", "archive epochs", "archive expire", "archive status")
 HELP_COLUMNS = "88"
 
 

@@ -6,6 +6,7 @@
 `periods`        days, months or years by which files are cut
 `engine`         where files are written: by Spark's tasks, or in this process
 `archiver`       moves entries from a stream to the table
+`identity`       whether a stream still is the one that was archived
 `trim`           removes archived entries from the stream
 `groups`         which entries consumer groups still need
 `pins`           groups that hold a stream while it is read

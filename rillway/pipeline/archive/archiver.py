@@ -198,6 +198,7 @@ class _Run:
             self._report.is_missing = True
             return
         self._begin(found)
+        hooks.reached("marked")
         facts = read_facts(self._connection, self._stream)
         start = found.checked_start(self._policy, self._stream, facts)
         end = Position(max(facts.last_id, start.id), facts.entries_added)

@@ -238,7 +238,7 @@ class ArchiveTable:
             and file.first_id <= last
             and file.last_id >= first
         ]
-        return sorted(chosen, key=lambda f: (f.stream, f.epoch, f.first_id, f.last_id))
+        return sorted(chosen, key=_order)
 
     def line_files(
         self,
@@ -396,6 +396,15 @@ class ArchiveTable:
         )
         self.refresh()
         return len(deleted) + remove_old(self.store, self.state_number, older_than_hours)
+
+
+def _order(file: ArchivedFile) -> tuple[str, int, int, int, int]:
+    """By stream and epoch, then in the order of IDs.
+
+    The log has milliseconds: of two files that share one, the first one ends with it, and `seq` is
+    only known of those that begin and end with it.
+    """
+    return file.stream, file.epoch, ms_of(file.first_id), ms_of(file.last_id), file.first_id
 
 
 def _delta_table(store: Store) -> DeltaTable:

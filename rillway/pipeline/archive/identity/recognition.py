@@ -163,7 +163,7 @@ class _Recognition:
     def _unmarked(self) -> Recognised:
         """A stream without any marker of this archive that belongs to it."""
         found = self._walk(self.state.present.number, self.end.id)
-        if found.proven:
+        if found.agreed is not None:
             return self._walked(found, None)
         stored = self.state.source
         known = stored is not None and self.seen.source.is_known_by(stored)
@@ -208,11 +208,11 @@ class _Recognition:
 
     def _diverged(self, reason: str) -> Recognised:
         """A new epoch after what is live and archived, of the epoch that has most of it."""
-        parent, found = 0, Walk(None, proven=False, lacking=None, absent=0)
+        parent, found = 0, Walk(None, None, absent=0)
         for epoch in self.state.epochs[::-1]:
             end = self.end.id if epoch.end is None else epoch.end
             walked = self._walk(epoch.number, end)
-            if walked.proven and walked.branch > found.branch:
+            if walked.branch > found.branch:
                 parent, found = epoch.number, walked
         closed = replace(self.state.present, end=self.end.id)
         opened = Epoch(

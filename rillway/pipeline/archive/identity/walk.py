@@ -29,13 +29,12 @@ Identity: TypeAlias = tuple[int, str]
 class Walk:
     """What a comparison found.
 
-    `agreed`: the last live entry before the first one that the line lacks; None if there is none.
-    `proven`: whether one of those is archived with the same bytes, and has not merely expired.
-    `lacking`: the first live ID that the line lacks. `absent`: rows after `agreed` up to the end.
+    `agreed`: the last live entry that is archived with the same bytes, before the first one that
+    the line lacks; None if there is none. `lacking`: the ID of that first one.
+    `absent`: the number of rows after `agreed` up to the end.
     """
 
     agreed: Anchor | None
-    proven: bool
     lacking: int | None
     absent: int
 
@@ -45,33 +44,36 @@ class Walk:
 
 
 def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, end: int) -> Walk:
-    """Compare live entries up to `end` with the line of an epoch. Raises ArchiveError."""
+    """Compare live entries up to `end` with the line of an epoch. Raises ArchiveError.
+
+    The line may lack entries that have expired from the archive, if one that follows them is
+    archived: two copies of a stream that have an entry in common have all before it in common.
+    """
     expired = table.expired_before_ms(stream) or 0
     live = live_identities(connection, stream, end)
-    first = next(live, None)
-    if first is None:
-        return Walk(None, proven=False, lacking=None, absent=0)
-    rows = groupby(line_identities(table, stream, epoch, first[0], end), key=itemgetter(0))
+    entry = next(live, None)
+    if entry is None:
+        return Walk(None, None, absent=0)
+    rows = groupby(line_identities(table, stream, epoch, entry[0], end), key=itemgetter(0))
     row = next(rows, None)
     agreed: Identity | None = None
-    proven, absent = False, 0
-    entry: Identity | None = first
+    lacking: int | None = None
+    absent = 0
     while entry is not None:
         while row is not None and row[0] < entry[0]:
             absent += 1
             row = next(rows, None)
-        if row is not None and row[0] == entry[0]:
-            # An earlier release may have archived two histories as one.
-            if entry[1] not in {identity[1] for identity in row[1]}:
+        # An earlier release may have archived two histories as one, with several rows of an ID.
+        if row is not None and row[0] == entry[0] and entry[1] in {one[1] for one in row[1]}:
+            agreed, lacking, absent = entry, None, 0
+            row = next(rows, None)
+        else:
+            lacking = entry[0] if lacking is None else lacking
+            if (row is not None and row[0] == entry[0]) or ms_of(entry[0]) >= expired:
                 break
-            row, proven = next(rows, None), True
-        elif ms_of(entry[0]) >= expired:
-            break
-        agreed, absent = entry, 0
         entry = next(live, None)
     absent += (row is not None) + sum(1 for _ in rows)
-    anchor = None if agreed is None else Anchor(*agreed)
-    return Walk(anchor, proven, None if entry is None else entry[0], absent)
+    return Walk(None if agreed is None else Anchor(*agreed), lacking, absent)
 
 
 def live_identities(connection: Connection, stream: str, end: int) -> Iterator[Identity]:

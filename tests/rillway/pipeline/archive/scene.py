@@ -16,7 +16,7 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID
 STREAM = "orders"
 DAY_MS = 86_400_000
 STATE = StreamState((Epoch(1, "token"),))
-STEPS = ["recognised", "planned", "written", "committed", "placed", "trimmed"]
+STEPS = ["recognised", "marked", "planned", "written", "committed", "placed", "trimmed"]
 
 
 def add(connection: Connection, *ids: str, stream: str = STREAM) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.command import main
+from rillway.pipeline.archive.identity.epochs import Source
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
@@ -133,6 +135,76 @@ def test_days_are_compacted_expired_and_told(
     status = capsys.readouterr().out
     assert status.startswith("orders: 2 entries in 2 files, ")
     assert "1970-01-02 to 1970-01-03" in status and "0 not archived yet" in status
+
+
+def test_epochs_are_listed(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = words[2:4]
+    add_many(link, 10)
+    older = link.call("DUMP", STREAM)
+    add_many(link, 10, 11)
+    assert main(words) == 0
+    link.call("RESTORE", STREAM, 0, older, "REPLACE")
+    add(link, "10-1", "10-2")
+    capsys.readouterr()
+    assert main(words) == 0
+    assert "the history diverged" in capsys.readouterr().err
+    assert main(["epochs", *at]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("orders: epoch 1, 20 entries of its own, archived up to 20-0; begun")
+    assert lines[1].startswith(
+        "orders: epoch 2, of epoch 1 up to 10-0, 2 entries of its own, archived up to 10-2; begun"
+    )
+    assert main(["epochs", *at, "--json"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["epoch"], first["end"], first["rows"]) == (1, "20-0", 20)
+    assert (second["parent"], second["branch"], second["end"]) == (1, "10-0", "10-2")
+
+
+def test_a_refused_stream_is_an_error_and_the_others_go_on(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for stream in ("orders:a", "orders:b"):
+        add_many(link, 5, stream=stream)
+    by_pattern = ["--pattern", "orders:*", *words[2:], "--keep", "0"]
+    assert main(by_pattern) == 0
+    older = link.call("DUMP", "orders:a")
+    link.call("DEL", "orders:a")
+    add(link, "3-0", stream="orders:a")
+    assert main(by_pattern) == 0
+    link.call("RESTORE", "orders:a", 0, older, "REPLACE")
+    for stream in ("orders:a", "orders:b"):
+        add(link, "6-0", stream=stream)
+    capsys.readouterr()
+    assert main(by_pattern) == 1
+    printed = capsys.readouterr()
+    assert printed.out.startswith("orders:b: 1 archived") and printed.out.count("\n") == 1
+    assert printed.err.count("\n") == 1 and "orders:a: the archive has gone on" in printed.err
+    assert len(live_ids(link, "orders:a")) == 2
+    assert main([*by_pattern, "--new-epoch"]) == 0
+    assert main(by_pattern) == 0
+
+
+def test_a_server_is_known_by_another_stream_that_it_has(
+    link: Connection, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has restarted without its replication: nothing shows who it is but the other stream."""
+    for stream in ("orders:a", "orders:b"):
+        add_many(link, 5, stream=stream)
+    by_pattern = ["--pattern", "orders:*", *words[2:], "--keep", "0"]
+    assert main(by_pattern) == 0
+    link.call("DEL", "orders:a")
+    add(link, "3-0", stream="orders:a")
+    for module in ("identity.sources", "parquet_files"):
+        monkeypatch.setattr(
+            f"rillway.pipeline.archive.{module}.read_source",
+            lambda connection: Source(run_id="another"),
+        )
+    assert main(["--stream", "orders:a", *words[2:], "--keep", "0"]) == 1
+    assert main(by_pattern) == 0
+    state = ArchiveTable.open(words[3]).state("orders:a")
+    assert state is not None and state.present.number == 2
 
 
 def test_a_server_that_is_not_there_is_one_line(

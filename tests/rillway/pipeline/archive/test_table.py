@@ -11,7 +11,7 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitCon
 from rillway.pipeline.arrow.decoding import fields_decoder
 from rillway.pipeline.client.ids import MAX_SEQ, parse_id
 from rillway.pipeline.ranges.offsets import Position
-from tests.rillway.pipeline.archive.scene import STATE
+from tests.rillway.pipeline.archive.scene import STATE, archived_ids
 
 STREAM = "a/b c%"
 
@@ -66,6 +66,13 @@ def test_files_are_in_the_order_of_their_ids(table: ArchiveTable) -> None:
     assert [file.first_id for file in table.files(STREAM)] == [
         parse_id(text) for text in ("5-0", "5-1", "5-2", "10-0", "200-0")
     ]
+
+
+def test_files_that_share_a_millisecond_are_in_order(table: ArchiveTable) -> None:
+    runs = [("4-0", "5-1"), ("5-2",), ("5-3", "5-4"), ("5-5", "9-0"), ("9-1", "9-2"), ("9-3",)]
+    for run in runs:
+        append(table, run[-1], 1, *run)
+    assert archived_ids(table, STREAM) == [entry_id for run in runs for entry_id in run]
 
 
 def test_only_files_of_a_range_are_named(table: ArchiveTable) -> None:

@@ -56,7 +56,7 @@ def test_all_that_is_live_is_archived(redis_link: Connection, rows: Rows) -> Non
     rows.add(*numbers(1, 5))
     rows.add(*numbers(6, 10))
     add(redis_link, *numbers(3, 12))
-    assert walked(redis_link, rows) == Walk(at("10-0"), True, None, 0)
+    assert walked(redis_link, rows) == Walk(at("10-0"), None, 0)
 
 
 def test_what_was_deleted_from_memory_is_counted_after_the_last_that_agrees(
@@ -64,19 +64,19 @@ def test_what_was_deleted_from_memory_is_counted_after_the_last_that_agrees(
 ) -> None:
     rows.add(*numbers(1, 10))
     add(redis_link, "2-0", "5-0", "7-0")
-    assert walked(redis_link, rows) == Walk(at("7-0"), True, None, 3)
+    assert walked(redis_link, rows) == Walk(at("7-0"), None, 3)
 
 
 def test_nothing_live_proves_nothing(redis_link: Connection, rows: Rows) -> None:
     rows.add(*numbers(1, 10))
     add(redis_link, "11-0")
-    assert walked(redis_link, rows) == Walk(None, False, None, 0)
+    assert walked(redis_link, rows) == Walk(None, None, 0)
 
 
 def test_it_ends_at_an_id_that_is_not_archived(redis_link: Connection, rows: Rows) -> None:
     rows.add("1-0", "2-0", "4-0", "9-0")
     add(redis_link, *numbers(1, 4))
-    assert walked(redis_link, rows) == Walk(at("2-0"), True, parse_id("3-0"), 2)
+    assert walked(redis_link, rows) == Walk(at("2-0"), parse_id("3-0"), 2)
 
 
 def test_it_ends_at_an_entry_with_other_bytes(redis_link: Connection, rows: Rows) -> None:
@@ -87,16 +87,16 @@ def test_it_ends_at_an_entry_with_other_bytes(redis_link: Connection, rows: Rows
     assert (found.agreed, found.lacking) == (at("2-0"), parse_id("3-0"))
 
 
-def test_what_has_expired_from_the_archive_is_no_difference(
+def test_what_has_expired_is_no_difference_before_what_is_archived(
     redis_link: Connection, rows: Rows
 ) -> None:
     rows.add(*numbers(5, 10))
     rows.table.remove(STREAM, [], before_ms=5)
     add(redis_link, *numbers(3, 6))
     assert walked(redis_link, rows).agreed == at("6-0")
+    assert walked(redis_link, rows).lacking is None
     redis_link.call("XDEL", STREAM, "5-0", "6-0")
-    found = walked(redis_link, rows)
-    assert (found.agreed, found.proven, found.lacking) == (at("4-0"), False, None)
+    assert walked(redis_link, rows) == Walk(None, parse_id("3-0"), 6)
 
 
 def test_the_line_of_an_epoch_has_its_parent_up_to_the_branch(

@@ -1,0 +1,659 @@
+"""Random stories of streams, failovers and archivers, and what must hold after each step.
+
+Two streams are written, trimmed, deleted, renamed, copied, restored from older copies (which is
+what a failover, a snapshot and a cut append-only file come to), while two archivers go on step by
+step, in any order, or stop for ever. Each value is a number that is used once. After each step:
+
+- what was ever added is live, archived, or was removed by a client or with an older copy;
+- what an archiver trimmed is a row of the line of a marker that stood there (I1);
+- where it has placed its marker, all that is live up to it is in the line (I2);
+- in an epoch IDs ascend (I3); the marker is not beyond the end (I4); a trim leaves the last
+  archived entry (I5); an epoch with a successor gets no rows (I7).
+
+One exception, of which the stories have a few: an entry that a client had removed before it was
+archived, and that a restore brought back between commit and place, or where what is older has
+expired from the archive.
+
+    python -m tests.rillway.pipeline.archive.model [--seconds 60] [--seed 0] [--mutant NAME]
+
+runs stories until one fails or the time is over; with a mutant, a check that was taken out, one has
+to fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import queue
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from unittest import mock
+
+from rillway.pipeline.archive import archiver as archiver_module
+from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
+from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.identity import guards, recognition, scripts
+from rillway.pipeline.archive.identity.epochs import StreamState, line_of
+from rillway.pipeline.archive.identity.recognition import Refused, SplitHistory
+from rillway.pipeline.archive.maintenance import compact, expire
+from rillway.pipeline.archive.parquet_files import ArchivedFile, read_file
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.facts import group_infos, group_name, read_facts
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, make_id, ms_of, parse_id
+from rillway.pipeline.ranges.loss import DataLost
+from tests.support.servers import start_redis, start_rillway
+
+KEYS = ("orders", "other")
+STORY_STEPS = 120
+KEPT_COPIES = 12
+DAY_MS = 86_400_000
+# What an archiver may end with: another one was faster, or the stream changes all the time.
+EXPECTED_ENDS = (ArchiveError, DataLost)
+
+
+class Broken(AssertionError):
+    """An invariant does not hold."""
+
+
+class Stopped(BaseException):
+    """An archiver that ends where it is, for ever."""
+
+
+class NoLease:
+    """Leases keep archivers apart that ask for them; here none does."""
+
+    def __init__(self, *words: object) -> None:
+        pass
+
+    def __enter__(self) -> NoLease:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        pass
+
+    def check(self) -> None:
+        pass
+
+
+class Steps:
+    """An archiver that does one step when it is told to, in a thread that waits otherwise."""
+
+    def __init__(self, root: Path, settings: Settings, stream: str) -> None:
+        self.stream = stream
+        self.at = ""
+        self.error: BaseException | None = None
+        self.is_done = False
+        self._go: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._reached: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._root, self._settings = root, settings
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            if self._go.get():
+                table = ArchiveTable.open(self._root)
+                hooks = Hooks(reached=self._pause)
+                Archiver(table, LocalEngine(), self._settings, hooks).archive(self.stream)
+        except Stopped:
+            pass
+        except BaseException as error:
+            self.error = error
+        self._reached.put("")
+
+    def _pause(self, name: str) -> None:
+        self._reached.put(name)
+        if not self._go.get():
+            raise Stopped
+
+    def step(self) -> str:
+        """Go on to the next point; its name, or nothing at the end."""
+        self._go.put(True)
+        self.at = self._reached.get()
+        self.is_done = not self.at
+        return self.at
+
+    def stop(self) -> None:
+        if not self.is_done:
+            self._go.put(False)
+            self._reached.get()
+            self.is_done = True
+        self._thread.join()
+
+
+@dataclass
+class Copy:
+    """A stream at an earlier moment."""
+
+    dumped: bytes
+    values: frozenset[str]
+
+
+Rows = dict[int, list[tuple[int, str]]]  # by epoch: IDs and values, in order
+
+
+@dataclass
+class Story:
+    """One random story of a server that is empty at first."""
+
+    link: Connection
+    root: Path
+    chance: random.Random
+    born: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
+    expired: set[str] = field(default_factory=set)
+    # Brought back while an archiver was between reading and place.
+    excepted: set[str] = field(default_factory=set)
+    copies: list[Copy] = field(default_factory=list)
+    archivers: dict[str, Steps] = field(default_factory=dict)
+    closed: dict[tuple[str, int], int] = field(default_factory=dict)
+    done: Counter[str] = field(default_factory=Counter)
+    log: list[str] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    contents: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.link.call("FLUSHALL")
+        self.table = ArchiveTable.open_or_create(self.root)
+        self.rows: dict[str, Rows] = {key: {} for key in KEYS}
+
+    def run(self, steps: int = STORY_STEPS) -> None:
+        """Raises Broken."""
+        rules = [(getattr(self, name), weight) for name, weight in WEIGHTS.items()]
+        actions, weights = zip(*rules, strict=True)
+        for _ in range(steps):
+            [action] = self.chance.choices(actions, weights)
+            action()
+        self.finish()
+
+    # -- what clients do --------------------------------------------------------------------------
+
+    @contextmanager
+    def by_a_client(self, what: str) -> Iterator[None]:
+        """What is not there after it was removed by a client, or with a copy that was replaced."""
+        self.log.append(what)
+        before = self.all_live()
+        yield
+        after = self.all_live()
+        self.removed |= before - after
+        self.check_nothing_lost(after)
+
+    def add(self) -> None:
+        key = self.chance.choice(KEYS)
+        with self.by_a_client(f"add to {key}"):
+            for _ in range(self.chance.randint(1, 4)):
+                last = read_facts(self.link, key).last_id
+                step = self.chance.choice([1, 1, make_id(1), make_id(3), make_id(10)])
+                if self.chance.random() < 0.02:
+                    step = make_id(DAY_MS)
+                entry_id = format_id(max(last, make_id(1)) + step)
+                value = str(len(self.born) + 1)
+                self.link.call("XADD", key, entry_id, "n", value)
+                self.born.add(value)
+                self.log.append(f"  {value} at {entry_id}")
+
+    def delete_entry(self) -> None:
+        key = self.chance.choice(KEYS)
+        entries = self.entries(key)
+        if entries:
+            # The last one is often the anchor.
+            entry_id, value = entries[-1] if self.chance.random() < 0.4 else self.pick(entries)
+            with self.by_a_client(f"XDEL {key} {format_id(entry_id)} ({value})"):
+                self.link.call("XDEL", key, format_id(entry_id))
+
+    def trim(self) -> None:
+        key = self.chance.choice(KEYS)
+        left = self.chance.choice([0, 1, 3, 10])
+        with self.by_a_client(f"XTRIM {key} {left}"):
+            self.link.call("XTRIM", key, "MAXLEN", left)
+
+    def set_id_down(self) -> None:
+        key = self.chance.choice(KEYS)
+        last = read_facts(self.link, key).last_id
+        if last > make_id(3):
+            with self.by_a_client(f"XTRIM 0 and XSETID of {key} down"):
+                self.link.call("XTRIM", key, "MAXLEN", 0)
+                lower = make_id(self.chance.randint(1, ms_of(last) - 1))
+                self.link.call_all([("XSETID", key, format_id(lower))])
+
+    def set_id_up(self) -> None:
+        key = self.chance.choice(KEYS)
+        facts = read_facts(self.link, key)
+        if not facts.is_missing:
+            with self.by_a_client(f"XSETID of {key} up"):
+                upper = format_id(facts.last_id + make_id(self.chance.randint(0, 5)))
+                added = facts.entries_added + self.chance.choice([0, 1, 100])
+                words = ("ENTRIESADDED", added, "MAXDELETEDID", format_id(facts.max_deleted_id))
+                self.link.call("XSETID", key, upper, *words)
+
+    def remove_stream(self) -> None:
+        key = self.chance.choice(KEYS)
+        with self.by_a_client(f"DEL {key}"):
+            self.link.call("DEL", key)
+
+    def flush(self) -> None:
+        with self.by_a_client("FLUSHALL"):
+            self.link.call("FLUSHALL")
+
+    def rename(self) -> None:
+        key, onto = self.chance.sample(KEYS, 2)
+        with self.by_a_client(f"RENAME {key} {onto}"):
+            self.link.call_all([("RENAME", key, onto)])
+
+    def copy_stream(self) -> None:
+        key, onto = self.chance.sample(KEYS, 2)
+        with self.by_a_client(f"COPY {key} {onto}"):
+            self.link.call_all([("COPY", key, onto, "REPLACE")])
+
+    def destroy_group(self) -> None:
+        key, names = self.key_and_markers()
+        if names:
+            with self.by_a_client(f"XGROUP DESTROY {key}"):
+                self.link.call("XGROUP", "DESTROY", key, self.pick(sorted(names)))
+
+    def set_group(self) -> None:
+        """Back, by hand."""
+        key, markers = self.key_and_markers()
+        if markers:
+            name = self.pick(sorted(markers))
+            lower = [entry_id for entry_id, _ in self.entries(key) if entry_id < markers[name]]
+            with self.by_a_client(f"XGROUP SETID {key}"):
+                self.link.call("XGROUP", "SETID", key, name, format_id(self.pick([0, *lower])))
+
+    def keep_copy(self) -> None:
+        key = self.chance.choice(KEYS)
+        dumped = self.link.call("DUMP", key)
+        if dumped is not None:
+            self.log.append(f"copy of {key}")
+            self.copies.append(Copy(dumped, frozenset(v for _, v in self.entries(key))))
+            if len(self.copies) > KEPT_COPIES:
+                del self.copies[self.chance.randrange(KEPT_COPIES // 2)]
+
+    def restore(self) -> None:
+        if not self.copies:
+            return
+        key = self.chance.choice(KEYS)
+        # As a replica that lags, often one of the latest.
+        copy = self.copies[-1] if self.chance.random() < 0.5 else self.pick(self.copies)
+        before = self.all_live()
+        with self.by_a_client(f"RESTORE {key}"):
+            self.link.call("RESTORE", key, 0, copy.dumped, "REPLACE")
+        if any(steps.at in IN_FLIGHT for steps in self.archivers.values()):
+            self.excepted |= copy.values - before - self.archived_values()
+        elif self.expired:
+            # Before a row that did not expire, what is not archived may have expired.
+            self.excepted |= copy.values & self.removed - before - self.archived_values()
+
+    # -- what archivers do ------------------------------------------------------------------------
+
+    def archive_step(self) -> None:
+        self.advance(self.chance.choice("AB"), to_the_end=False)
+
+    def archive_round(self) -> None:
+        self.advance(self.chance.choice("AB"), to_the_end=True)
+
+    def stop_archiver(self) -> None:
+        steps = self.archivers.pop(self.chance.choice("AB"), None)
+        if steps is not None:
+            self.log.append(f"stopped at {steps.at}")
+            steps.stop()
+
+    def advance(self, name: str, *, to_the_end: bool, opens_new: bool | None = None) -> None:
+        if name not in self.archivers:
+            self.archivers[name] = self.begin(opens_new)
+        steps = self.archivers[name]
+        while True:
+            self.observed_step(name, steps)
+            if steps.is_done:
+                del self.archivers[name]
+                self.ended(steps)
+                return
+            if not to_the_end:
+                return
+
+    def begin(self, opens_new: bool | None) -> Steps:
+        chance = self.chance
+        settings = Settings(
+            self.link.url,
+            batch_entries=chance.choice([1, 3, 1000, 1000, 1000]),
+            rules=TrimRules(keep_ms=chance.choice([0, 0, 0, 0, 4])),
+            accepts_loss=chance.random() < 0.7,
+            allows_missing=True,
+            opens_new_epoch=chance.random() < 0.5 if opens_new is None else opens_new,
+        )
+        return Steps(self.root, settings, chance.choice(KEYS))
+
+    def observed_step(self, name: str, steps: Steps) -> None:
+        key = steps.stream
+        live = self.entries(key)
+        markers = set(self.markers(key))
+        others = self.all_live(but=key)
+        at = steps.step()
+        self.log.append(f"{name} {key} {at or type(steps.error).__name__}")
+        self.done[at] += 1
+        self.read_rows()
+        left = self.entries(key)
+        self.check_trim(key, live, left, markers | set(self.markers(key)))
+        if at == "placed":
+            self.check_marker(key, left)
+        self.check_epochs(key)
+        self.check_nothing_lost(others | {value for _, value in left})
+
+    def ended(self, steps: Steps) -> None:
+        steps.stop()
+        error = steps.error
+        if isinstance(error, Refused):
+            self.done["refused"] += 1
+            self.check_refusal(steps.stream, error)
+        elif error is not None and not isinstance(error, EXPECTED_ENDS):
+            raise Broken(f"{type(error).__name__}: {error}") from error
+
+    def compact(self) -> None:
+        self.log.append("compact")
+        self.table.refresh()
+        compact(self.table, self.table.streams())
+        self.read_rows()
+        self.check_nothing_lost(self.all_live())
+
+    def expire(self) -> None:
+        self.log.append("expire")
+        self.table.refresh()
+        before = self.archived_values()
+        expire(self.table, self.table.streams(), date(1970, 1, 2))
+        self.read_rows()
+        self.expired |= before - self.archived_values()
+        self.closed.clear()
+
+    # -- what must hold ---------------------------------------------------------------------------
+
+    def check_nothing_lost(self, live: set[str]) -> None:
+        lost = self.born - live - self.archived_values() - self.removed - self.expired
+        self.require(not lost, f"{lost} are nowhere")
+
+    def check_trim(
+        self,
+        key: str,
+        before: list[tuple[int, str]],
+        after: list[tuple[int, str]],
+        markers: set[str],
+    ) -> None:
+        trimmed = {value for _, value in before} - {value for _, value in after}
+        if not trimmed:
+            return
+        self.done["trims"] += 1
+        state = self.state(key)
+        lines = [
+            self.line_values(key, epoch.number)
+            for epoch in state.epochs
+            if self.table.marker(epoch) in markers
+        ]
+        known = set().union(*lines) | self.expired
+        self.done["excepted"] += len(trimmed - known & self.excepted)
+        lost = trimmed - known - self.excepted
+        self.require(not lost, f"I1: {lost} were trimmed from {key}, and are no rows of the line")
+        self.require(bool(after), f"I5: nothing is left of {key}")
+
+    def check_marker(self, key: str, live: list[tuple[int, str]]) -> None:
+        state = self.state(key)
+        position = self.markers(key).get(self.table.marker(state.present))
+        if position is None:
+            return
+        line = self.line_values(key, state.present.number) | self.expired | self.excepted
+        lacking = {value for entry_id, value in live if entry_id <= position} - line
+        self.require(not lacking, f"I2: {lacking} are before the marker of {key}, and no rows")
+        end = self.table.end(key)
+        self.require(end is not None and position <= end.id, f"I4: the marker of {key}")
+
+    def check_epochs(self, key: str) -> None:
+        state = self.table.state(key)
+        for epoch, rows in self.rows[key].items():
+            ids = [entry_id for entry_id, _ in rows]
+            self.require(
+                all(one < other for one, other in pairwise(ids)),
+                f"I3: the IDs of epoch {epoch} of {key}",
+            )
+        for closed in () if state is None else state.epochs[:-1]:
+            place = key, closed.number
+            rows_now = len(self.rows[key].get(closed.number, ()))
+            self.require(self.closed.setdefault(place, rows_now) == rows_now, f"I7: epoch {place}")
+
+    def check_refusal(self, key: str, error: Refused) -> None:
+        """Nothing is refused but a copy of which the archive has gone on with another one."""
+        self.require(isinstance(error, SplitHistory), f"refused: {error}")
+        self.require(len(self.state(key).epochs) > 1, f"refused in the first epoch: {error}")
+
+    def finish(self) -> None:
+        """In the end all that is live can be archived and trimmed, whatever was before."""
+        for steps in self.archivers.values():
+            steps.stop()
+        self.archivers.clear()
+        for key in KEYS:
+            settings = Settings(
+                self.link.url, allows_missing=True, accepts_loss=True, opens_new_epoch=True
+            )
+            for _ in range(2):
+                self.archivers["A"] = Steps(self.root, settings, key)
+                self.advance("A", to_the_end=True)
+            live = {value for _, value in self.entries(key)}
+            self.require(len(live) <= 1, f"{len(live)} are left of {key}")
+            known = self.archived_values() | self.expired | self.excepted
+            self.require(live <= known, f"{live - known} of {key} are not archived")
+
+    def require(self, condition: bool, text: str) -> None:
+        if not condition:
+            raise Broken("\n".join([*self.log[-60:], text]))
+
+    # -- what there is ----------------------------------------------------------------------------
+
+    def entries(self, key: str) -> list[tuple[int, str]]:
+        return [
+            (parse_id(entry_id), words[1].decode())
+            for entry_id, words in self.link.call("XRANGE", key, "-", "+")
+        ]
+
+    def all_live(self, but: str = "") -> set[str]:
+        return {value for key in KEYS if key != but for _, value in self.entries(key)}
+
+    def markers(self, key: str) -> dict[str, int]:
+        return {
+            group_name(info): parse_id(info[b"last-delivered-id"])
+            for info in group_infos(self.link, key)
+        }
+
+    def key_and_markers(self) -> tuple[str, dict[str, int]]:
+        key = self.chance.choice(KEYS)
+        return key, self.markers(key)
+
+    def state(self, key: str) -> StreamState:
+        state = self.table.state(key)
+        self.require(state is not None, f"{key} was never archived")
+        assert state is not None
+        return state
+
+    def read_rows(self) -> None:
+        versions = sorted(path.name for path in (self.root / "_delta_log").iterdir())
+        if versions == self.versions:
+            return
+        self.versions = versions
+        self.table.refresh()
+        self.rows = {key: {} for key in KEYS}
+        for file in self.table.files():
+            rows = self.rows[file.stream].setdefault(file.epoch, [])
+            rows += self.file_rows(file)
+
+    def file_rows(self, file: ArchivedFile) -> list[tuple[int, str]]:
+        if file.path not in self.contents:
+            self.contents[file.path] = [
+                (parse_id(entry_id), fields[0]["value"].decode())
+                for batch in read_file(self.root, file, MIN_ID, MAX_ID)
+                for entry_id, fields in zip(
+                    batch.column("id").to_pylist(), batch.column("fields").to_pylist(), strict=True
+                )
+            ]
+        return self.contents[file.path]
+
+    def archived_values(self) -> set[str]:
+        return {v for epochs in self.rows.values() for rows in epochs.values() for _, v in rows}
+
+    def line_values(self, key: str, epoch: int) -> set[str]:
+        return {
+            value
+            for number, until in line_of(self.state(key).epochs, epoch)
+            for entry_id, value in self.rows[key].get(number, ())
+            if entry_id <= until
+        }
+
+    def pick(self, items: Any) -> Any:
+        return self.chance.choice(items)
+
+
+IN_FLIGHT = ("planned", "written", "committed")
+# Trims have to be about as frequent as commits, or a check that is missing stays unseen.
+WEIGHTS = {
+    "add": 22.0,
+    "delete_entry": 4.0,
+    "trim": 1.5,
+    "set_id_down": 1.0,
+    "set_id_up": 1.0,
+    "remove_stream": 0.7,
+    "flush": 0.2,
+    "rename": 1.5,
+    "copy_stream": 1.0,
+    "destroy_group": 1.5,
+    "set_group": 1.5,
+    "keep_copy": 6.0,
+    "restore": 7.0,
+    "archive_step": 30.0,
+    "archive_round": 18.0,
+    "stop_archiver": 2.0,
+    "compact": 0.3,
+    "expire": 0.2,
+}
+
+
+def tell(url: str, seed: int, steps: int = STORY_STEPS) -> Counter[str]:
+    """One story; what was done in it. Raises Broken."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rillway-model-"))
+        link = stack.enter_context(Connection(url))
+        stack.enter_context(mock.patch.object(archiver_module, "Lease", NoLease))
+        # Nothing here loses power.
+        for module in ("store", "table"):
+            stack.enter_context(mock.patch(f"rillway.pipeline.archive.{module}.sync"))
+        story = Story(link, Path(folder) / "archive", random.Random(seed))
+        try:
+            story.run(steps)
+        except Broken as broken:
+            raise Broken(f"seed {seed}\n{broken}") from broken.__cause__
+        finally:
+            for archiver in story.archivers.values():
+                archiver.stop()
+        return story.done
+
+
+# -- mutants --------------------------------------------------------------------------------------
+
+
+def without(script: str, *lines: str) -> str:
+    for line in lines:
+        assert line in script
+        script = script.replace(line, "")
+    return script
+
+
+def same_by_marker_alone(self: Any, marker: int) -> bool:
+    return bool(marker == self.end.id)
+
+
+REAL_COMMIT = archiver_module._Run._commit
+
+
+def placed_before_commit(self: Any, *words: Any) -> None:
+    """As an eager archiver would, which sometimes ends between the two."""
+    start, end, files, state = words
+    marker = self._table.marker(state.present)
+    if files:
+        self._connection.call_all([("XGROUP", "SETID", self._stream, marker, format_id(end.id))])
+        if random.random() < 0.2:
+            raise Stopped
+    REAL_COMMIT(self, *words)
+    if files:
+        self._connection.call_all([("XGROUP", "SETID", self._stream, marker, format_id(start.id))])
+
+
+MUTANTS: dict[str, Callable[[], Any]] = {
+    "trim without the marker": lambda: mock.patch.object(
+        guards, "TRIM", without(scripts.TRIM, "if marker ~= ARGV[2] then return 'marker' end\n")
+    ),
+    "trim without the anchor": lambda: mock.patch.object(
+        guards,
+        "TRIM",
+        without(scripts.TRIM, "if not has(ARGV[3], ARGV[4]) then return 'anchor' end\n"),
+    ),
+    "same by the marker alone": lambda: mock.patch.object(
+        recognition._Recognition, "_is_same", same_by_marker_alone
+    ),
+    "place before commit": lambda: mock.patch.object(
+        archiver_module._Run, "_commit", placed_before_commit
+    ),
+    "place over live entries": lambda: mock.patch.object(
+        guards,
+        "PLACE",
+        without(
+            scripts.PLACE,
+            "if before(ARGV[3], ARGV[6]) and any(ARGV[5], ARGV[6]) then return 'entry' end\n",
+        ),
+    ),
+}
+
+
+def main() -> int:
+    """Stories until one fails or the time is over. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.rillway.pipeline.archive.model")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0, help="of the first story")
+    parser.add_argument("--steps", type=int, default=STORY_STEPS)
+    parser.add_argument("--server", choices=("redis", "rillway"), default="redis")
+    parser.add_argument("--mutant", choices=sorted(MUTANTS))
+    options = parser.parse_args()
+    done: Counter[str] = Counter()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rillway-model-")))
+        server = (start_redis if options.server == "redis" else start_rillway)(folder)
+        stack.callback(server.stop)
+        if options.mutant:
+            stack.enter_context(MUTANTS[options.mutant]())
+        began, seed = time.monotonic(), options.seed
+        while (seconds := time.monotonic() - began) < options.seconds:
+            try:
+                done += tell(f"redis://127.0.0.1:{server.port}", seed, options.steps)
+            except Broken as broken:
+                seconds = time.monotonic() - began
+                print(f"{broken}\nbroken after {seed - options.seed + 1} stories, {seconds:.0f} s")
+                return 0 if options.mutant else 1
+            seed += 1
+    counts = ", ".join(f"{count:,} {name or 'ends'}" for name, count in sorted(done.items()))
+    print(f"{seed - options.seed:,} stories in {seconds:.0f} s: {counts}")
+    return 1 if options.mutant else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
