@@ -10,8 +10,8 @@ known from positions (offsets.py) and from XINFO STREAM (facts.py):
 Entries that XDEL removed were removed on purpose and are no loss. Where both happened beyond the
 position, the two cannot be distinguished: that logs a warning, and does not fail.
 
-Not noticed: a stream that was created again and has meanwhile overtaken the old one, in its IDs and
-in the number of its entries.
+Not noticed here: a stream that was created again and has meanwhile overtaken the old one, in its
+IDs and in the number of its entries. Where positions have anchors, divergence.py notices it.
 """
 
 from __future__ import annotations
@@ -47,6 +47,15 @@ class LossPolicy:
             raise DataLost(f"{text} (option failOnDataLoss=false goes on with what is left)")
         self.unclear(text)
 
+    def diverged(self, text: str, instead: str) -> None:
+        """The same of histories that diverged. `instead`: what is done if it does not fail."""
+        text = (
+            f"{text}: it was created again, or a replica has taken over that had not got everything"
+        )
+        if self.fails:
+            raise DataLost(f"{text} (option failOnDataLoss=false {instead})")
+        self.unclear(f"{text}; {instead}")
+
     def unclear(self, text: str) -> None:
         """What may be a loss or intended."""
         if text not in self._told:
@@ -58,15 +67,12 @@ def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamF
     """Whether all that came after `start` is still there."""
     if start.id == MIN_ID:
         return  # "whatever there is" cannot be lost
-    read = f"{stream}: had been read up to {format_id(start.id)}"
-    if start.n is not None:
-        read += f", {start.n:,} entries"
+    read = read_up_to(stream, start)
     if facts.is_missing:
         policy.lost(f"{read}, but the stream is gone")
-    elif facts.last_id < start.id or (start.n is not None and facts.entries_added < start.n):
+    elif (ends := regress(start, facts)) is not None:
         policy.lost(
-            f"{read}, but the stream ends at {format_id(facts.last_id)} after "
-            f"{facts.entries_added:,} entries: it was created again, or a replica has taken over "
+            f"{read}, but {ends}: it was created again, or a replica has taken over "
             "that had not got everything"
         )
     elif start.n is None:
@@ -84,6 +90,19 @@ def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamF
                 f"{read}, but begins at {format_id(facts.first_id)} now: {gone:,} entries between "
                 "the two were trimmed before they were read"
             )
+
+
+def regress(start: Position, facts: StreamFacts) -> str | None:
+    """Where a stream ends that had been read farther; None if it does not end before `start`."""
+    if facts.last_id >= start.id and (start.n is None or facts.entries_added >= start.n):
+        return None
+    return f"the stream ends at {format_id(facts.last_id)} after {facts.entries_added:,} entries"
+
+
+def read_up_to(stream: str, start: Position) -> str:
+    """How far a stream had been read, as messages begin."""
+    counted = "" if start.n is None else f", {start.n:,} entries"
+    return f"{stream}: had been read up to {format_id(start.id)}{counted}"
 
 
 def check_end(policy: LossPolicy, stream: str, end: Position, facts: StreamFacts) -> None:

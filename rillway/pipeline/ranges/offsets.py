@@ -3,19 +3,25 @@
 An offset of Spark is JSON, `{"orders": {"id": "1700000000000-3", "n": 1204}}`, and Spark compares
 it as text. So the names are sorted and an ID is always written in the same way.
 
+`h` and `r` are what proves that a stream still has the history that was read (divergence.py). An
+offset that an earlier version wrote has neither.
+
 The end of a batch also says how the batch is shared among tasks. Spark keeps it in its log before
 it plans the batch, and plans from it again after a crash: the tasks are then the same ones,
-whatever was deleted or trimmed meanwhile.
+whatever was deleted or trimmed meanwhile. The same holds for a batch that reads entries again:
+`after` is where it begins instead of at the position from which Spark has it begin.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from rillway.pipeline.client.facts import StreamFacts
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
+from rillway.pipeline.ranges.anchors import Anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +31,19 @@ class Position:
     `n` is None where that is not known: after a start by ID or time, or where entries between
     others had been deleted before they were counted. `cuts`: the IDs with which further tasks of
     the batch that ends here begin; `opens`: its first entries are a task of their own, and do not
-    share the one of the stream before.
+    share the one of the stream before; `after`: the batch reads again what came after this ID.
+
+    `anchors`: entries up to the position, the last one first; `removed`: how many entries had been
+    removed from the stream, by XDEL or a trim, while the last of them was there.
     """
 
     id: int = MIN_ID
     n: int | None = 0
     cuts: tuple[int, ...] = ()
     opens: bool = False
+    after: int | None = None
+    anchors: tuple[Anchor, ...] = ()
+    removed: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         content: dict[str, Any] = {"id": format_id(self.id)}
@@ -39,14 +51,26 @@ class Position:
             content["n"] = self.n
         if self.cuts:
             content["cuts"] = [format_id(cut) for cut in self.cuts]
-        return content | ({"opens": True} if self.opens else {})
+        if self.opens:
+            content["opens"] = True
+        if self.after is not None:
+            content["after"] = format_id(self.after)
+        if self.anchors:
+            content["h"] = [[format_id(one.id), one.back, one.hash] for one in self.anchors]
+        return content | ({} if self.removed is None else {"r": self.removed})
 
     def alone(self) -> Position:
         """The same, of no batch."""
-        return Position(self.id, self.n) if self.cuts or self.opens else self
+        return replace(self, cuts=(), opens=False, after=None)
 
 
 BEGINNING = Position()
+
+
+def beginning(facts: StreamFacts) -> Position:
+    """Whatever there is. It is counted from the first entry if that is still there."""
+    return Position(MIN_ID, 0 if not facts.trimmed else None)
+
 
 # By the stream's name. A stream that is not named was not read from yet.
 Offset: TypeAlias = dict[str, Position]
@@ -70,11 +94,27 @@ def _position(value: Any) -> Position:
         return Position(parse_id(value), None)
     if not isinstance(value, Mapping) or "id" not in value:
         raise ValueError('expected an ID or {"id": "ID", "n": NUMBER} for each stream')
-    n = value.get("n")
-    if n is not None and not isinstance(n, int):
-        raise ValueError(f"'n' is a number of entries, not {n!r}")
+    n, removed = value.get("n"), value.get("r")
+    for name, number in (("n", n), ("r", removed)):
+        if number is not None and not isinstance(number, int):
+            raise ValueError(f"'{name}' is a number of entries, not {number!r}")
     cuts = value.get("cuts", [])
     if not isinstance(cuts, list) or not all(isinstance(cut, str) for cut in cuts):
         raise ValueError(f"'cuts' are IDs, not {cuts!r}")
-    opens = value.get("opens") is True
-    return Position(parse_id(value["id"]), n, tuple(map(parse_id, cuts)), opens)
+    after = value.get("after")
+    return Position(
+        parse_id(value["id"]),
+        n,
+        cuts=tuple(map(parse_id, cuts)),
+        opens=value.get("opens") is True,
+        after=None if after is None else parse_id(after),
+        anchors=_anchors(value.get("h", [])),
+        removed=removed,
+    )
+
+
+def _anchors(value: Any) -> tuple[Anchor, ...]:
+    try:
+        return tuple(Anchor(parse_id(text), str(digest), int(back)) for text, back, digest in value)
+    except (TypeError, ValueError, AttributeError):
+        raise ValueError(f"'h' are lists of an ID, a number and a hash, not {value!r}") from None

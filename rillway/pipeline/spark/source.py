@@ -4,13 +4,15 @@ Ranges of IDs are read, not a consumer group: a range that ends at or before the
 never changes but by deletion, so a task that is repeated, or a batch, reads the same entries.
 
 Guarantees: batches follow each other without a gap; what was trimmed before it was read is noticed
-(loss.py). Spark pushes no filters down: in 4.3 it would apply those of one query to another.
+(loss.py), and so is a stream with another history than the one that was read (divergence.py). Spark
+pushes no filters down: in 4.3 it would apply those of one query to another.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -29,14 +31,15 @@ from rillway.pipeline.arrow.schema import FIELDS_MODE, JSON_MODE, MAP_MODE, to_a
 from rillway.pipeline.client.connection import Connection, ConnectionLost
 from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.ranges.discovery import find_streams, streams_to_read
-from rillway.pipeline.ranges.loss import LossPolicy, check_start
-from rillway.pipeline.ranges.offsets import Offset, Position, from_json, to_json
+from rillway.pipeline.ranges.divergence import anchored, check_ends, checked
+from rillway.pipeline.ranges.loss import LossPolicy
+from rillway.pipeline.ranges.offsets import Offset, Position, beginning, from_json, to_json
 from rillway.pipeline.ranges.planning import Planner, backlog, shares
 from rillway.pipeline.ranges.reading import SliceReader, joined
 from rillway.pipeline.ranges.tasks import Task, share, tasks
 from rillway.pipeline.spark.options import EARLIEST, LATEST, OptionError, SourceOptions
 from rillway.pipeline.spark.shadow_group import publish, shadow_group
-from rillway.pipeline.spark.starting import beginning, ending_offset, starting_offset
+from rillway.pipeline.spark.starting import ending_offset, starting_offset
 from rillway.pipeline.spark.versions import (
     VERSION,
     ReadAllAvailable,
@@ -97,9 +100,9 @@ class BatchReader(DataSourceReader):
             streams = streams_to_read(connection, options)
             start = starting_offset(connection, options, streams, default=EARLIEST)
             facts = all_facts(connection, streams)
-            end = plan(
-                connection, options, start, ending_offset(connection, options, streams), facts
-            )
+            end = ending_offset(connection, options, streams)
+            begin = begun(start, end, facts)
+            end = plan(connection, options, begin, begin, end, facts)
             policy = LossPolicy(fails=options.fail_on_data_loss)
             return partitions(connection, start, end, facts, policy)
 
@@ -202,36 +205,31 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._publish(start)
         names = find_streams(connection, self.options.streams, self.options.pattern)
         self._facts = all_facts(connection, sorted({*names, *start}))
-        positions: Offset = {}
-        for name, facts in self._facts.items():
-            positions[name] = start.get(name) or beginning(facts)
-            check_start(self._policy, name, positions[name], facts)
-        targets = {name: self._end(name, positions[name]) for name in self._facts}
+        positions = begun(start, self._facts, self._facts)
+        begin = read_on(connection, self._policy, positions, self._facts)
+        targets = {name: self._end(name, begin[name]) for name in self._facts}
         backlogs = {
             name: backlog(position.id, position.n, self._facts[name])
-            for name, position in positions.items()
+            for name, position in begin.items()
             if targets[name].id > position.id
         }
-        if targets == positions or (backlogs and self._waits(sum(backlogs.values()))):
+        if backlogs and self._waits(sum(backlogs.values())):
+            return start
+        ends = self._ends_within(Planner(connection), begin, targets, backlogs, limit)
+        if all(ends[name].id == position.id for name, position in positions.items()):
             return start
         self._last_batch = time.monotonic()
-        ends = self._ends_within(Planner(connection), positions, targets, backlogs, limit)
-        if ends == positions:
-            return start
-        return plan(connection, self.options, positions, ends, self._facts)
+        ends = anchored(connection, begin, ends, self._facts)
+        return plan(connection, self.options, positions, begin, ends, self._facts)
 
     def _end(self, stream: str, position: Position) -> Position:
-        """Where reading is to come to: the end of the stream, or AvailableNow's target.
-
-        It is before `position` only if the stream is: then loss was reported already, and reading
-        goes on from where the stream ends now.
-        """
+        """Where reading is to come to: the end of the stream, or AvailableNow's target."""
         facts = self._facts[stream]
         if facts.is_missing:
             return position
-        if facts.last_id < position.id:
-            return end_of(facts)
         target = end_of(facts) if self._target is None else self._target.get(stream, position)
+        # A failover may have come after the target was set.
+        target = target if target.id <= facts.last_id else end_of(facts)
         return target if target.id > position.id else position
 
     def _waits(self, waiting: int) -> bool:
@@ -322,10 +320,14 @@ class UnlimitedStreamReader(StreamReader):
         def ends(connection: Connection) -> Offset:
             names = find_streams(connection, self.options.streams, self.options.pattern)
             facts = all_facts(connection, sorted({*names, *self._planned}))
-            # A stream that is missing for now stays where it was read up to.
-            return self._planned | {
-                name: end_of(each) for name, each in facts.items() if not each.is_missing
+            # A stream that is missing for now, or has nothing new, stays where it was read up to.
+            moved = {
+                name: end_of(each)
+                for name, each in facts.items()
+                if name not in self._planned or has_news(self._planned[name], each)
             }
+            known = {name: each for name, each in moved.items() if not facts[name].is_missing}
+            return self._planned | anchored(connection, self._planned, known, facts)
 
         return to_json(self._ask(ends))
 
@@ -334,7 +336,9 @@ class UnlimitedStreamReader(StreamReader):
 
         def cut(connection: Connection) -> Sequence[InputPartition]:
             facts = all_facts(connection, self._planned)
-            last = plan(connection, self.options, first, self._planned, facts)
+            positions = begun(first, self._planned, facts)
+            begin = read_on(connection, self._policy, positions, facts)
+            last = plan(connection, self.options, positions, begin, self._planned, facts)
             return partitions(connection, first, last, facts, self._policy)
 
         return self._ask(cut)
@@ -372,18 +376,28 @@ def plan(
     connection: Connection,
     options: SourceOptions,
     start: Offset,
+    begin: Offset,
     end: Offset,
     facts: dict[str, StreamFacts],
 ) -> Offset:
-    """The ends of a batch, and how it is shared among tasks."""
-    return share(
+    """The ends of a batch, and how it is shared among tasks.
+
+    `begin`: where it begins, which is not at `start` where entries are read again.
+    """
+    shared = share(
         Planner(connection),
-        begun(start, end, facts),
+        begin,
         end,
         facts,
         every=options.entries_per_partition,
         minimum=options.min_partitions,
     )
+    return {
+        name: position
+        if begin[name].id == start[name].id
+        else replace(position, after=begin[name].id)
+        for name, position in shared.items()
+    }
 
 
 def partitions(
@@ -393,11 +407,35 @@ def partitions(
     facts: dict[str, StreamFacts],
     policy: LossPolicy,
 ) -> list[InputPartition]:
-    """The tasks of a batch. Raises DataLost."""
-    planned = tasks(Planner(connection), begun(start, end, facts), end, facts, policy)
+    """The tasks of a batch. Raises DataLost.
+
+    What is found here and does not fail is read again by the next batch: the tasks of this one are
+    known already.
+    """
+    again = {
+        name: Position(each.after, None) for name, each in end.items() if each.after is not None
+    }
+    begin = begun(start, end, facts) | again
+    read = {name: each for name, each in end.items() if each.id > begin[name].id}
+    checked(connection, policy, {name: begin[name] for name in read}, facts)
+    check_ends(connection, policy, read, facts)
+    planned = tasks(Planner(connection), begin, end, facts, policy)
     return [InputPartition(task) for task in planned]
 
 
-def begun(start: Offset, end: Offset, facts: dict[str, StreamFacts]) -> Offset:
-    """Where each stream of `end` begins."""
-    return {name: start.get(name) or beginning(facts[name]) for name in end}
+def begun(start: Offset, streams: Iterable[str], facts: dict[str, StreamFacts]) -> Offset:
+    """Where each of the streams begins."""
+    return {name: start.get(name) or beginning(facts[name]) for name in streams}
+
+
+def has_news(position: Position, facts: StreamFacts) -> bool:
+    """Whether a stream has had entries since it was read up to a position, or is another one."""
+    return facts.last_id != position.id or position.n not in (None, facts.entries_added)
+
+
+def read_on(
+    connection: Connection, policy: LossPolicy, start: Offset, facts: dict[str, StreamFacts]
+) -> Offset:
+    """Where to read on: after `start`, or earlier if histories diverged. Raises DataLost."""
+    moved = {name: each for name, each in start.items() if has_news(each, facts[name])}
+    return start | checked(connection, policy, moved, facts)

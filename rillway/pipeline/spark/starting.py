@@ -8,7 +8,7 @@ from typing import TypeVar
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.client.ids import MIN_ID, make_id
-from rillway.pipeline.ranges.offsets import Offset, Position
+from rillway.pipeline.ranges.offsets import Offset, Position, beginning
 from rillway.pipeline.spark.options import (
     EARLIEST,
     GROUP,
@@ -75,11 +75,6 @@ def _group_start(
     if position is None:
         raise OptionError(f"startingOffsets: the stream {stream} has no group {group}")
     return position
-
-
-def beginning(facts: StreamFacts) -> Position:
-    """Whatever there is. It is counted from the first entry if that is still there."""
-    return Position(MIN_ID, 0 if not facts.trimmed else None)
 
 
 def _before(first: int, facts: StreamFacts) -> Position:

@@ -41,6 +41,15 @@ def at(ms: int, n: int | None = None) -> dict[str, Any]:
     return {"s": {"id": f"{ms}-0", "n": ms if n is None else n}}
 
 
+def reached(offset: dict[str, Any]) -> dict[str, Any]:
+    """An offset without what proves it."""
+    proofs = ("h", "r")
+    return {
+        name: {key: value for key, value in position.items() if key not in proofs}
+        for name, position in offset.items()
+    }
+
+
 def take(reader: StreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[str]:
     """What a batch reads, in tasks that have got the reader pickled."""
     copy = pickle.loads(pickle.dumps(reader))
@@ -171,7 +180,7 @@ def test_batches_follow_each_other_without_a_gap(link: Connection) -> None:
         offset = end
     assert [len(batch) for batch in found] == [30, 30, 30, 10]
     assert joined(found) == ids(1, 100)
-    assert offset == at(100)
+    assert reached(offset) == at(100)
 
 
 def test_nothing_new_is_the_same_offset(link: Connection) -> None:
@@ -195,7 +204,8 @@ def test_the_read_limit_is_the_option(link: Connection) -> None:
 def test_a_limit_of_bytes_is_kept(link: Connection) -> None:
     add(link, "s", [f"{n}-0" for n in range(1, 101)], "f", "x" * 1000)
     reader = stream_reader(link, stream="s", startingOffsets="earliest", maxBytesPerTrigger="10500")
-    assert reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit()) == at(10)
+    end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
+    assert reached(end) == at(10)
 
 
 def test_a_limit_is_shared_in_proportion_to_what_each_stream_has(link: Connection) -> None:
@@ -205,7 +215,7 @@ def test_a_limit_is_shared_in_proportion_to_what_each_stream_has(link: Connectio
         link, stream="big,small", startingOffsets="earliest", maxEntriesPerTrigger=10
     )
     end = reader.latestOffset(reader.initialOffset(), ReadMaxRows(10))
-    assert end == {"big": {"id": "9-0", "n": 9}, "small": {"id": "1-0", "n": 1}}
+    assert reached(end) == {"big": {"id": "9-0", "n": 9}, "small": {"id": "1-0", "n": 1}}
 
 
 def test_a_stream_that_appears_is_read_from_its_beginning(link: Connection) -> None:
@@ -214,7 +224,7 @@ def test_a_stream_that_appears_is_read_from_its_beginning(link: Connection) -> N
     start = reader.initialOffset()
     add_many(link, "o:2", 2)
     end = reader.latestOffset(start, ALL)
-    assert end == {"o:1": {"id": "3-0", "n": 3}, "o:2": {"id": "2-0", "n": 2}}
+    assert reached(end) == {"o:1": {"id": "3-0", "n": 3}, "o:2": {"id": "2-0", "n": 2}}
     assert take(reader, start, end) == ids(1, 2)
 
 
@@ -227,7 +237,7 @@ def test_available_now_stops_at_what_was_there(link: Connection) -> None:
     add_many(link, "other", 1)
     middle = reader.latestOffset(start, ReadMaxRows(6))
     end = reader.latestOffset(middle, ReadMaxRows(6))
-    assert (middle, end) == (at(6), at(10))
+    assert (reached(middle), reached(end)) == (at(6), at(10))
     assert reader.latestOffset(end, ReadMaxRows(6)) == end
 
 
@@ -237,9 +247,10 @@ def test_a_batch_waits_for_enough_entries_but_not_for_ever(link: Connection) -> 
     patient = stream_reader(link, **options)
     start = patient.initialOffset()
     assert patient.latestOffset(start, ALL) == start
-    assert stream_reader(link, **options, maxTriggerDelay="0s").latestOffset(start, ALL) == at(5)
+    hasty = stream_reader(link, **options, maxTriggerDelay="0s")
+    assert reached(hasty.latestOffset(start, ALL)) == at(5)
     add_many(link, "s", 1, first=6)
-    assert patient.latestOffset(start, ALL) == at(6)
+    assert reached(patient.latestOffset(start, ALL)) == at(6)
 
 
 def test_a_batch_is_cut_in_the_same_way_when_it_is_run_again(link: Connection) -> None:
@@ -262,7 +273,7 @@ def test_a_trim_ahead_of_the_query_ends_it_with_the_number(link: Connection) -> 
         reader.latestOffset(at(40), ALL)
     with pytest.raises(DataLost, match="20 entries between the two were trimmed"):
         reader.partitions(at(40), at(90))
-    assert reader.latestOffset(at(60), ALL) == at(100)
+    assert reached(reader.latestOffset(at(60), ALL)) == at(100)
 
 
 def test_failondataloss_false_goes_on_with_what_is_left(
@@ -274,7 +285,7 @@ def test_failondataloss_false_goes_on_with_what_is_left(
     with caplog.at_level(logging.WARNING):
         end = reader.latestOffset(at(40), ALL)
         assert take(reader, at(40), end) == ids(61, 100)
-    assert end == at(100)
+    assert reached(end) == at(100)
     assert "20 entries between the two were trimmed" in caplog.text
 
 
@@ -296,10 +307,144 @@ def test_a_stream_that_was_created_again_is_read_on_if_that_is_wanted(link: Conn
     add_many(link, "s", 10)
     reader = stream_reader(link, stream="s", failOnDataLoss="false")
     end = reader.latestOffset(at(100), ALL)
-    assert end == at(10)
-    assert take(reader, at(100), end) == []
+    assert reached(end) == {"s": {"id": "10-0", "n": 10, "after": "0-0"}}
+    assert take(reader, at(100), end) == ids(1, 10)
     add_many(link, "s", 5, first=11)
     assert take(reader, end, reader.latestOffset(end, ALL)) == ids(11, 15)
+
+
+# -- histories that diverge -----------------------------------------------------------------------
+
+
+def fail_over(link: Connection, copy: bytes) -> None:
+    """The stream as a replica had it that takes over."""
+    link.call("RESTORE", "s", 0, copy, "REPLACE")
+
+
+def read_before_failover(link: Connection, reader: StreamReader, lost: int) -> dict[str, Any]:
+    """120 entries, read as a batch, of which a failover then loses the last ones."""
+    add_many(link, "s", 120 - lost)
+    copy = link.call("DUMP", "s")
+    add_many(link, "s", lost, first=121 - lost)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ALL)
+    assert take(reader, start, end) == ids(1, 120)
+    fail_over(link, copy)
+    return end
+
+
+CLOCK_BEHIND = [(10, 5, 25), (10, 10, 25), (5, 10, 25), (10, 5, 0), (10, 0, 0)]
+
+
+@pytest.mark.parametrize(("lost", "below", "above"), CLOCK_BEHIND)
+def test_a_lost_tail_ends_the_query_or_is_read_again(
+    link: Connection, lost: int, below: int, above: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"stream": "s", "startingOffsets": "earliest", "entriesPerPartition": 30}
+    strict = stream_reader(link, **options)
+    end = read_before_failover(link, strict, lost)
+    new = [f"{120 - lost}-{n}" for n in range(1, below + 1)]
+    add(link, "s", new)
+    add_many(link, "s", above, first=121)
+    with pytest.raises(DataLost, match="120 entries, but the history diverged: the"):
+        strict.latestOffset(end, ALL)
+    lenient = stream_reader(link, **options, failOnDataLoss="false")
+    with caplog.at_level(logging.WARNING):
+        later = lenient.latestOffset(end, ALL)
+    common = "115-0" if lost == 5 else "20-0"
+    assert f"; reads on after {common}" in caplog.text
+    assert later["s"]["after"] == common
+    first = int(common.partition("-")[0]) + 1
+    expected = ids(first, 120 - lost) + new + ids(121, 120 + above)
+    assert take(lenient, end, later) == expected
+    # The end says where the batch begins, whatever becomes of the anchors, and whatever the option.
+    link.call("XDEL", "s", common)
+    assert take(strict, end, later) == expected
+    assert lenient.latestOffset(later, ALL) == later
+    add_many(link, "s", 3, first=200)
+    assert take(strict, later, strict.latestOffset(later, ALL)) == ids(200, 202)
+
+
+def test_limits_hold_for_what_is_read_again(link: Connection) -> None:
+    options = {"stream": "s", "startingOffsets": "earliest", "maxEntriesPerTrigger": 40}
+    reader = stream_reader(link, **options, failOnDataLoss="false")
+    offset = read_before_failover(link, reader, 10)
+    add(link, "s", ["110-1"])
+    add_many(link, "s", 25, first=121)
+    found = []
+    while (end := reader.latestOffset(offset, ReadMaxRows(40))) != offset:
+        found.append(take(reader, offset, end))
+        offset = end
+    assert [len(batch) for batch in found] == [40, 40, 36]
+    assert joined(found) == [*ids(21, 110), "110-1", *ids(121, 145)]
+
+
+def test_a_failover_after_the_end_was_planned_is_noticed(
+    link: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    add_many(link, "s", 10)
+    copy = link.call("DUMP", "s")
+    add_many(link, "s", 10, first=11)
+    strict = stream_reader(link, stream="s", startingOffsets="earliest")
+    start = strict.initialOffset()
+    end = strict.latestOffset(start, ALL)
+    fail_over(link, copy)
+    add(link, "s", ["10-1", "10-2"])
+    add_many(link, "s", 10, first=31)
+    with pytest.raises(DataLost, match="was to be read up to 20-0, but the history diverged: the"):
+        strict.partitions(start, end)
+    lenient = stream_reader(link, stream="s", failOnDataLoss="false")
+    with caplog.at_level(logging.WARNING):
+        assert take(lenient, start, end) == [*ids(1, 10), "10-1", "10-2"]
+    assert "reads what is there, and the next batch what differs" in caplog.text
+    assert take(lenient, end, lenient.latestOffset(end, ALL)) == [
+        *ids(1, 10),
+        "10-1",
+        "10-2",
+        *ids(31, 40),
+    ]
+
+
+def test_an_offset_of_the_version_before_is_taken_and_gains_anchors(link: Connection) -> None:
+    add_many(link, "s", 20)
+    reader = stream_reader(link, stream="s")
+    assert reader.latestOffset(at(20), ALL) == at(20)  # nothing new is no reason for a batch
+    add_many(link, "s", 5, first=21)
+    end = reader.latestOffset(at(20), ALL)
+    assert reached(end) == at(25)
+    assert take(reader, at(20), end) == ids(21, 25)
+    assert [place for place, _, _ in end["s"]["h"]] == list(reversed(ids(16, 25)))
+    assert end["s"]["r"] == 0
+
+
+def test_a_stream_without_news_gains_anchors_with_the_others(link: Connection) -> None:
+    for name in ("a", "b"):
+        add_many(link, name, 3)
+    reader = stream_reader(link, stream="a,b")
+    start = reader.initialOffset()
+    add_many(link, "b", 3, first=4)
+    end = reader.latestOffset(start, ALL)
+    assert [len(end[name]["h"]) for name in ("a", "b")] == [3, 6]
+    link.call("DEL", "a")
+    add(link, "a", ["1-0", "2-0", "3-0"], "other", "bytes")
+    add(link, "a", ["4-0"])
+    with pytest.raises(DataLost, match=r"a: .* the entry 3-0 is not the one that was read"):
+        reader.latestOffset(end, ALL)
+
+
+def test_a_target_that_a_failover_has_lost_is_not_waited_for(link: Connection) -> None:
+    options = {"stream": "s", "startingOffsets": "earliest", "failOnDataLoss": "false"}
+    reader = stream_reader(link, **options)
+    add_many(link, "s", 10)
+    copy = link.call("DUMP", "s")
+    start = reader.initialOffset()
+    middle = reader.latestOffset(start, ReadMaxRows(8))
+    add_many(link, "s", 10, first=11)
+    reader.prepareForTriggerAvailableNow()
+    fail_over(link, copy)
+    end = reader.latestOffset(middle, ALL)
+    assert reached(end) == at(10)
+    assert reader.latestOffset(end, ALL) == end
 
 
 def test_a_query_survives_that_its_connection_is_lost(link: Connection) -> None:
@@ -309,7 +454,7 @@ def test_a_query_survives_that_its_connection_is_lost(link: Connection) -> None:
     assert reader._connection is not None
     link.call("CLIENT", "KILL", "ID", reader._connection.call("CLIENT", "ID"))
     add_many(link, "s", 5, first=11)
-    assert reader.latestOffset(start, ALL) == at(15)
+    assert reached(reader.latestOffset(start, ALL)) == at(15)
 
 
 def test_deleted_entries_do_not_stop_a_query(link: Connection) -> None:
@@ -375,7 +520,7 @@ def test_without_admission_control_a_batch_goes_to_the_end(link: Connection) -> 
     add_many(link, "s", 100)
     reader = unlimited_reader(link, entriesPerPartition=30, groupName="q")
     start, end = reader.initialOffset(), reader.latestOffset()
-    assert end == at(100)
+    assert reached(end) == at(100)
     planned = reader.partitions(start, end)
     assert len(planned) == 4
     assert joined(read_all(pickle.loads(pickle.dumps(reader)), planned)) == ids(1, 100)
@@ -387,10 +532,33 @@ def test_without_admission_control_a_batch_goes_to_the_end(link: Connection) -> 
 def test_without_admission_control_a_restart_begins_with_the_end(link: Connection) -> None:
     add_many(link, "s", 10)
     reader = unlimited_reader(link)
-    assert reader.latestOffset() == at(10)
+    assert reached(reader.latestOffset()) == at(10)
     assert take(reader, at(4), at(10)) == ids(5, 10)
     link.call("DEL", "s")
     assert reader.latestOffset() == at(10)
+
+
+@pytest.mark.parametrize(("lost", "below", "above"), CLOCK_BEHIND)
+def test_without_admission_control_a_lost_tail_is_noticed(
+    link: Connection, lost: int, below: int, above: int
+) -> None:
+    add_many(link, "s", 120 - lost)
+    copy = link.call("DUMP", "s")
+    add_many(link, "s", lost, first=121 - lost)
+    strict, lenient = unlimited_reader(link), unlimited_reader(link, failOnDataLoss="false")
+    start, end = strict.initialOffset(), strict.latestOffset()
+    strict.partitions(start, end)
+    fail_over(link, copy)
+    add(link, "s", [f"{120 - lost}-{n}" for n in range(1, below + 1)])
+    add_many(link, "s", above, first=121)
+    later = strict.latestOffset()
+    assert later != end
+    with pytest.raises(DataLost, match="120 entries, but the history diverged: the"):
+        strict.partitions(end, later)
+    again = joined(read_all(lenient, lenient.partitions(end, later)))
+    first = 116 if lost == 5 else 21
+    assert len(again) == 120 - lost - first + 1 + below + above
+    assert lenient.latestOffset() == later
 
 
 @pytest.mark.parametrize(

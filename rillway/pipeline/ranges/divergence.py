@@ -1,0 +1,275 @@
+"""Detects that a stream has another history than the one that was read: the histories diverged.
+
+A failover loses the last entries, a key is deleted and created again, an older copy is restored.
+Then an ID that was reached says nothing: new entries may stand below it. So a position has anchors,
+entries up to it by ID and hash, and a batch begins with a look at the last of them. It has diverged
+
+- if the stream ends before the position, or has had fewer entries than had been counted;
+- if an anchor's ID has another entry;
+- if an entry that is no anchor stands among the last ten, which were all anchors;
+- if the last anchor is missing and nothing was removed from the stream since it was there;
+- if nothing up to the position is left, and fewer entries were removed than had been counted.
+
+An anchor that was trimmed or deleted proves nothing. Not noticed: a failover that lost ten entries
+or more, if others were removed since, and all entries that came in below the position have IDs
+below the last ten.
+
+The cost, for each stream that has something new, and of all streams in one pipeline: to check a
+position, one entry is read; to make the anchors of the next, up to ten, and two single ones. Only
+if the last anchor is missing, the others are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.client.facts import StreamFacts, all_facts
+from rillway.pipeline.client.ids import format_id, parse_id
+from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from rillway.pipeline.ranges.loss import LossPolicy, check_start, read_up_to, regress
+from rillway.pipeline.ranges.offsets import Offset, Position, beginning
+from rillway.pipeline.ranges.planning import backlog
+
+# All of the last entries are anchors, so that one which is not among them is a new one.
+RECENT = 10
+# About how far back others are.
+FARTHER = (100, 1000)
+# Spark compares and stores offsets as text: 64 bits are enough to notice another entry.
+HASH_DIGITS = 16
+# Replies that are held at once, of one entry or ten.
+PIPELINE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a stream has up to a position: hashes by ID.
+
+    `last`: the ID of the last entry that is there now, None if there is none; `found`: that entry,
+    and those anchors that were looked for and are there; `facts`: not older than these.
+    """
+
+    facts: StreamFacts
+    last: int | None = None
+    found: Mapping[int, str] = field(default_factory=dict)
+
+
+def divergence(position: Position, seen: Evidence) -> str | None:
+    """How the history differs from the one that was read up to a position; None if it is not known.
+
+    `seen` must have looked for all anchors, unless the first one is there with its hash.
+    """
+    facts, anchors = seen.facts, position.anchors
+    if (ends := regress(position, facts)) is not None:
+        return ends
+    for anchor in anchors:
+        if seen.found.get(anchor.id, anchor.hash) != anchor.hash:
+            return f"the entry {format_id(anchor.id)} is not the one that was read"
+    if not anchors or seen.last == anchors[0].id:
+        return None
+    recent = [anchor.id for anchor in anchors if anchor.back <= RECENT]
+    if seen.last is not None and seen.last >= recent[-1]:
+        if seen.last in recent:
+            return None  # those after it were deleted or lost, and none came in between
+        return f"the entry {format_id(seen.last)} came in after {format_id(anchors[0].id)}"
+    gone = f"the entry {format_id(anchors[0].id)} is gone"
+    if position.removed is not None and facts.trimmed <= position.removed:
+        return f"{gone}, and none was deleted or trimmed"
+    if position.n is not None and seen.last is None and facts.trimmed < position.n:
+        return f"{gone}, and only {facts.trimmed:,} were deleted or trimmed"
+    return None
+
+
+def last_in_common(position: Position, seen: Evidence) -> Anchor | None:
+    """The last anchor that is there, before the first one that is not the entry that was read."""
+    found: Anchor | None = None
+    for anchor in reversed(position.anchors):
+        if (digest := seen.found.get(anchor.id)) == anchor.hash:
+            found = anchor
+        elif digest is not None:
+            break
+    return found
+
+
+def checked(
+    connection: Connection, policy: LossPolicy, start: Offset, facts: Mapping[str, StreamFacts]
+) -> Offset:
+    """Where to read on in each stream: after `start`, or where a history has parted from it.
+
+    Raises DataLost where entries are lost, and where histories diverged.
+    """
+    seen = _look(connection, start, facts)
+    return {name: _checked(policy, name, start[name], seen[name]) for name in start}
+
+
+def _checked(policy: LossPolicy, stream: str, position: Position, seen: Evidence) -> Position:
+    reason = None if seen.facts.is_missing else divergence(position, seen)
+    if reason is None:
+        check_start(policy, stream, position, seen.facts)
+        return position
+    common = last_in_common(position, seen)
+    where = "from its beginning" if common is None else f"after {format_id(common.id)}"
+    policy.diverged(
+        f"{read_up_to(stream, position)}, but the history diverged: {reason}",
+        instead=f"reads on {where}",
+    )
+    if common is None:
+        return beginning(seen.facts)
+    older = [each for each in position.anchors if each.id < common.id]
+    return Position(common.id, None, anchors=(replace(common, back=1), *older))
+
+
+def check_ends(
+    connection: Connection, policy: LossPolicy, end: Offset, facts: Mapping[str, StreamFacts]
+) -> None:
+    """Whether the streams still have what was planned to be read. Raises DataLost."""
+    seen = _look(connection, end, facts)
+    for name, position in end.items():
+        if (reason := divergence(position, seen[name])) is not None:
+            policy.diverged(
+                f"{name}: was to be read up to {format_id(position.id)}, but the history diverged: "
+                f"{reason}",
+                instead="reads what is there, and the next batch what differs",
+            )
+
+
+def anchored(
+    connection: Connection, start: Offset, end: Offset, facts: Mapping[str, StreamFacts]
+) -> Offset:
+    """The ends of a batch with their anchors. `start`: where it begins, as it was checked."""
+    moved = {
+        name: start.get(name) or beginning(facts[name])
+        for name, position in end.items()
+        if name not in start or position.id != start[name].id or not start[name].anchors
+    }
+    requests = [_recent_request(name, first, end[name]) for name, first in moved.items()]
+    asked = {name: _far_ids(first, end[name], facts[name]) for name, first in moved.items()}
+    requests += [
+        ("XREVRANGE", name, format_id(each), "-", "COUNT", 1)
+        for name, ids in asked.items()
+        for each in ids
+    ]
+    replies = _entries(connection, requests)
+    recent = dict(zip(moved, replies, strict=False))
+    far = iter(replies[len(moved) :])
+    anchors: Offset = {}
+    for name, position in end.items():
+        if name not in moved:
+            anchors[name] = replace(
+                position, anchors=start[name].anchors, removed=start[name].removed
+            )
+            continue
+        farther = [entry for _ in asked[name] for entry in next(far)]
+        added = max(_added(moved[name], position, facts[name]), len(recent[name]))
+        kept = _joined(recent[name], farther, moved[name].anchors, added)
+        counts = facts[name].entries_added >= facts[name].length > 0
+        removed = facts[name].trimmed if kept and counts else None
+        anchors[name] = replace(position, anchors=kept, removed=removed)
+    return anchors
+
+
+def _joined(
+    recent: Sequence[tuple[int, str]],
+    farther: Sequence[tuple[int, str]],
+    before: Sequence[Anchor],
+    added: int,
+) -> tuple[Anchor, ...]:
+    """The last ones, then one for each distance: of those in between the one farthest back.
+
+    One that is still farther back stays if it is where the batch begins. `before`: the anchors of
+    that; `added`: about how many entries the batch has.
+    """
+    kept = [Anchor(entry_id, digest, back) for back, (entry_id, digest) in enumerate(recent, 1)]
+    oldest = kept[-1].id if kept else None
+    others = [
+        Anchor(entry_id, digest, back)
+        for back, (entry_id, digest) in zip(FARTHER, farther, strict=False)
+    ]
+    others += [replace(anchor, back=anchor.back + added) for anchor in before]
+    others = [each for each in others if oldest is None or each.id < oldest]
+    kept += [each for each in others if each.back <= RECENT]
+    nearest = RECENT
+    for farthest in FARTHER:
+        between = [each for each in others if nearest < each.back <= farthest]
+        kept += sorted(between, key=lambda each: each.id)[:1]
+        nearest = farthest
+    if before and before[0].back + added > nearest:
+        kept.append(replace(before[0], back=before[0].back + added))
+    return tuple(sorted({each.id: each for each in kept}.values(), key=lambda each: -each.id))
+
+
+def _added(start: Position, end: Position, facts: StreamFacts) -> int:
+    if start.n is not None and end.n is not None:
+        return max(end.n - start.n, 0)
+    return max(backlog(start.id, start.n, facts) - backlog(end.id, end.n, facts), 0)
+
+
+def _recent_request(stream: str, start: Position, end: Position) -> Sequence[Word]:
+    """The last entries; none that `start` has as anchors."""
+    least = format_id(start.id + 1) if start.anchors and start.id < end.id else "-"
+    return ("XREVRANGE", stream, format_id(end.id), least, "COUNT", RECENT)
+
+
+def _far_ids(start: Position, end: Position, facts: StreamFacts) -> list[int]:
+    """Where entries are looked for that are farther back: as if all had come at one rate."""
+    added, first = _added(start, end, facts), max(start.id, facts.first_id)
+    span = max(end.id - first, 0)
+    return [end.id - span * back // added for back in FARTHER if back < added]
+
+
+# -- looking --------------------------------------------------------------------------------------
+
+
+def _look(
+    connection: Connection, positions: Offset, facts: Mapping[str, StreamFacts]
+) -> dict[str, Evidence]:
+    """What there is of the anchors. An entry is read of each stream; more of one that differs."""
+    names = [
+        name for name, each in positions.items() if each.anchors and not facts[name].is_missing
+    ]
+    last = _entries(
+        connection,
+        [("XREVRANGE", name, format_id(positions[name].id), "-", "COUNT", 1) for name in names],
+    )
+    seen = {name: Evidence(facts[name]) for name in positions}
+    for name, entries in zip(names, last, strict=True):
+        seen[name] = Evidence(facts[name], entries[0][0] if entries else None, dict(entries))
+    doubtful = [
+        name
+        for name in names
+        if seen[name].found.get(positions[name].anchors[0].id) != positions[name].anchors[0].hash
+    ]
+    requests = [
+        ("XRANGE", name, format_id(anchor.id), format_id(anchor.id))
+        for name in doubtful
+        for anchor in positions[name].anchors
+    ]
+    found_again = iter(_entries(connection, requests))
+    others = {
+        name: [entry for _ in positions[name].anchors for entry in next(found_again)]
+        for name in doubtful
+    }
+    # Asked for last: what was deleted or trimmed before an anchor was looked for is counted.
+    now = all_facts(connection, doubtful)
+    for name in doubtful:
+        found = dict(others[name]) | dict(seen[name].found)
+        seen[name] = replace(seen[name], facts=now[name], found=found)
+    return seen
+
+
+def _entries(
+    connection: Connection, requests: Sequence[Sequence[Word]]
+) -> list[list[tuple[int, str]]]:
+    """ID and hash of the entries in the replies to XRANGE and XREVRANGE."""
+    found: list[list[tuple[int, str]]] = []
+    for place in range(0, len(requests), PIPELINE):
+        for reply in connection.call_all(requests[place : place + PIPELINE]):
+            if isinstance(reply, ServerError):
+                raise reply
+            found.append(list(_hashed(reply)))
+    return found
+
+
+def _hashed(reply: Iterable[Reply]) -> Iterable[tuple[int, str]]:
+    return ((parse_id(entry_id), entry_hash(flat)[:HASH_DIGITS]) for entry_id, flat in reply)
