@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, pack
 from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
@@ -38,7 +38,7 @@ RECENT = 10
 FARTHER = (100, 1000)
 # Spark compares and stores offsets as text: 64 bits are enough to notice another entry.
 HASH_DIGITS = 16
-# Replies that are held at once, of one entry or ten.
+# Requests that are sent at once, each for one entry or ten.
 PIPELINE = 500
 
 
@@ -261,15 +261,25 @@ def _look(
 def _entries(
     connection: Connection, requests: Sequence[Sequence[Word]]
 ) -> list[list[tuple[int, str]]]:
-    """ID and hash of the entries in the replies to XRANGE and XREVRANGE."""
+    """ID and hash of the entries in the replies to XRANGE and XREVRANGE. Raises ServerError.
+
+    A reply is dropped before the next is read: entries may be large.
+    """
     found: list[list[tuple[int, str]]] = []
     for place in range(0, len(requests), PIPELINE):
-        for reply in connection.call_all(requests[place : place + PIPELINE]):
+        part = requests[place : place + PIPELINE]
+        connection.send(b"".join(pack(*words) for words in part))
+        errors = []
+        for _ in part:
+            reply = connection.receive_any()
             if isinstance(reply, ServerError):
-                raise reply
-            found.append(list(_hashed(reply)))
+                errors.append(reply)
+            else:
+                found.append(_hashed(reply))
+        for error in errors:
+            raise error
     return found
 
 
-def _hashed(reply: Iterable[Reply]) -> Iterable[tuple[int, str]]:
-    return ((parse_id(entry_id), entry_hash(flat)[:HASH_DIGITS]) for entry_id, flat in reply)
+def _hashed(entries: Iterable[Reply]) -> list[tuple[int, str]]:
+    return [(parse_id(entry_id), entry_hash(flat)[:HASH_DIGITS]) for entry_id, flat in entries]

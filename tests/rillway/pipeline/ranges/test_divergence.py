@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.client.facts import StreamFacts, all_facts, read_facts
 from rillway.pipeline.client.ids import format_id, make_id
 from rillway.pipeline.ranges.anchors import Anchor
@@ -159,26 +159,37 @@ def test_a_position_that_did_not_move_keeps_its_anchors(link: Connection) -> Non
 
 
 @pytest.mark.integration
-def test_thousands_of_streams_are_looked_at_in_two_pipelines(
+def test_many_streams_are_looked_at_in_few_pipelines(
     link: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"s:{number}" for number in range(1200)]
     link.call_all([("XADD", name, "1-0", "f", "v") for name in names])
-    calls: list[int] = []
-    call_all = Connection.call_all
+    sent: list[int] = []
+    send = Connection.send
 
-    def counted(self: Connection, requests: list[tuple[str, ...]]) -> list[object]:
-        calls.append(len(requests))
-        return call_all(self, requests)
+    def counted(self: Connection, data: bytes) -> None:
+        sent.append(data.count(b"RANGE\r\n"))
+        send(self, data)
 
-    monkeypatch.setattr(Connection, "call_all", counted)
+    monkeypatch.setattr(Connection, "send", counted)
     facts = all_facts(link, names)
-    calls.clear()
+    sent.clear()
     ends = anchored(link, {}, {name: Position(make_id(1), 1) for name in names}, facts)
-    assert calls == [500, 500, 200]
-    calls.clear()
+    assert sent == [500, 500, 200]
+    sent.clear()
     assert checked(link, LossPolicy(fails=True), ends, facts) == ends
-    assert [size for size in calls if size] == [500, 500, 200]
+    assert [size for size in sent if size] == [500, 500, 200]
+
+
+@pytest.mark.integration
+def test_a_refused_request_leaves_the_connection_in_order(link: Connection) -> None:
+    add_many(link, "s", 20)
+    position = read_to(link, BEGINNING, 20, 20)
+    before = all_facts(link, ["s"])
+    link.call("SET", "s", "a string")
+    with pytest.raises(ServerError, match="WRONGTYPE"):
+        checked(link, LossPolicy(fails=True), {"s": position}, before)
+    assert link.call("PING") == b"PONG"
 
 
 # -- stories --------------------------------------------------------------------------------------
