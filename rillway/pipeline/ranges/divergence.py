@@ -12,7 +12,7 @@ entries up to it by ID and hash, and a batch begins with a look at the last of t
 
 An anchor that was trimmed or deleted proves nothing. Not noticed: a failover that lost ten entries
 or more, if others were removed since, and all entries that came in below the position have IDs
-below the last ten.
+below the last ten; and one after which a producer adds the last anchor again, ID and bytes.
 
 The cost, for each stream that has something new, and of all streams in one pipeline: to check a
 position, one entry is read; to make the anchors of the next, up to ten, and two single ones. Only
@@ -29,7 +29,7 @@ from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.loss import LossPolicy, check_start, read_up_to, regress
-from rillway.pipeline.ranges.offsets import Offset, Position, beginning
+from rillway.pipeline.ranges.offsets import Anchors, Offset, Position, beginning
 from rillway.pipeline.ranges.planning import backlog
 
 # All of the last entries are anchors, so that one which is not among them is a new one.
@@ -60,20 +60,23 @@ def divergence(position: Position, seen: Evidence) -> str | None:
 
     `seen` must have looked for all anchors, unless the first one is there with its hash.
     """
-    facts, anchors = seen.facts, position.anchors
+    facts = seen.facts
     if (ends := regress(position, facts)) is not None:
         return ends
-    for anchor in anchors:
+    if not position.anchors:
+        return None
+    last = position.anchors.last
+    if seen.last == last.id and seen.found[last.id] == last.hash:
+        return None
+    for anchor in position.anchors:
         if seen.found.get(anchor.id, anchor.hash) != anchor.hash:
             return f"the entry {format_id(anchor.id)} is not the one that was read"
-    if not anchors or seen.last == anchors[0].id:
-        return None
-    recent = [anchor.id for anchor in anchors if anchor.back <= RECENT]
+    recent = [anchor.id for anchor in position.anchors if anchor.back <= RECENT]
     if seen.last is not None and seen.last >= recent[-1]:
         if seen.last in recent:
             return None  # those after it were deleted or lost, and none came in between
-        return f"the entry {format_id(seen.last)} came in after {format_id(anchors[0].id)}"
-    gone = f"the entry {format_id(anchors[0].id)} is gone"
+        return f"the entry {format_id(seen.last)} came in after {format_id(last.id)}"
+    gone = f"the entry {format_id(last.id)} is gone"
     if position.removed is not None and facts.trimmed <= position.removed:
         return f"{gone}, and none was deleted or trimmed"
     if position.n is not None and seen.last is None and facts.trimmed < position.n:
@@ -84,7 +87,7 @@ def divergence(position: Position, seen: Evidence) -> str | None:
 def last_in_common(position: Position, seen: Evidence) -> Anchor | None:
     """The last anchor that is there, before the first one that is not the entry that was read."""
     found: Anchor | None = None
-    for anchor in reversed(position.anchors):
+    for anchor in reversed(tuple(position.anchors)):
         if (digest := seen.found.get(anchor.id)) == anchor.hash:
             found = anchor
         elif digest is not None:
@@ -117,7 +120,7 @@ def _checked(policy: LossPolicy, stream: str, position: Position, seen: Evidence
     if common is None:
         return beginning(seen.facts)
     older = [each for each in position.anchors if each.id < common.id]
-    return Position(common.id, None, anchors=(replace(common, back=1), *older))
+    return Position(common.id, None, anchors=Anchors.of([replace(common, back=1), *older]))
 
 
 def check_ends(
@@ -162,7 +165,7 @@ def anchored(
             continue
         farther = [entry for _ in asked[name] for entry in next(far)]
         added = max(_added(moved[name], position, facts[name]), len(recent[name]))
-        kept = _joined(recent[name], farther, moved[name].anchors, added)
+        kept = _joined(recent[name], farther, tuple(moved[name].anchors), added)
         counts = facts[name].entries_added >= facts[name].length > 0
         removed = facts[name].trimmed if kept and counts else None
         anchors[name] = replace(position, anchors=kept, removed=removed)
@@ -174,7 +177,7 @@ def _joined(
     farther: Sequence[tuple[int, str]],
     before: Sequence[Anchor],
     added: int,
-) -> tuple[Anchor, ...]:
+) -> Anchors:
     """The last ones, then one for each distance: of those in between the one farthest back.
 
     One that is still farther back stays if it is where the batch begins. `before`: the anchors of
@@ -196,7 +199,7 @@ def _joined(
         nearest = farthest
     if before and before[0].back + added > nearest:
         kept.append(replace(before[0], back=before[0].back + added))
-    return tuple(sorted({each.id: each for each in kept}.values(), key=lambda each: -each.id))
+    return Anchors.of(sorted({each.id: each for each in kept}.values(), key=lambda each: -each.id))
 
 
 def _added(start: Position, end: Position, facts: StreamFacts) -> int:
@@ -235,10 +238,9 @@ def _look(
     seen = {name: Evidence(facts[name]) for name in positions}
     for name, entries in zip(names, last, strict=True):
         seen[name] = Evidence(facts[name], entries[0][0] if entries else None, dict(entries))
+    anchors = {name: positions[name].anchors.last for name in names}
     doubtful = [
-        name
-        for name in names
-        if seen[name].found.get(positions[name].anchors[0].id) != positions[name].anchors[0].hash
+        name for name, anchor in anchors.items() if seen[name].found.get(anchor.id) != anchor.hash
     ]
     requests = [
         ("XRANGE", name, format_id(anchor.id), format_id(anchor.id))

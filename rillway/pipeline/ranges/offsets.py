@@ -15,13 +15,47 @@ whatever was deleted or trimmed meanwhile. The same holds for a batch that reads
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from rillway.pipeline.client.facts import StreamFacts
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor
+
+ANCHORS = re.compile(r"(?:\d+-\d+ \d+ [0-9a-f]+(?:,(?!$)|$))*")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """Entries up to a position, the last one first, as text: `120-0 1 9f86d081,119-0 2 60303ae2`.
+
+    The text is taken apart only where it is needed: Spark hands the offsets of thousands of streams
+    over several times for each batch. Each has its ID, how far back it is, and its hash.
+    """
+
+    text: str = ""
+
+    @classmethod
+    def of(cls, anchors: Iterable[Anchor]) -> Anchors:
+        return cls(",".join(f"{format_id(one.id)} {one.back} {one.hash}" for one in anchors))
+
+    @property
+    def last(self) -> Anchor:
+        """The first one of the text. There must be one."""
+        return _anchor(self.text.partition(",")[0])
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __iter__(self) -> Iterator[Anchor]:
+        return map(_anchor, self.text.split(",")) if self.text else iter(())
+
+
+def _anchor(text: str) -> Anchor:
+    entry_id, back, digest = text.split(" ")
+    return Anchor(parse_id(entry_id), digest, int(back))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +67,8 @@ class Position:
     the batch that ends here begin; `opens`: its first entries are a task of their own, and do not
     share the one of the stream before; `after`: the batch reads again what came after this ID.
 
-    `anchors`: entries up to the position, the last one first; `removed`: how many entries had been
-    removed from the stream, by XDEL or a trim, while the last of them was there.
+    `anchors`: what proves the history; `removed`: how many entries had been removed from the
+    stream, by XDEL or a trim, while the last of them was there.
     """
 
     id: int = MIN_ID
@@ -42,7 +76,7 @@ class Position:
     cuts: tuple[int, ...] = ()
     opens: bool = False
     after: int | None = None
-    anchors: tuple[Anchor, ...] = ()
+    anchors: Anchors = Anchors()
     removed: int | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -56,11 +90,13 @@ class Position:
         if self.after is not None:
             content["after"] = format_id(self.after)
         if self.anchors:
-            content["h"] = [[format_id(one.id), one.back, one.hash] for one in self.anchors]
+            content["h"] = self.anchors.text
         return content | ({} if self.removed is None else {"r": self.removed})
 
     def alone(self) -> Position:
         """The same, of no batch."""
+        if not self.cuts and not self.opens and self.after is None:
+            return self
         return replace(self, cuts=(), opens=False, after=None)
 
 
@@ -101,20 +137,15 @@ def _position(value: Any) -> Position:
     cuts = value.get("cuts", [])
     if not isinstance(cuts, list) or not all(isinstance(cut, str) for cut in cuts):
         raise ValueError(f"'cuts' are IDs, not {cuts!r}")
-    after = value.get("after")
+    after, anchors = value.get("after"), value.get("h", "")
+    if not isinstance(anchors, str) or not ANCHORS.fullmatch(anchors):
+        raise ValueError(f"'h' are IDs, numbers and hashes, not {anchors!r}")
     return Position(
         parse_id(value["id"]),
         n,
         cuts=tuple(map(parse_id, cuts)),
         opens=value.get("opens") is True,
         after=None if after is None else parse_id(after),
-        anchors=_anchors(value.get("h", [])),
+        anchors=Anchors(anchors),
         removed=removed,
     )
-
-
-def _anchors(value: Any) -> tuple[Anchor, ...]:
-    try:
-        return tuple(Anchor(parse_id(text), str(digest), int(back)) for text, back, digest in value)
-    except (TypeError, ValueError, AttributeError):
-        raise ValueError(f"'h' are lists of an ID, a number and a hash, not {value!r}") from None

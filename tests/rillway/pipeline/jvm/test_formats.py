@@ -120,7 +120,8 @@ def test_a_query_copies_a_stream_batch_by_batch_and_goes_on_later(
     end = progress[-1]["sources"][0]["endOffset"]
     position = (json.loads(end) if isinstance(end, str) else end)["s"]
     assert (position["id"], position["n"]) == ("50-0", 50)
-    assert [place for place, _, _ in position["h"]][:10] == [f"{n}-0" for n in range(50, 40, -1)]
+    anchors = [each.partition(" ")[0] for each in position["h"].split(",")]
+    assert anchors[:10] == [f"{n}-0" for n in range(50, 40, -1)]
     add_many(link, "s", 5, first=51)
     drain(copy(spark, link, checkpoint))
     # As bytes: `copied` has IDs of its own.

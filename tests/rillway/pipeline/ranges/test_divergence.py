@@ -21,12 +21,12 @@ from rillway.pipeline.ranges.divergence import (
     last_in_common,
 )
 from rillway.pipeline.ranges.loss import DataLost, LossPolicy
-from rillway.pipeline.ranges.offsets import BEGINNING, Offset, Position
+from rillway.pipeline.ranges.offsets import BEGINNING, Anchors, Offset, Position
 from tests.rillway.pipeline.scene import add, add_many
 
 # Entries 1-0 to 20-0 were read; the last ten are anchors, and one farther back.
 ANCHORS = tuple(Anchor(make_id(ms), f"h{ms}", 21 - ms) for ms in (*range(20, 10, -1), 1))
-READ = Position(make_id(20), 20, anchors=ANCHORS, removed=0)
+READ = Position(make_id(20), 20, anchors=Anchors.of(ANCHORS), removed=0)
 FACTS = StreamFacts(length=25, first_id=make_id(1), last_id=make_id(25), entries_added=25)
 
 
