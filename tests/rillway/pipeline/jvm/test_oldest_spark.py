@@ -121,7 +121,7 @@ def test_spark_archives_a_stream_and_reads_it_again(
     add_many(link, "s", 30_000)
     table = ArchiveTable.open_or_create(tmp_path / "archive")
     report = Archiver(table, SparkEngine(spark), Settings(link.url)).archive("s")
-    assert (report.archived, report.trimmed) == (30_000, 30_000)
+    assert (report.archived, report.trimmed) == (30_000, 29_999)
     add_many(link, "s", 5, first=30_001)
     with read_history(spark, stream="s", archive=table.root, url=link.url) as frame:
         assert frame.select("id").distinct().count() == 30_005
