@@ -54,6 +54,7 @@ SHARED = "protocol.shared_c"
 COMPILED = (
     "protocol/cutter.py",
     "protocol/replies.py",
+    "storage/bits.py",
     "storage/hashes.py",
     "storage/keyspace.py",
     "storage/list_node.py",

@@ -31,7 +31,9 @@ class StringValue(Value):
 
     type_name = b"string"
 
-    def __init__(self, data: bytes, access_ms: int = 0, encoding: bytes | None = None) -> None:
+    def __init__(
+        self, data: bytes | bytearray, access_ms: int = 0, encoding: bytes | None = None
+    ) -> None:
         self.access_ms = access_ms  # inlined, because snapshots create millions of strings
         self.serial = 0
         self.data: bytes | bytearray = data

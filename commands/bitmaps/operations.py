@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
-from operator import and_, or_, xor
-
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, WRITE, Argv, KeySpec, command
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from storage.bits import combine
 from storage.strings import StringValue
 
-
-def _one(numbers: list[int]) -> int:
-    """The bits that are set in exactly one of the numbers."""
-    once = more = 0
-    for number in numbers:
-        more |= once & number
-        once |= number
-    return once & ~more
-
-
-def _others(numbers: list[int]) -> int:
-    """The bits that are set in any number but the first."""
-    return reduce(or_, numbers[1:])
-
-
-OPERATIONS: dict[bytes, Callable[[list[int]], int]] = {
-    b"AND": lambda numbers: reduce(and_, numbers),
-    b"OR": lambda numbers: reduce(or_, numbers),
-    b"XOR": lambda numbers: reduce(xor, numbers),
-    b"NOT": lambda numbers: ~numbers[0],
-    b"DIFF": lambda numbers: numbers[0] & ~_others(numbers),
-    b"DIFF1": lambda numbers: _others(numbers) & ~numbers[0],
-    b"ANDOR": lambda numbers: numbers[0] & _others(numbers),
-    b"ONE": _one,
-}
+OPERATIONS = (b"AND", b"OR", b"XOR", b"NOT", b"DIFF", b"DIFF1", b"ANDOR", b"ONE")
 _NEED_TWO = (b"DIFF", b"DIFF1", b"ANDOR")
 
 
@@ -59,8 +32,7 @@ _NEED_TWO = (b"DIFF", b"DIFF1", b"ANDOR")
 def bitop(client: Client, argv: Argv) -> bytes:
     """Integer: the length of the result, that of the longest string. Source: Redis 8.2."""
     name, target, keys = argv[1].upper(), argv[2], argv[3:]
-    operation = OPERATIONS.get(name)
-    if operation is None:
+    if name not in OPERATIONS:
         raise ReplyError(errors.SYNTAX)
     if name == b"NOT" and len(keys) != 1:
         raise ReplyError(errors.BITOP_NOT)
@@ -68,14 +40,12 @@ def bitop(client: Client, argv: Argv) -> bytes:
         raise errors.too_few_for_bitop(name)
     values = [client.lookup_string(key) for key in keys]
     sources = [b"" if value is None else value.data for value in values]
-    length = max(map(len, sources))
-    numbers = [int.from_bytes(one, "little") for one in sources]
-    result = operation(numbers) & (1 << length * 8) - 1
-    _store(client, target, result.to_bytes(length, "little"))
-    return replies.integer(length)
+    result = combine(name, sources)
+    _store(client, target, result)
+    return replies.integer(len(result))
 
 
-def _store(client: Client, key: bytes, data: bytes) -> None:
+def _store(client: Client, key: bytes, data: bytearray) -> None:
     """Store the result as a string at `key`; an empty result removes the key."""
     exists = client.lookup_for_write(key) is not None
     if data:

@@ -8,6 +8,7 @@ from commands.core.client import Client
 from commands.core.registry import READONLY, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from storage.bits import count_bits, find_other_byte
 
 
 @command(
@@ -29,7 +30,16 @@ def bitcount(client: Client, argv: Argv) -> bytes:
     bits = None if value is None or wanted.is_reversed else wanted.clip(len(value))
     if value is None or bits is None:
         return replies.ZERO
-    return replies.integer(extract(value.data, *bits).bit_count())
+    return replies.integer(_count(value.data, *bits))
+
+
+def _count(data: bytes | bytearray, start: int, end: int) -> int:
+    """The number of bits that are set from `start` to before `end`."""
+    first, last = (start + 7) >> 3, end >> 3
+    if first > last:
+        return extract(data, start, end).bit_count()
+    ends = extract(data, start, first * 8).bit_count() + extract(data, last * 8, end).bit_count()
+    return ends + count_bits(data, first, last)
 
 
 @command(
@@ -73,12 +83,13 @@ def _first(data: bytes | bytearray, bit: int, start: int, end: int) -> int | Non
     place = _first_in_number(extract(data, start, head_end), head_end - start, bit)
     if place is not None:
         return start + place
-    whole = bytes(data[head_end >> 3 : (end + 7) >> 3])
-    skipped = len(whole) - len(whole.lstrip(b"\0" if bit else b"\xff"))
-    at = head_end + skipped * 8
+    if head_end == end:
+        return None
+    found = find_other_byte(data, 0 if bit else 0xFF, head_end >> 3, (end + 7) >> 3)
+    at = found * 8
     if at >= end:
         return None
-    place = _first_in_number(whole[skipped], 8, bit)
+    place = _first_in_number(data[found], 8, bit)
     assert place is not None
     return at + place if at + place < end else None
 
