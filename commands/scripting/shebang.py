@@ -61,7 +61,7 @@ def parse_library(code: bytes) -> LibrarySource:
     if not code.startswith(b"#!"):
         raise ReplyError(b"ERR Missing library metadata")
     line, newline, rest = code.partition(b"\n")
-    words = split_inline(line[2:]) if newline else None
+    words = split_inline(line) if newline else None
     if not words:
         raise ReplyError(b"ERR Invalid library metadata")
     name: bytes | None = None
@@ -74,7 +74,7 @@ def parse_library(code: bytes) -> LibrarySource:
     if name is None:
         raise ReplyError(b"ERR Library name was not given")
     check_name(name)
-    return LibrarySource(words[0], name, newline + rest)
+    return LibrarySource(words[0][2:], name, newline + rest)
 
 
 def check_name(name: bytes) -> None:

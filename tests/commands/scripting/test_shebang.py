@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.scripting.shebang import parse_script
+from commands.scripting.shebang import parse_library, parse_script
 from protocol.errors import ReplyError
 
 
@@ -32,3 +32,24 @@ def test_other_first_lines_are_refused(body: bytes, error: bytes) -> None:
     with pytest.raises(ReplyError) as raised:
         parse_script(body)
     assert raised.value.text == error
+
+
+@pytest.mark.parametrize(
+    ("first", "engine"),
+    [
+        (b"#! name=x", b""),
+        (b'#!"" name=x', b""),
+        (b"#!lua name=x", b"lua"),
+        (b"#!LUA name=x", b"LUA"),
+    ],
+)
+def test_the_engine_of_a_library_may_be_empty(first: bytes, engine: bytes) -> None:
+    parsed = parse_library(first + b"\nx")
+    assert (parsed.engine, parsed.name, parsed.source) == (engine, b"x", b"\nx")
+
+
+@pytest.mark.parametrize("first", [b"#!", b"#! ", b"#!lua"])
+def test_a_library_needs_a_name(first: bytes) -> None:
+    with pytest.raises(ReplyError) as raised:
+        parse_library(first + b"\nx")
+    assert raised.value.text == b"ERR Library name was not given"
