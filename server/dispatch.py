@@ -543,15 +543,26 @@ class Dispatcher:
         """The paused command is done: its unit may be propagated."""
         self._depth -= 1
 
+    def drop_propagation(self) -> None:
+        """Forget the collected requests of the command that runs."""
+        self.propagation.drop()
+
     # -- scripts -------------------------------------------------------------------------------
 
     def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
         """Run work that may pause (server/script_runs.py)."""
         return self.script_runs.run(client, argv, work)
 
-    def pause_script(self) -> None:
-        """Return to the loop in the middle of a script."""
-        self.script_runs.pause()
+    def pause_script(self) -> bool:
+        """Return to the loop in the middle of a script; False if that is impossible."""
+        return self.script_runs.pause()
+
+    def end_script(self) -> bool:
+        """End a paused script for a shutdown. False: the data are torn, and must not be saved."""
+        is_whole = self.script_runs.end()
+        # The handler of SHUTDOWN may be running: a transaction that has ended must not wait for it.
+        self.propagation.hand_on()
+        return is_whole
 
     def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
         """As `run`, but its changes do not go to the file, to replicas, or to either."""

@@ -35,10 +35,12 @@ class Ending:
         self._offset = 0  # that replicas must acknowledge
 
     def begin(self, *, save: bool | None, force: bool) -> bool:
-        """Begin to wait for replicas. False if none lags behind: the caller may end at once."""
+        """Begin to wait for replicas. False if none lags behind, or if the data are torn
+        (Dispatcher.end_script): the caller may end at once.
+        """
         instance = self._instance
         timeout_s, self._offset = instance.config.shutdown_timeout, instance.replication.offset
-        if not timeout_s or not self._lagging():
+        if not timeout_s or not self._lagging() or instance.is_torn:
             return False
         if instance.shutdown_at_ms:
             return True

@@ -98,7 +98,7 @@ class InProcessServer:
         self.random = random.Random(seed)
         self.clock_step_us = self.clock_us_passed = 0
         self.log_lines: list[tuple[str, str]] = []
-        self.shutdown_requested = False
+        self.shutdown_requested = self._is_interrupted = False
         self.gone: set[Client] = set()  # clients whose peer has closed, unnoticed by the loop
         self.connections: dict[Client, InProcessClient] = {}
         config = Configuration()
@@ -207,6 +207,21 @@ class InProcessServer:
         """The manual clock; each call advances it by `clock_step_us`."""
         self.clock_us_passed += self.clock_step_us
         return self.now_ms * 1000 + self.clock_us_passed
+
+    def is_interrupted(self) -> bool:
+        """Whether the test has called `interrupt`, and no cycle has handled it."""
+        return self._is_interrupted
+
+    def interrupt(self) -> None:
+        """A signal to end the server arrives, in the middle of whatever runs."""
+        self._is_interrupted = True
+
+    def handle_signal(self) -> None:
+        """What the event loop does then."""
+        self._is_interrupted = False
+        self.dispatcher.end_script()
+        if not self.begin_shutdown(save=None, force=False):
+            self.shut_down(save=None, force=False)
 
     def random_below(self, limit: int) -> int:
         """Seeded."""

@@ -7,6 +7,9 @@ clients with -BUSY (server/admission.py), and runs the script for one time slice
 To the dispatcher, a paused command is one that blocks on no key. Its propagated changes stay
 collected until it is done: other clients see none of them, because their requests are refused.
 Expiry, ready keys, saving and all other work of a cycle or timer that touches data wait as well.
+
+`end` ends the command for a shutdown, whatever its scripts have done. If one had written, the whole
+command propagates nothing, and the data in memory are torn: they must not be saved.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.core.blocking import Block
-from commands.core.client import Client
+from commands.core.client import GATE_PRIMARY, Client
 from commands.core.instance import GATE_BUSY, Instance
 from commands.core.registry import Argv, Command, Handler, Reply
 
@@ -68,6 +71,9 @@ class Runner(Protocol):
     def release_propagation(self) -> None:
         """It goes on to its end."""
 
+    def drop_propagation(self) -> None:
+        """Forget what it would have propagated."""
+
 
 @cython.cclass
 class ScriptRuns:
@@ -89,6 +95,8 @@ class ScriptRuns:
         """Run `work`: its reply, or a Block if it has paused. Raises what `work` raises."""
         if self._is_inside:
             return work()  # called by EXEC, which is in the greenlet already
+        if client.replays and not client.gates & GATE_PRIMARY:
+            return work()  # a file is replayed: nothing else may run meanwhile
         worker = self._worker or self._new_worker()
         started_ns = self._runner.mark_ns
         self._is_inside, self._slice_end_ns = True, 0
@@ -125,11 +133,28 @@ class ScriptRuns:
                 outcome = Outcome(error=error)
             work = main.switch(outcome)
 
-    def pause(self) -> None:
-        """Called from a script: return to the loop, if the time slice is over."""
-        # While a file is replayed there is no worker, and no client.
-        if self._is_inside and perf_counter_ns() >= self._slice_end_ns:
+    def pause(self) -> bool:
+        """Called from a script: return to the loop, if the time slice is over.
+
+        False: that is impossible, because a file is replayed.
+        """
+        if not self._is_inside:
+            return False
+        if perf_counter_ns() >= self._slice_end_ns:
             self._main.switch(None)
+        return True
+
+    def end(self) -> bool:
+        """End the paused command, if there is one. False: the data in memory are torn."""
+        if self.paused is None:
+            return True
+        instance = self._instance
+        instance.host.log("warning", "The script that runs is ended for the shutdown.")
+        instance.scripting.is_ending = True
+        while self.paused is not None:
+            self.go_on()
+        instance.scripting.is_ending = False
+        return not instance.is_torn
 
     def go_on(self) -> None:
         """Run the paused command for its next time slice; finish it if it is done."""
@@ -151,6 +176,8 @@ class ScriptRuns:
         runner, client = self._runner, paused.client
         self._instance.set_gate(GATE_BUSY, is_shut=False)
         runner.release_propagation()
+        if self._instance.is_torn:
+            runner.drop_propagation()
         runner.mark_ns = paused.started_ns
         answer = runner.account(
             client, paused.command, paused.argv, lambda client, argv: _concluded(outcome)

@@ -90,6 +90,7 @@ class Service:
         self._unix_server: asyncio.Server | None = None
         self._socket_file: SocketFile | None = None
         self._stopped = asyncio.Event()
+        self._is_interrupted = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
         self._rebinding: asyncio.Task[None] | None = None
@@ -171,6 +172,9 @@ class Service:
             self.log("warning", f"Could not open the append only file: {error}")
             return False
         except (LoadFailed, ManifestError) as error:
+            if self._is_interrupted:  # a library in the file was ended for that
+                await self._stopped.wait()
+                return True
             for line in str(error).splitlines():
                 self.log("warning", line)
             self.cycle.stop()
@@ -247,8 +251,16 @@ class Service:
     def _watch_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._on_signal, number)
+            # The loop learns of a signal by its descriptor. Python's own handler runs earlier, in
+            # the middle of a script, which then pauses.
+            signal.signal(number, self._note_signal)
+            signal.siginterrupt(number, False)
+
+    def _note_signal(self, number: int, frame: object) -> None:
+        self._is_interrupted = True
 
     def _on_signal(self, number: int) -> None:
+        self._is_interrupted = False
         if self.instance.persistence.loading:
             self.log("warning", "Received shutdown signal during loading, exiting now.")
         else:
@@ -257,9 +269,10 @@ class Service:
         is_interrupt = number == signal.SIGINT
         options = config.shutdown_on_sigint if is_interrupt else config.shutdown_on_sigterm
         save = True if "save" in options else False if "nosave" in options else None
-        # The requests of this cycle run first: they are answered, and their changes are saved.
         self.dispatcher.start_batch(clock.now_ms())
-        self.cycle.finish()
+        if self.dispatcher.end_script():
+            # The requests of this cycle run first: they are answered, and their changes are saved.
+            self.cycle.finish()
         is_waiting, force = self.instance.shutdown_at_ms, "force" in options
         if is_waiting or "now" in options or not self.begin_shutdown(save=save, force=force):
             self.shut_down(save=save, force=force)
@@ -410,6 +423,10 @@ class Service:
     def clock_us(self) -> int:
         """Unix time in microseconds."""
         return clock.now_us()
+
+    def is_interrupted(self) -> bool:
+        """See `Host`. The call of a Python function runs Python's signal handlers first."""
+        return self._is_interrupted
 
     def random_below(self, limit: int) -> int:
         """A random integer in [0, limit)."""

@@ -151,6 +151,9 @@ class Host(Protocol):
     def clock_us(self) -> int:
         """Unix time in microseconds, fresh (TIME, MONITOR, slow log)."""
 
+    def is_interrupted(self) -> bool:
+        """Whether a signal to end the server waits for the event loop."""
+
     def random_below(self, limit: int) -> int:
         """A random integer in [0, limit)."""
 
@@ -257,8 +260,17 @@ class Dispatcher(Protocol):
     def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
         """The reply of `work`, which may call `pause_script`; a Block if it has."""
 
-    def pause_script(self) -> None:
-        """Suspend the script that runs, and let the event loop continue for a while."""
+    def pause_script(self) -> bool:
+        """Suspend the script that runs, and let the event loop continue for a while.
+
+        False if that is impossible: a file is replayed.
+        """
+
+    def end_script(self) -> bool:
+        """End a script that has paused, for a shutdown.
+
+        False if it had written: none of that was propagated, and the data must not be saved.
+        """
 
     def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
         """`run` that propagates only to the targets that redis.set_repl(`keeps`) selects."""

@@ -102,6 +102,7 @@ class Instance:
         self.persistence = PersistenceState(last_save_ms=now_ms)
         self.write_refusal: ReplyError | None = None
         self.shutdown_at_ms = 0  # at the latest, while it waits for replicas
+        self.is_torn = False  # a script was ended in the middle of its writes: nothing may be saved
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []

@@ -148,7 +148,8 @@ class Calls:
 
     def _call_any(self, arguments: Sequence[object]) -> bytes | None:
         """As `call`, for rare cases: other spellings, numbers, refusals, errors."""
-        if self._scripting.running is None:
+        running = self._scripting.running
+        if running is None or running.is_library:
             return _WHILE_LOADING
         try:
             argv = _to_argv(arguments)
@@ -218,9 +219,9 @@ class Calls:
 
     # -- the rest of the library ---------------------------------------------------------------
 
-    def look(self, is_early: bool) -> int:
+    def look(self, is_early: bool, most: int) -> int:
         """Called regularly while a script runs."""
-        return self._scripting.look(is_early)
+        return self._scripting.look(is_early, most)
 
     def set_resp(self, version: int) -> None:
         """redis.setresp."""

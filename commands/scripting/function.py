@@ -13,6 +13,7 @@ from commands.core.registry import (
     STALE,
     WRITE,
     Argv,
+    Reply,
     command,
     container,
 )
@@ -49,16 +50,22 @@ def is_timed(client: Client) -> bool:
     complexity="O(1) (considering compilation time is redundant)",
     tips=ALL_SHARDS,
 )
-def function_load(client: Client, argv: Argv) -> bytes:
-    """The library's name."""
+def function_load(client: Client, argv: Argv) -> Reply:
+    """The library's name. Its source may pause, as a script does."""
     replaces = False
     for word in argv[2:-1]:
         if word.upper() != b"REPLACE":
             raise ReplyError(b"ERR Unknown option given: %b" % word)
         replaces = True
+    dispatcher = client.instance.dispatcher
+    return dispatcher.run_with_pauses(client, argv, lambda: _load(client, argv, replaces))
+
+
+def _load(client: Client, argv: Argv, replaces: bool) -> bytes:
     libraries = client.instance.scripting.libraries
     library = libraries.load(argv[-1], replaces=replaces, is_timed=is_timed(client))
     client.changed()
+    client.propagate(*argv)
     return replies.bulk(library.name)
 
 

@@ -53,7 +53,7 @@ def fcall_ro(client: Client, argv: Argv) -> Reply:
 def _call(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
     show(client, argv)
     scripting = client.instance.scripting
-    registered = scripting.libraries.functions.get(argv[1])
+    registered = scripting.libraries.find(argv[1])
     if registered is None:
         raise ReplyError(b"ERR Function not found")
     keys, rest = split_arguments(argv, not_a_number=_BAD_NUMBER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, NOSCRIPT, WRITE, Argv, command
+from commands.core.registry import DENYOOM, NOSCRIPT, WRITE, Argv, Reply, command
 from commands.scripting.function import ALL_SHARDS, is_timed
 from commands.scripting.libraries import Libraries, Library
 from protocol import errors, replies
@@ -42,7 +42,7 @@ def function_dump(client: Client, argv: Argv) -> bytes:
     complexity="O(N) where N is the number of functions on the payload",
     tips=ALL_SHARDS,
 )
-def function_restore(client: Client, argv: Argv) -> bytes:
+def function_restore(client: Client, argv: Argv) -> Reply:
     """Restores all libraries, or none if there is an error."""
     if len(argv) > 4:
         raise errors.subcommand_syntax(b"FUNCTION", argv[1])
@@ -59,12 +59,11 @@ def function_restore(client: Client, argv: Argv) -> bytes:
         raise ReplyError(b"ERR given type is not a function") from None
     except CorruptSnapshot:
         raise ReplyError(b"ERR failed loading the given functions payload") from None
-    _restore(client, codes, policy)
-    client.changed()
-    return replies.OK
+    dispatcher = client.instance.dispatcher
+    return dispatcher.run_with_pauses(client, argv, lambda: _restore(client, argv, codes, policy))
 
 
-def _restore(client: Client, codes: list[bytes], policy: bytes) -> None:
+def _restore(client: Client, argv: Argv, codes: list[bytes], policy: bytes) -> bytes:
     scripting = client.instance.scripting
     libraries = scripting.libraries
     # Separate from the existing libraries until all have loaded.
@@ -78,6 +77,9 @@ def _restore(client: Client, codes: list[bytes], policy: bytes) -> None:
     except ReplyError:
         scripting.libraries = libraries
         raise
+    client.changed()
+    client.propagate(*argv)
+    return replies.OK
 
 
 def _merge(old: Libraries, new: Libraries, *, replaces: bool) -> None:
@@ -89,8 +91,6 @@ def _merge(old: Libraries, new: Libraries, *, replaces: bool) -> None:
         elif not replaces:
             raise ReplyError(b"ERR Library %b already exists" % library.name)
     for library in kept:
-        for name in library.functions:
-            if name in new.functions:
-                raise ReplyError(b"ERR Function %b already exists" % name)
+        new.refuse_collisions(library)
     for library in kept:
         new.load(library.code, replaces=False, is_timed=False)

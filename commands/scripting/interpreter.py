@@ -42,6 +42,8 @@ _LUA = f"{__file__.rpartition('/')[0]}/lua"
 
 # Instructions of Lua between two checks of the clock, at most: 30 us of a loop without calls.
 MOST_INSTRUCTIONS = 10_000
+# The product of memory in use, in kilobytes, and instructions between two hooks (lua/runner.lua).
+_KBYTE_INSTRUCTIONS = 1_000_000
 # Results of a check of the clock that end a script; the texts are in lua/runner.lua.
 KILLED, LOADS_TOO_LONG = -1, -2
 
@@ -58,7 +60,7 @@ class Failure:
 
     text: bytes
     source: bytes | None = None
-    line: int | None = None
+    line: bytes | None = None
     is_counted: bool = False  # in the statistics of errors already
 
 
@@ -87,10 +89,11 @@ class Services(Protocol):
     def call_many(self, packed: bytes) -> bytes | None:
         """The same with arguments as a RESP array."""
 
-    def look(self, is_early: bool) -> int:
+    def look(self, is_early: bool, most: int) -> int:
         """Called regularly while a script runs: after how many instructions again, or why it ends.
 
-        is_early: long work has counted as few instructions.
+        is_early: long work has counted as few instructions. A script that others wait for goes on
+        for no more than `most` instructions.
         """
 
     def set_resp(self, version: int) -> None:
@@ -129,6 +132,7 @@ class Interpreter:
             {
                 b"is_for_scripts": is_for_scripts,
                 b"instructions": MOST_INSTRUCTIONS,
+                b"kbyte_instructions": _KBYTE_INSTRUCTIONS,
                 b"function_flags": self._lua.table_from(dict.fromkeys(FLAGS, True)),
             }
         )

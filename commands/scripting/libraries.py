@@ -1,8 +1,10 @@
 """The libraries of functions of one instance.
 
-Loading a library runs its source in the interpreter for functions, for at most half a second; what
-comes from a primary or a file has no time limit. A library is loaded completely or not at all. One
-that is replaced stays until the new one is ready.
+Loading a library runs its source in the interpreter for functions (Scripting.load_library). A
+library is loaded completely or not at all. One that is replaced stays until the new one is ready.
+
+FCALL finds a function in any spelling, and no two libraries may have functions whose names differ
+only by case. One library may; FCALL then finds the first of them, as in Redis 7.0.
 """
 
 from __future__ import annotations
@@ -11,19 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from commands.scripting.interpreter import (
-    CompileError,
-    Failure,
-    Interpreter,
-    Registered,
-)
+from commands.scripting.interpreter import CompileError, Failure, Interpreter, Registered
 from commands.scripting.shebang import check_name, parse_library
 from protocol.errors import ReplyError
 
 if TYPE_CHECKING:
     from commands.scripting.scripting import Scripting
-
-LOAD_TIMEOUT_US = 500_000
 
 
 @dataclass(slots=True, eq=False)
@@ -40,11 +35,10 @@ class Libraries:
 
     def __init__(self, scripting: Scripting) -> None:
         self.by_name: dict[bytes, Library] = {}
-        self.functions: dict[bytes, Registered] = {}
+        self.functions: dict[bytes, Registered] = {}  # by their names in lower case
         self._scripting = scripting
         self._interpreter: Interpreter | None = None
         self._loading: Library | None = None
-        self._deadline_us = 0  # 0: none
 
     @property
     def interpreter(self) -> Interpreter:
@@ -68,7 +62,7 @@ class Libraries:
     def load(self, code: bytes, *, replaces: bool, is_timed: bool) -> Library:
         """Load a library. Raises ReplyError, and then nothing has changed."""
         library = self.prepare(code, is_timed=is_timed, replaced=self.by_name if replaces else ())
-        self.put([library])
+        self.put(library)
         return library
 
     def prepare(self, code: bytes, *, is_timed: bool, replaced: Iterable[bytes]) -> Library:
@@ -86,21 +80,32 @@ class Libraries:
             library.functions[registered.name] = registered
         if not library.functions:
             raise ReplyError(b"ERR No functions registered")
-        old = self.by_name.get(parsed.name)
-        for name in library.functions:
-            if name in self.functions and (old is None or name not in old.functions):
-                raise ReplyError(b"ERR Function %b already exists" % name)
+        self.refuse_collisions(library)
         return library
+
+    def refuse_collisions(self, library: Library) -> None:
+        """Raise ReplyError if another library than the one it replaces has one of its functions."""
+        old = self.by_name.get(library.name)
+        own = set() if old is None else {name.lower() for name in old.functions}
+        for name in library.functions:
+            lower = name.lower()
+            if lower in self.functions and lower not in own:
+                raise ReplyError(b"ERR Function %b already exists" % name)
+
+    def find(self, name: bytes) -> Registered | None:
+        """The function with that name, in any spelling."""
+        return self.functions.get(name) or self.functions.get(name.lower())
 
     def _run(self, library: Library, source: bytes, is_timed: bool) -> list[Registered]:
         try:
             function = self.interpreter.compile(source, b"@user_function")
         except CompileError as error:
             raise ReplyError(b"ERR Error compiling function: %b" % error.args[0]) from None
-        now_us = self._scripting.instance.host.clock_us()
-        self._loading, self._deadline_us = library, now_us + LOAD_TIMEOUT_US if is_timed else 0
+        self._loading = library
         try:
-            result = self.interpreter.load_library(function)
+            result = self._scripting.load_library(
+                library.name, self.interpreter, function, is_timed=is_timed
+            )
         finally:
             self._loading = None
         if isinstance(result, Failure):
@@ -119,33 +124,29 @@ class Libraries:
         self._loading.functions[name] = Registered(name, None, None, frozenset())
         return None
 
-    def loads_too_long(self, now_us: int) -> bool:
-        """Whether the library that is being loaded must end."""
-        is_timed = self._loading is not None and self._deadline_us > 0
-        return is_timed and now_us >= self._deadline_us
+    def put(self, library: Library) -> None:
+        """Install a library; it replaces one with the same name."""
+        self._remove(library.name)
+        self.by_name[library.name] = library
+        for name, registered in library.functions.items():
+            self.functions.setdefault(name.lower(), registered)
 
-    def put(self, libraries: Iterable[Library]) -> None:
-        """Install libraries; they replace those with the same names."""
-        for library in libraries:
-            self.by_name.pop(library.name, None)
-            self.by_name[library.name] = library
-        self._index()
+    def _remove(self, name: bytes) -> bool:
+        """Remove a library, if there is one of that name."""
+        library = self.by_name.pop(name, None)
+        if library is None:
+            return False
+        for function in library.functions:
+            self.functions.pop(function.lower(), None)
+        return True
 
     def delete(self, name: bytes) -> None:
         """Raises ReplyError if no library has that name."""
-        if self.by_name.pop(name, None) is None:
+        if not self._remove(name):
             raise ReplyError(b"ERR Library not found")
-        self._index()
 
     def clear(self) -> None:
         """Remove all libraries, and the interpreter with them."""
         self.by_name.clear()
         self.functions.clear()
         self._interpreter = None
-
-    def _index(self) -> None:
-        self.functions = {
-            name: registered
-            for library in self.by_name.values()
-            for name, registered in library.functions.items()
-        }

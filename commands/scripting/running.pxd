@@ -8,11 +8,13 @@ cdef class Running:
     cdef public bytes name
     cdef public list argv
     cdef public bint is_function
+    cdef public bint is_library
     cdef public bint is_read_only
     cdef public bint has_written
     cdef public bint is_killed
     cdef public long replicates
     cdef public long long started_us
+    cdef public long long deadline_us
 
 
 cdef class ScriptClient(Client):

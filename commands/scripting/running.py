@@ -1,4 +1,4 @@
-"""The script that runs, and the client that its commands come from."""
+"""The script or library that runs, and the client that a script's commands come from."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ REPLICATE_NOTHING, REPLICATE_ALL = 0, 3
 
 @cython.cclass
 class Running:
-    """A script, or a function of a library, from its start to its end."""
+    """A script, a function of a library, or a library that is loaded, from its start to its end."""
 
     __slots__ = (
-        "argv", "client", "has_written", "is_function", "is_killed", "is_read_only", "name",
-        "replicates", "started_us",
+        "argv", "client", "deadline_us", "has_written", "is_function", "is_killed", "is_library",
+        "is_read_only", "name", "replicates", "started_us",
     )  # fmt: skip
 
     def __init__(
@@ -35,17 +35,20 @@ class Running:
         argv: Argv,
         *,
         is_function: bool = False,
+        is_library: bool = False,
         is_read_only: bool = False,
     ) -> None:
         self.client = client  # the caller
-        self.name = name  # SHA1 of the script, or the function's name
+        self.name = name  # SHA1 of the script, or the name of the function or library
         self.argv = argv
-        self.is_function = is_function
+        self.is_function = is_function  # what FUNCTION KILL ends; if not, SCRIPT KILL
+        self.is_library = is_library
         self.is_read_only = is_read_only
         self.has_written = False
         self.is_killed = False
         self.replicates = REPLICATE_ALL
         self.started_us = 0
+        self.deadline_us = 0  # 0: none
 
 
 @cython.cclass

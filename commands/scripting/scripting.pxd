@@ -10,6 +10,7 @@ cdef class Scripting:
     cdef public Instance instance
     cdef public ScriptClient client
     cdef public Running running
+    cdef public bint is_ending
     cdef public object scripts
     cdef public Calls calls
     cdef public object libraries

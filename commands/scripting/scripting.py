@@ -2,7 +2,10 @@
 
 A script that has run for longer than `busy-reply-threshold` is paused regularly
 (Dispatcher.pause_script); meanwhile the event loop answers other clients with -BUSY. This module
-decides which scripts may be killed.
+decides which scripts may be killed. Loading a library is such a run as well.
+
+A signal that ends the server, and SHUTDOWN, end whatever runs (`is_ending`), even if it has
+written: then the data in memory are torn (Instance.is_torn), and must be neither saved nor sent.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from commands.scripting.interpreter import (
     CompileError,
     Failure,
     Interpreter,
+    Registered,
 )
 from commands.scripting.libraries import Libraries
 from commands.scripting.running import Running, ScriptClient
@@ -44,6 +48,8 @@ _UNKILLABLE = (
 # tried first.
 _BETWEEN_LOOKS_US = 500
 _FIRST_INSTRUCTIONS = 10
+# How long a client's library may take to load; one from a primary or a file may take any time.
+LOAD_TIMEOUT_US = 500_000
 _NOT_BUSY = b"NOTBUSY No scripts in execution right now."
 
 
@@ -63,6 +69,7 @@ class Scripting:
         self.instance = instance
         self.client = ScriptClient(instance)
         self.running: Running | None = None
+        self.is_ending = False
         self.scripts = ScriptCache(self._compile)
         self.calls = Calls(self)
         self.libraries = Libraries(self)
@@ -152,23 +159,53 @@ class Scripting:
             return result
         assert isinstance(result, Failure)
         text = result.text
-        if result.source is not None:
-            text += b" script: %b, on %b:%d." % (running.name, result.source, result.line or 0)
+        if result.source is not None and result.line is not None:
+            text += b" script: %b, on %b:%b." % (running.name, result.source, result.line)
         raise ScriptFailed(text, result.is_counted)
 
-    def look(self, is_early: bool) -> int:
-        """Called regularly while Lua runs: after how many instructions again, or why it ends."""
+    def load_library(
+        self, name: bytes, interpreter: Interpreter, function: Compiled, *, is_timed: bool
+    ) -> list[Registered] | Failure:
+        """Run the source of a library; the functions that it registers. It may be paused."""
+        assert self.running is None, "a script loads a library"
+        words = [b"FUNCTION", b"LOAD"]
+        running = Running(self.client, name, words, is_function=True, is_library=True)
+        running.started_us = self._looked_us = self.instance.host.clock_us()
+        running.deadline_us = running.started_us + LOAD_TIMEOUT_US if is_timed else 0
+        self.running = running
+        try:
+            return interpreter.load_library(function)
+        finally:
+            self.running = None
+
+    def look(self, is_early: bool, most: int) -> int:
+        """Called regularly while Lua runs: after how many instructions again, or why it ends.
+
+        While other clients wait for the script, no more than `most`.
+        """
         instance, running = self.instance, self.running
         now_us = instance.host.clock_us()
         self._set_pace(now_us - self._looked_us, is_early)
         self._looked_us = now_us
-        if running is None:
-            return LOADS_TOO_LONG if self.libraries.loads_too_long(now_us) else self._instructions
+        assert running is not None
         threshold_us = instance.config.busy_reply_threshold * 1000
-        if threshold_us and now_us - running.started_us >= threshold_us:
-            instance.dispatcher.pause_script()
+        is_interrupted = instance.host.is_interrupted()
+        if is_interrupted or (threshold_us and now_us - running.started_us >= threshold_us):
+            # Where a pause is impossible (a file is replayed), the loop cannot handle the signal.
+            if not instance.dispatcher.pause_script() and is_interrupted:
+                running.is_killed = True
             self._looked_us = instance.host.clock_us()
-        return KILLED if running.is_killed else self._instructions
+            most = min(most, self._instructions)
+        else:
+            most = self._instructions
+        if self.is_ending:
+            running.is_killed = True
+        if running.is_killed:
+            instance.is_torn = instance.is_torn or running.has_written
+            return KILLED
+        if running.deadline_us and now_us >= running.deadline_us:
+            return LOADS_TOO_LONG
+        return most
 
     def _set_pace(self, elapsed_us: int, is_early: bool) -> None:
         """Set the number of instructions until the next check, by the time of the last ones."""

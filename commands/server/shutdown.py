@@ -48,6 +48,7 @@ def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
     host.log("warning", "User requested shutdown...")
     save = True if b"SAVE" in options else False if b"NOSAVE" in options else None
     force = b"FORCE" in options
+    client.instance.dispatcher.end_script()
     if b"NOW" not in options and host.begin_shutdown(save=save, force=force):
         return Block([], 0, lambda client: None, ReplyError(errors.SHUTDOWN_FAILED).wire)
     if not host.shut_down(save=save, force=force):

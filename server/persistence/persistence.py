@@ -129,7 +129,10 @@ class Persistence:
         """See `commands.core.host.Persistence`."""
         if not self._is_open:
             return True  # partly loaded data must not replace the files
-        if save is None:
+        if self._instance.is_torn:
+            self._log("A script that had written was ended: its changes are dropped, unsaved.")
+            save, force = False, True
+        elif save is None:
             save = bool(self._config.save)
         if not self._end_children(force=force) or not self._bring_to_disk(save=save, force=force):
             self._log("Errors trying to shut down the server. Check the logs for more information.")

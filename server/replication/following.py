@@ -2,7 +2,8 @@
 
 Applied bytes are passed on unchanged to this server's own replicas and backlog, so that all servers
 of a chain count the same offsets. The offset is always that of a boundary between requests; during
-a transaction it stays before its MULTI until the EXEC has run. A broken link resumes there.
+a transaction it stays before its MULTI until the EXEC has run, and while a FUNCTION LOAD is paused
+it stays before that. A broken link resumes there.
 
 The primary's requests are trusted. But bytes that are not a request, or a request for a database
 that does not exist, show that the two servers disagree about the stream: `BrokenStream`.
@@ -15,11 +16,11 @@ returns an error, that is counted and logged, because the two servers now differ
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
 from commands.core.client import GATE_PRIMARY, GATE_SILENT, Client
-from commands.core.instance import Instance
+from commands.core.instance import GATE_BUSY, Instance
 from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
 from protocol.cutter import Cutter
 from server.replication.feed import Feed
@@ -73,6 +74,7 @@ class Following:
         self._part_bytes = 0
         self._wanted_bytes = 0  # parsing needs at least this many bytes to get further
         self._batches: deque[tuple[Batch, bytes]] = deque()  # parsed, not applied
+        self._paused: Iterator[None] | None = None  # the rest of the batch that has paused
         self._cutter = Cutter()
         self._raw = b""  # the batch that is being applied
         self._passed = 0  # how many of its bytes were passed on
@@ -84,7 +86,7 @@ class Following:
     @property
     def has_work(self) -> bool:
         """Whether there are parsed requests to apply."""
-        return bool(self._batches)
+        return bool(self._batches) or self._paused is not None
 
     # -- from bytes to requests ----------------------------------------------------------------
 
@@ -120,34 +122,40 @@ class Following:
     # -- from requests to data -----------------------------------------------------------------
 
     def apply(self) -> None:
-        """Run received requests for one time slice. Raises BrokenStream."""
+        """Run received requests for one time slice. Raises BrokenStream.
+
+        One that pauses (Dispatcher.run_with_pauses) ends it; the next call goes on after it.
+        """
         until_ns = perf_counter_ns() + TURN_NS
-        while self._batches:
-            batch, raw = self._batches.popleft()
-            self._apply_batch(batch, raw)
+        while self.has_work:
+            steps, self._paused = self._paused or self._apply_batch(*self._batches.popleft()), None
+            for _ in steps:
+                self._paused = steps
+                return
             if perf_counter_ns() > until_ns:
                 return
 
-    def _apply_batch(self, batch: Batch, raw: bytes) -> None:
+    def _apply_batch(self, batch: Batch, raw: bytes) -> Iterator[None]:
+        """Run a batch; yields when a request has paused."""
         self._raw, self._passed = raw, 0
         if batch.text is not None:
-            self._apply_text(batch.text)
+            yield from self._apply_text(batch.text)
         else:
             position = 0
             for argv in batch.requests:
                 end = position + encoded_bytes(argv)
-                self._apply_one(argv, position, end)
+                yield from self._apply_one(argv, position, end)
                 position = end
         self._pass_on(len(raw))
 
-    def _apply_text(self, text: bytes) -> None:
+    def _apply_text(self, text: bytes) -> Iterator[None]:
         """Run requests from their bytes, with raw handlers where there are any."""
         cutter = self._cutter
         cutter.load(text)
         position = 0
         while cutter.next():
             if not self._run_raw(cutter):
-                self._apply_one(cutter.words(), position, cutter.position)
+                yield from self._apply_one(cutter.words(), position, cutter.position)
             position = cutter.position
 
     def _run_raw(self, request: Cutter) -> bool:
@@ -166,18 +174,20 @@ class Following:
         instance.stats.of(command).calls += 1
         return True
 
-    def _apply_one(self, argv: Argv, position: int, end: int) -> None:
-        """Run the request between two positions of the batch."""
+    def _apply_one(self, argv: Argv, position: int, end: int) -> Iterator[None]:
+        """Run the request between two positions of the batch; yields if it has paused."""
         name = argv[0].upper()
         if name == b"REPLCONF":
             self._pass_on(position)  # the acknowledgement covers the requests before this one
             self._take_replconf(argv)
         elif name == b"SELECT":
             self._check_database(argv)
-        if name in (b"SELECT", b"MULTI"):
+        if name in (b"SELECT", b"MULTI", b"FUNCTION"):
             self._pass_on(position)
         if name not in (b"REPLCONF", b"PING"):
             self._run(argv)
+            if self._instance.gates & GATE_BUSY:
+                yield
         if name in (b"SELECT", b"EXEC"):
             self._pass_on(end)
 

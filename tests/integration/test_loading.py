@@ -76,6 +76,18 @@ def test_a_loading_server_ends_at_once_on_a_signal(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [FILE, "rillway.log"]
 
 
+def test_a_signal_ends_a_script_in_a_file(tmp_path: Path) -> None:
+    script = b"redis.log(redis.LOG_WARNING, 'begun') while true do pcall(error) end"
+    data = encode_requests([[b"SET", b"k", b"1"], [b"EVAL", script, b"0"]])
+    (tmp_path / FILE).write_bytes(data)
+    server = start(tmp_path)
+    while "begun" not in server.output():
+        assert server.process.poll() is None
+        time.sleep(0.01)
+    assert server.stop() == 0, server.output()
+    assert (tmp_path / FILE).read_bytes() == data
+
+
 def test_a_damaged_file_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(encode_requests([[b"SET", b"a", b"1"]]) + b"hello\r\n")
     server = start(tmp_path)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import StartRillway
 from tests.support.resp import RespClient
-from tests.support.servers import RunningServer
+from tests.support.servers import RunningServer, start_rillway
 
 pytestmark = pytest.mark.integration
 
 FOREVER = "while true do end"
+BEGIN = "redis.log(redis.LOG_WARNING, 'begun') "
 BUSY = b"-BUSY Redis is busy running a script. You can only call"
 KILLED = b"-ERR Script killed by user with SCRIPT KILL..."
 LIBRARY = "#!lua name=lib\nredis.register_function('f', function() while true do end end)"
@@ -80,3 +84,59 @@ def test_shutdown_nosave_ends_the_server(server: RunningServer) -> None:
         other.write("SHUTDOWN", "NOSAVE")
         server.process.wait(20)
     assert server.process.returncode == 0
+
+
+def wait_for_line(server: RunningServer, text: str) -> None:
+    while text not in server.output():
+        assert server.process.poll() is None
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("threshold", ["20", "0"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        ("EVAL", BEGIN + FOREVER, "0"),
+        ("EVAL", BEGIN + "redis.call('set', 'part', 1) " + FOREVER, "0"),
+        ("EVAL", BEGIN + f"while true do pcall(coroutine.wrap(function() {FOREVER} end)) end", "0"),
+        ("FUNCTION", "LOAD", "#!lua name=l\n" + BEGIN + FOREVER),
+    ],
+)
+def test_a_signal_ends_the_server_and_its_files_have_no_part_of_a_script(
+    tmp_path: Path, start: tuple[str, ...], threshold: str
+) -> None:
+    directives = ("--appendonly", "yes", "--save", "1 1", "--busy-reply-threshold", threshold)
+    server = start_rillway(tmp_path, *directives)
+    try:
+        with server.connect() as caller, server.connect() as other:
+            assert other.send("SET", "before", "1") == b"+OK\r\n"
+            caller.write(*start)
+            wait_for_line(server, "begun")
+            assert server.stop() == 0
+        has_written = "part" in start[1]
+        assert ("its changes are dropped, unsaved" in server.output()) == has_written
+        assert (tmp_path / "dump.rdb").exists() != has_written
+        again = tmp_path / "again"  # the folder of its log
+        again.mkdir()
+        server = start_rillway(again, *directives, "--dir", str(tmp_path))
+        with server.connect() as client:
+            assert client.send("KEYS", "*") == b"*1\r\n$6\r\nbefore\r\n"
+    finally:
+        server.stop()
+
+
+def test_a_replica_gets_no_part_of_a_script_that_is_ended(run_rillway: StartRillway) -> None:
+    primary = run_rillway("--busy-reply-threshold", "20", "--repl-diskless-sync-delay", "0")
+    replica = run_rillway("--replicaof", f"127.0.0.1 {primary.port}")
+    with primary.connect() as caller, primary.connect() as other:
+        other.send("SET", "before", "1")
+        while other.send("WAIT", "1", "100") != b":1\r\n":
+            pass
+        caller.write("EVAL", "redis.call('set', 'part', 1) " + FOREVER, "0")
+        until_busy(other)
+        assert other.send("SCRIPT", "KILL").startswith(b"-UNKILLABLE ")
+        assert primary.stop() == 0
+    with replica.connect() as client:
+        while b"master_link_status:up" in client.send("INFO", "replication"):
+            pass
+        assert client.send("KEYS", "*") == b"*1\r\n$6\r\nbefore\r\n"

@@ -43,8 +43,16 @@ local function new_library()
     pieces[count] = piece
   end
 
+  -- A long text is escaped in parts, between which the hook can run.
+  local PART = 100000
+
   local function put_string(text)
-    put('"' .. gsub(text, '[%c"\\/\127]', ESCAPES) .. '"')
+    if #text <= PART then return put('"' .. gsub(text, '[%c"\\/\127]', ESCAPES) .. '"') end
+    put('"')
+    for at = 1, #text, PART do
+      put((gsub(sub(text, at, at + PART - 1), '[%c"\\/\127]', ESCAPES)))
+    end
+    put('"')
   end
 
   local function number_text(value)

@@ -7,8 +7,8 @@ local host, native = ...
 
 local error, pcall, xpcall, type, tostring = error, pcall, xpcall, type, tostring
 local select, unpack, newproxy, getmetatable = select, unpack, newproxy, getmetatable
-local getinfo, sethook = debug.getinfo, debug.sethook
-local sub, byte, match = string.sub, string.byte, string.match
+local getinfo, sethook, time, c_collect = debug.getinfo, debug.sethook, os.time, collectgarbage
+local floor, max, min = math.floor, math.max, math.min
 
 
 -- -- time -----------------------------------------------------------------------------------------
@@ -18,6 +18,15 @@ local is_running, is_killed, stopping = false, false, nil
 local instructions = native.instructions  -- between two checks of the clock
 local is_early = false  -- the next check comes before that, because of long work
 local entry
+
+-- One instruction takes up to a nanosecond for each byte in use: it may compare two long strings,
+-- or copy a large table. So the more memory there is, the sooner the hook runs; it then reads only
+-- the second, unless `instructions` have passed. This bounds what runs between two hooks to about a
+-- quarter of a second.
+local KBYTE_INSTRUCTIONS = native.kbyte_instructions
+local pace = instructions  -- between two hooks
+local ran, second = 0, 0  -- since the last check of the clock; when that was
+local base_kbytes = 0  -- in use before scripts run
 
 -- Why a script ends, by the host's result of a check of the clock. Any other is the number of
 -- instructions until the next check.
@@ -30,22 +39,32 @@ local function hook()
   if not is_running then return end
   if is_killed then
     if getinfo(2, 'f').func == entry then return end
+    sethook(hook, '', 1)  -- this coroutine may have another pace than the one that was killed
     error(KILLED, 0)
   end
-  local answer = host.look(is_early) or 1
+  ran = ran + pace
+  if ran < instructions and not is_early and time() == second then return end
+  ran, second = 0, time()
+  local most = floor(KBYTE_INSTRUCTIONS / max(1, c_collect('count') - base_kbytes)) + 1
+  local answer = host.look(is_early, most) or 1
   is_early = false
   stopping = STOPS[answer]
   if stopping then
     is_killed = true
-    sethook(hook, '', 1)  -- after a pcall the next instruction raises it again
+    sethook(hook, '', 1)
     error(KILLED, 0)
   end
-  instructions = answer
-  sethook(hook, '', instructions)
+  instructions, pace = answer, min(answer, most)
+  sethook(hook, '', pace)
+end
+
+function native.collect()
+  c_collect('collect')
+  base_kbytes = c_collect('count')
 end
 
 -- The running coroutine needs a hook, too.
-function native.watch() sethook(hook, '', is_killed and 1 or instructions) end
+function native.watch() sethook(hook, '', is_killed and 1 or pace) end
 
 -- Check the clock at the next instruction: long work has counted as few instructions.
 local function look()
@@ -54,6 +73,8 @@ local function look()
 end
 native.look = look
 
+-- Raise a kill again. Whatever catches errors calls this before it goes on: pcall, xpcall,
+-- coroutine.resume. So no script outlives its kill, whichever coroutine it arrived in.
 function native.end_if_killed()
   if is_killed then error(KILLED, 0) end
 end
@@ -68,7 +89,7 @@ local function renew()
 end
 renew()
 
-sethook(hook, '', instructions)
+sethook(hook, '', pace)
 
 -- -- errors ---------------------------------------------------------------------------------------
 
@@ -80,25 +101,31 @@ local function position()
     if not info then return nil end
     if info.what ~= 'C' and info.what ~= 'tail' and info.source ~= '=rillway' then
       local source = info.source
-      return source, info.currentline
+      return source, tostring(info.currentline)
     end
     level = level + 1
   end
 end
 
+-- A field of an error object as Redis shows it: a string or a number.
+local function text_of(value)
+  local kind = type(value)
+  if kind == 'string' then return value end
+  return kind == 'number' and tostring(value) or nil
+end
+
+-- Describe an error: its text, source and line, whether it was counted, whether it is a kill. Runs
+-- as a part of the script, because the fields of an error object may have metamethods.
 local function on_error(problem)
-  if problem == KILLED then
-    local source, line = position()
-    return {err = stopping, source = source, line = line, killed = true}
-  end
+  local source, line = position()
+  if problem == KILLED then return {stopping, source, line, nil, true} end
   if problem == 'not enough memory' then native.collect() end
-  if type(problem) ~= 'table' then
-    problem = {err = 'ERR ' .. tostring(problem)}
-  end
-  if problem.source == nil then
-    problem.source, problem.line = position()
-  end
-  return problem
+  if type(problem) ~= 'table' then return {'ERR ' .. tostring(problem), source, line} end
+  problem.source, problem.line = source, line
+  return {
+    text_of(problem.err) or 'ERR unknown error', text_of(problem.source), text_of(problem.line),
+    problem.ignore_error_stats_update == true,
+  }
 end
 
 -- -- running --------------------------------------------------------------------------------------
@@ -119,12 +146,6 @@ local function out_of_memory()
   return false, 'ERR not enough memory'
 end
 
-local function describe(problem)
-  local text = problem.err
-  if type(text) ~= 'string' then text = 'ERR unknown error' end
-  return false, text, problem.source, problem.line, problem.ignore_error_stats_update and true
-end
-
 -- The reply of a function as bytes; or false, the error's text, its source and line, and whether
 -- the error was counted already.
 function entry(f, resp, keys, arguments)
@@ -134,12 +155,12 @@ function entry(f, resp, keys, arguments)
   is_running = false
   if is_killed then
     is_killed = false
-    sethook(hook, '', instructions)
-    if ok or type(value) ~= 'table' or not value.killed then return false, stopping end
+    sethook(hook, '', pace)
+    if ok or type(value) ~= 'table' or not value[5] then return false, stopping end
   end
   if ok then return value end
   if type(value) ~= 'table' then return out_of_memory() end
-  return describe(value)
+  return false, value[1], value[2], value[3], value[4]
 end
 
 function native.run(f) return entry(f, 2) end

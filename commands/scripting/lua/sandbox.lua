@@ -10,17 +10,19 @@
 local host, native = ...
 
 local error, type, tostring, tonumber, select = error, type, tostring, tonumber, select
-local c_next, c_pairs, c_pcall, c_unpack = next, pairs, pcall, unpack
+local c_next, c_pairs, c_pcall, c_xpcall, c_unpack = next, pairs, pcall, xpcall, unpack
 local c_rawset, c_rawget = rawset, rawget
 local c_getmetatable, c_setmetatable, c_setfenv = getmetatable, setmetatable, setfenv
 local getinfo = debug.getinfo
-local c_load, floor, c_random, c_randomseed = load, math.floor, math.random, math.randomseed
+local c_load, c_random, c_randomseed = load, math.random, math.randomseed
+local floor, min = math.floor, math.min
 local c_loadstring, c_dump, c_rep, c_insert = loadstring, string.dump, string.rep, table.insert
 local c_remove, c_sort, c_foreach = table.remove, table.sort, table.foreach
 local c_collect, c_tostring = collectgarbage, tostring
 local gsub, gmatch, match, byte = string.gsub, string.gmatch, string.match, string.byte
-local concat = table.concat
+local sub, concat = string.sub, table.concat
 
+local end_if_killed = native.end_if_killed
 local NO_MEMORY = 'not enough memory'
 local READ_ONLY = 'Attempt to modify a readonly table'
 
@@ -132,12 +134,26 @@ end
 
 -- -- code -----------------------------------------------------------------------------------------
 
+-- The parser asks for a long source piece by piece: between them the hook can run.
+local PIECE = 65536
+
+local function parse(source, name)
+  if #source <= PIECE then return c_loadstring(source, name) end
+  local at = 1
+  return c_load(function()
+    local piece = sub(source, at, at + PIECE - 1)
+    at = at + PIECE
+    return piece
+  end, name)
+end
+
 -- A function from source, or nil and the error. Bytecode is refused. `name` stays referenced here
 -- while the parser runs, which has only a bare pointer to it (CVE-2025-49844).
 function native.compile(source, name, wanted_environment)
   name = match(name, '^[^%z]*')
   if byte(source) == 27 then source = ' ' .. source end
-  local f, message = c_loadstring(source, name)
+  local f, message = parse(source, name)
+  end_if_killed()
   if not f then return nil, message end
   local patched = host.keep_callers(c_dump(f))
   if patched then f = c_loadstring(patched, name) end
@@ -174,8 +190,6 @@ function globals.load(...)
   return nil, message
 end
 
-function native.collect() c_collect('collect') end
-
 -- Each allocation runs one step of the collector, whatever its size. With Lua's own short steps a
 -- few large texts would fill the memory before garbage is found.
 c_collect('setstepmul', 100000)
@@ -184,6 +198,7 @@ c_collect('setstepmul', 100000)
 
 -- pcall returns the text of an error object with Redis's fields.
 local function shown(ok, ...)
+  end_if_killed()
   if ok then return true, ... end
   local problem = ...
   if type(problem) == 'table' then
@@ -198,6 +213,31 @@ function globals.pcall(...)
     return false, "bad argument #1 to 'pcall' (value expected)"
   end
   return shown(c_pcall(...))
+end
+
+-- An error in a handler calls it again: that often, until Lua's own stack ends it.
+local HANDLER_CALLS = 221
+
+local function handled(handler, ok, ...)
+  end_if_killed()
+  if ok then return true, ... end
+  local value = ...
+  if type(handler) == 'function' then
+    for _ = 1, HANDLER_CALLS do
+      ok, value = c_pcall(handler, value)
+      end_if_killed()
+      if ok then return false, value end
+    end
+  end
+  return false, 'error in error handling'
+end
+
+-- The handler runs after the stack is unwound: Lua disables hooks while an error that a hook has
+-- raised is handled, so a handler that Lua called itself could not be stopped.
+function globals.xpcall(...)
+  if select('#', ...) < 2 then return (fail('xpcall', c_xpcall, ...)) end
+  local f, handler = ...
+  return handled(handler, c_pcall(f))
 end
 
 -- The number of values that a C frame holds.
@@ -232,7 +272,7 @@ end
 
 for _, name in c_pairs({
   'assert', 'error', 'gcinfo', 'ipairs', 'rawequal', 'select', 'tonumber', 'tostring', 'type',
-  'xpcall', '_VERSION',
+  '_VERSION',
 }) do
   globals[name] = _G[name]
 end
@@ -245,7 +285,7 @@ local function copy(library, names)
   return result
 end
 
-for name, f in c_pairs(copy(string, 'byte char dump gfind len sub')) do
+for name, f in c_pairs(copy(string, 'byte char gfind len sub')) do
   string_library[name] = f
 end
 for name, f in c_pairs(native.patterns) do string_library[name] = f end
@@ -263,17 +303,20 @@ for name, f in c_pairs(copy(string, 'lower reverse upper')) do
   end
 end
 
--- The length of what these make is known only then.
-local function measured(name, f)
+-- The length of what these make is known only then. `original`: the C function in `f`, whose errors
+-- are shown.
+local function measured(name, f, original)
   return function(...)
     local ok, text = c_pcall(f, ...)
-    if not ok then return (fail(name, f, ...)) end
+    end_if_killed()
+    if not ok then return (fail(name, original or f, ...)) end
     if #text > LONG then native.look() end
     return text
   end
 end
 
 string_library.format = measured('format', string.format)
+string_library.dump = measured('dump', c_dump)
 
 local REP_LIMIT = 128 * 1024 * 1024
 
@@ -302,7 +345,23 @@ end
 
 local table_library = copy(table, 'foreachi getn maxn setn')
 
-table_library.concat = measured('concat', concat)
+-- Many elements are joined in parts, between which the hook can run.
+local PART = 10000
+
+local function concat_parts(...)
+  local list, separator, from, to = ...
+  if type(list) ~= 'table' or #list <= PART then return concat(...) end
+  from, to = tonumber(from or 1), tonumber(to or #list)
+  if not from or not to or from < 1 or to > #list then return concat(...) end
+  local parts, count = {}, 0
+  for at = from, to, PART do
+    count = count + 1
+    parts[count] = concat(list, separator, at, min(at + PART - 1, to))
+  end
+  return concat(parts, separator)
+end
+
+table_library.concat = measured('concat', concat_parts, concat)
 
 function table_library.remove(...)
   local table, position = ...
@@ -399,7 +458,7 @@ function coroutine_library.wrap(...)
 end
 
 local function go_on(...)
-  native.end_if_killed()
+  end_if_killed()
   return ...
 end
 

@@ -140,6 +140,19 @@ def test_blocking_commands_answer_at_once(client: InProcessClient) -> None:
     assert client.execute("EVAL", read, 0) == b"$-1\r\n"
 
 
+@pytest.mark.parametrize(
+    "fields", ["source=5, line=1", "source='x', line='y'", "source={}, line=true", "line=1e300"]
+)
+def test_an_error_names_its_own_line_whatever_the_script_says(
+    server: InProcessServer, client: InProcessClient, fields: str
+) -> None:
+    reply = client.execute("EVAL", f"\nerror({{err='boom', {fields}}})", 0)
+    assert reply.startswith(b"-boom script: ") and reply.endswith(b", on @user_script:2.\r\n")
+    assert client.execute("EVAL", "error({err=5})", 0).startswith(b"-5 script: ")
+    assert client.execute("EVAL", "error({})", 0).startswith(b"-ERR unknown error script: ")
+    assert server.log_lines == []
+
+
 def test_errors_are_counted_once(server: InProcessServer, client: InProcessClient) -> None:
     client.execute("SET", "s", "x")
     client.execute("EVAL", "return redis.call('incr', 's')", 0)

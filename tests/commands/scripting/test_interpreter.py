@@ -27,7 +27,7 @@ def test_bytecode_is_refused(interpreter: Interpreter) -> None:
 def test_a_script_that_fails_says_where(interpreter: Interpreter) -> None:
     function = interpreter.compile(b"\nerror('x')", b"@user_script")
     failure = interpreter.run_script(function, 2, [], [])
-    assert failure == Failure(b"ERR user_script:2: x", b"@user_script", 2)
+    assert failure == Failure(b"ERR user_script:2: x", b"@user_script", b"2")
 
 
 def test_memory_that_a_script_held_is_free_for_the_next(

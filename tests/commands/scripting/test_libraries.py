@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from server.inprocess import InProcessClient, InProcessServer
@@ -55,3 +57,56 @@ def test_functions_cannot_register_functions(client: InProcessClient) -> None:
     assert client.execute("FCALL", "f", 0).startswith(
         b"-ERR redis.register_function can only be called on FUNCTION LOAD command"
     )
+
+
+def library(name: str, *functions: str) -> str:
+    registered = "".join(
+        f"redis.register_function('{function}', function() return '{function}' end)\n"
+        for function in functions
+    )
+    return f"#!lua name={name}\n{registered}"
+
+
+def test_the_names_of_functions_are_compared_without_case(client: InProcessClient) -> None:
+    assert client.execute("FUNCTION", "LOAD", library("one", "Fun")) == b"$3\r\none\r\n"
+    for spelling in ("Fun", "fun", "FUN"):
+        assert client.execute("FCALL", spelling, 0) == b"$3\r\nFun\r\n"
+    reply = client.execute("FUNCTION", "LOAD", library("two", "fUN"))
+    assert reply == b"-ERR Function fUN already exists\r\n"
+    assert client.execute("FUNCTION", "LOAD", "REPLACE", library("one", "FUN", "fun"))
+    assert client.execute("FCALL", "Fun", 0) == b"$3\r\nFUN\r\n"
+    assert client.execute("FUNCTION", "LOAD", library("ONE", "other")) == b"$3\r\nONE\r\n"
+    assert client.execute("FUNCTION", "DELETE", "one") == b"+OK\r\n"
+    assert client.execute("FCALL", "fun", 0) == b"-ERR Function not found\r\n"
+    assert client.execute("FCALL", "Other", 0) == b"$5\r\nother\r\n"
+
+
+def test_libraries_of_a_payload_do_not_share_names_of_functions_in_any_case(
+    client: InProcessClient,
+) -> None:
+    client.execute("FUNCTION", "LOAD", library("one", "fun"))
+    payload = client.execute("FUNCTION", "DUMP").split(b"\r\n", 1)[1][:-2]
+    client.execute("FUNCTION", "FLUSH")
+    client.execute("FUNCTION", "LOAD", library("two", "FUN"))
+    reply = client.execute("FUNCTION", "RESTORE", payload)
+    assert reply == b"-ERR Function FUN already exists\r\n"
+    assert client.execute("FCALL", "fun", 0) == b"$3\r\nFUN\r\n"
+
+
+def test_loading_a_library_does_not_touch_the_others(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    class Watched(dict[bytes, object]):
+        visits = 0
+
+        def items(self) -> Any:
+            Watched.visits += 1
+            return super().items()
+
+    client.execute("FUNCTION", "LOAD", library("one", "a", "b"))
+    libraries = server.instance.scripting.libraries
+    libraries.by_name[b"one"].functions = Watched(libraries.by_name[b"one"].functions)  # type: ignore[assignment]
+    client.execute("FUNCTION", "LOAD", library("two", "c"))
+    client.execute("FUNCTION", "DELETE", "two")
+    assert Watched.visits == 0
+    assert client.execute("FCALL", "a", 0) == b"$1\r\na\r\n"

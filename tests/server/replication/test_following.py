@@ -115,3 +115,48 @@ def test_commands_without_data_and_scripts_are_skipped(following: Following) -> 
     data += command([b"CLIENT", b"KILL", b"TYPE", b"normal"]) + command([b"ECHO", b"x"])
     assert take(following, data) == len(data)
     assert lengths(following) == [0, 0, 0]
+
+
+def test_the_stream_waits_for_a_library_that_loads_for_long(following: Following) -> None:
+    instance = following._instance
+    server = instance.host
+    assert isinstance(server, InProcessServer)
+    server.clock_step_us = 10_000_000
+    server.dispatcher.script_runs.slice_ns = 0
+    load = command([b"FUNCTION", b"LOAD", b"#!lua name=l\nwhile true do end"])
+    data = SELECT[0] + xadd(b"s", 1) + load + xadd(b"s", 2)
+    following.receive(data)
+    following.apply()
+    following._feed.flush()
+    assert following.has_work
+    assert instance.replication.offset == len(SELECT[0] + xadd(b"s", 1))
+    assert server.connect().execute("XLEN", "s").startswith(b"-BUSY")
+    assert server.connect().execute("FUNCTION", "KILL") == b"+OK\r\n"
+    server.dispatcher.script_runs.go_on()
+    following.apply()
+    following._feed.flush()
+    assert not following.has_work
+    assert instance.replication.offset == len(data)
+    assert server.connect().execute("XLEN", "s") == b":2\r\n"
+    assert any("A request of the primary failed" in line for _, line in server.log_lines)
+
+
+def test_a_transaction_of_the_stream_is_passed_on_after_its_library(following: Following) -> None:
+    instance = following._instance
+    server = instance.host
+    assert isinstance(server, InProcessServer)
+    server.clock_step_us = 10_000_000
+    server.dispatcher.script_runs.slice_ns = 0
+    load = command([b"FUNCTION", b"LOAD", b"#!lua name=l\nwhile true do end"])
+    data = MULTI + xadd(b"s", 1) + load + EXEC + PING
+    following.receive(data)
+    following.apply()
+    following._feed.flush()
+    assert instance.replication.offset == 0
+    server.connect().execute("FUNCTION", "KILL")
+    server.dispatcher.script_runs.go_on()
+    following.apply()
+    following._feed.flush()
+    assert not following.has_work
+    assert instance.replication.offset == len(data)
+    assert server.connect().execute("XLEN", "s") == b":1\r\n"
