@@ -458,7 +458,8 @@ class Dispatcher:
         if command.parent is not None:  # CONFIG SET and CLIENT TRACKING change cached settings
             self.look_up_settings()
         if instance.sinks or client.gates or instance.monitors or self.propagation.unit:
-            self._tell_others(client, command, argv, handler, instance.dirty != dirty)
+            is_over = type(reply) is not Block
+            self._tell_others(client, command, argv, handler, instance.dirty != dirty, is_over)
         if type(reply) is Block:
             return reply  # accounted for when it completes
         elapsed_us = self._count(of_command, start_ns)
@@ -479,7 +480,13 @@ class Dispatcher:
         return INTERNAL_ERROR
 
     def _tell_others(
-        self, client: Client, command: Command, argv: Argv, handler: Handler, is_dirty: bool
+        self,
+        client: Client,
+        command: Command,
+        argv: Argv,
+        handler: Handler,
+        is_dirty: bool,
+        is_over: bool,
     ) -> None:
         """Report a command that has run to monitors, client-side caches and propagation."""
         instance = self.instance
@@ -490,7 +497,7 @@ class Dispatcher:
         ):
             feed_monitors(instance, client, argv)
         if client.gates & GATE_TRACKING:
-            instance.tracking.command_ran(client, command, argv)
+            instance.tracking.command_ran(client, command, argv, is_over=is_over)
         propagation = self.propagation
         if not instance.sinks:
             propagation.drop()

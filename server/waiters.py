@@ -50,10 +50,15 @@ class Waiters:
         deadline_ms = now_ms + block.timeout_ms if block.timeout_ms else 0
         self._blocked.block(client, block, deadline_ms, argv)
 
-    def unblock(self, client: Client, reply: bytes) -> None:
-        """Answer a blocked client, and resume it with its next request."""
+    def unblock(self, client: Client, reply: bytes, position: int | None = None) -> None:
+        """Answer a blocked client, and resume it with its next request.
+
+        `position`: where in its output; by default at the end.
+        """
         self._blocked.unblock(client)
-        self._runner.answer(client, reply, len(client.output))
+        if position is None:
+            position = len(client.output)
+        self._runner.answer(client, reply, position)
         self._instance.host.wake(client)
         self._turns.resume(client)
 
@@ -147,6 +152,7 @@ class Waiters:
             self._instance.stats.count_error(refusal.code)
             self.unblock(client, refusal.wire)
             return None
+        position = len(client.output)
         reply = self._runner.account(
             client,
             client.last_command,
@@ -158,7 +164,7 @@ class Waiters:
         if type(reply) is LongReply:
             reply = reply.join()
         assert type(reply) is bytes
-        self.unblock(client, reply)
+        self.unblock(client, reply, position)  # before the messages that the command has caused
         if client.gates & GATE_TRACKING and client.last_command.flags & READONLY:
             self._instance.tracking.remember_keys(client, block.keys)
         return reply

@@ -30,6 +30,7 @@ from commands.core.registry import (
     COMMANDS,
     MAY_REPLICATE,
     NOSCRIPT,
+    READONLY,
     STALE,
     WRITE,
     Argv,
@@ -179,8 +180,8 @@ class Calls:
 
     def _conclude(self, command: Command, argv: Argv, reply: Reply) -> bytes | None:
         """The reply of a command that has run, if the interpreter has room for it."""
-        if self._is_tracked:
-            self._instance.tracking.command_ran(self._running.client, command, argv)
+        if self._is_tracked and command.flags & READONLY:
+            self._instance.tracking.remember(self._running.client, command, argv)
         if type(reply) is LongReply:
             reply = reply.join()
         assert type(reply) is not Block, f"{command.fullname!r} blocks in a script"

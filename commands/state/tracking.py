@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from commands.core.instance import Instance
     from commands.core.registry import Argv, Command
 
+# As in Redis 7.2 and later, not their declared keys are tracked, but what their commands read.
+_SCRIPTS = frozenset({b"eval_ro", b"evalsha_ro", b"fcall_ro"})
 # The channel on which a RESP2 client gets the invalidations that are redirected to it.
 INVALIDATION_CHANNEL = b"__redis__:invalidate"
 
@@ -122,14 +124,17 @@ class TrackingTable:
 
     # -- keys that were read -------------------------------------------------------------------
 
-    def command_ran(self, client: Client, command: Command, argv: Argv) -> None:
-        """Called after every command of a tracking client, those inside EXEC included."""
+    def command_ran(self, client: Client, command: Command, argv: Argv, *, is_over: bool) -> None:
+        """Called after every command of a tracking client, those inside EXEC included.
+
+        is_over: it does not block. A script reads nothing itself, only its commands do.
+        """
         if client.tracking is None:
             return
-        if command.flags & READONLY:
+        if command.flags & READONLY and command.fullname not in _SCRIPTS:
             self.remember(client, command, argv)
         # CLIENT CACHING is for one request, or for one transaction as a whole.
-        if client.queue is None and not command.fullname.startswith(b"client|"):
+        if is_over and client.queue is None and not command.fullname.startswith(b"client|"):
             client.tracking.caching = False
 
     def remember(self, client: Client, command: Command, argv: Argv) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocol import errors
-from server.inprocess import InProcessServer
+from server.inprocess import InProcessClient, InProcessServer
 
 
 def test_several_appends_of_one_cycle_reach_a_waiter_as_one_reply() -> None:
@@ -162,3 +162,38 @@ def test_a_reader_that_waits_gets_nothing_delivered_while_writes_are_refused() -
     assert reader.received() == refusal.wire
     server.instance.refuse_writes(None)
     assert reader.execute("XPENDING", "s", "g").startswith(b"*4\r\n:0\r\n")
+
+
+# -- client-side caching ---------------------------------------------------------------------------
+
+INVALIDATED = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$%d\r\n%b\r\n"
+
+
+def tracking(server: InProcessServer, *options: str) -> InProcessClient:
+    client = server.connect()
+    client.execute("HELLO", 3)
+    client.execute("CLIENT", "TRACKING", "ON", *options)
+    return client
+
+
+def test_what_a_served_command_invalidates_follows_its_reply() -> None:
+    server = InProcessServer()
+    client = tracking(server)
+    client.execute("LRANGE", "from", 0, -1)
+    client.execute("LRANGE", "to", 0, -1)
+    assert client.execute("BLMOVE", "from", "to", "LEFT", "RIGHT", 0) == b""
+    server.connect().execute("RPUSH", "from", "x")
+    pushed, moved = INVALIDATED % (4, b"from"), INVALIDATED % (2, b"to")
+    assert client.received() == pushed + b"$1\r\nx\r\n" + moved
+
+
+def test_client_caching_holds_for_a_command_that_blocks() -> None:
+    server = InProcessServer()
+    client = tracking(server, "OPTIN")
+    client.execute("CLIENT", "CACHING", "YES")
+    assert client.execute("XREAD", "BLOCK", 0, "STREAMS", "s", "$") == b""
+    other = server.connect()
+    other.execute("XADD", "s", "1-1", "f", "v")
+    assert client.received().startswith(INVALIDATED % (1, b"s") + b"%1\r\n")
+    other.execute("XADD", "s", "2-1", "f", "v")
+    assert client.received() == INVALIDATED % (1, b"s")

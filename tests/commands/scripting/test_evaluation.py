@@ -125,6 +125,50 @@ def test_keys_that_a_script_reads_are_tracked_for_its_caller(
     assert client.received() == b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
 
 
+INVALIDATED = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$%d\r\n%b\r\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("EVAL_RO", "return redis.call('get', 'read')", "1", "declared"),
+        ("EVAL", "#!lua flags=no-writes\nreturn redis.call('get', 'read')", "1", "declared"),
+        ("FCALL_RO", "f", "1", "declared"),
+    ],
+)
+@pytest.mark.parametrize("is_transaction", [False, True])
+def test_what_a_read_only_script_reads_is_tracked_and_not_its_declared_keys(
+    server: InProcessServer,
+    client: InProcessClient,
+    call: tuple[str, ...],
+    is_transaction: bool,
+) -> None:
+    function = "{function_name='f', callback=function() return redis.call('get', 'read') end"
+    code = f"#!lua name=l\nredis.register_function{function}, flags={{'no-writes'}}}}"
+    client.execute("FUNCTION", "LOAD", code)
+    client.execute("HELLO", 3)
+    client.execute("CLIENT", "TRACKING", "ON")
+    requests = [("MULTI",), call, ("EXEC",)] if is_transaction else [call]
+    assert b"-ERR" not in client.pipeline(*requests)
+    other = server.connect()
+    other.execute("SET", "declared", 1)
+    assert client.received() == b""
+    other.execute("SET", "read", 1)
+    assert client.received() == INVALIDATED % (4, b"read")
+
+
+def test_client_caching_holds_for_all_that_a_script_reads(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("HELLO", 3)
+    client.execute("CLIENT", "TRACKING", "ON", "OPTIN")
+    client.execute("CLIENT", "CACHING", "YES")
+    client.execute("EVAL", "redis.call('get', 'a') return redis.call('get', 'b')", 0)
+    client.execute("EVAL", "return redis.call('get', 'c')", 0)
+    server.connect().execute("MSET", "a", 1, "b", 1, "c", 1)
+    assert client.received() == INVALIDATED % (1, b"a") + INVALIDATED % (1, b"b")
+
+
 def test_read_only_scripts_do_not_write(client: InProcessClient) -> None:
     assert client.execute("EVAL_RO", "return redis.call('set', 'a', 1)", 0).startswith(RUN)
     no_writes = "#!lua flags=no-writes\nreturn redis.call('publish', 'a', 1)"
