@@ -114,6 +114,7 @@ class InProcessServer:
         self.propagated: list[tuple[int, list[Argv]]] = []
         self._make_durable(files)
         self._make_replicated()
+        self._load()
         self.instance.sinks.append(Sink(append=lambda db, unit: self.propagated.append((db, unit))))
 
     def _make_durable(self, files: MemoryFiles) -> None:
@@ -123,9 +124,6 @@ class InProcessServer:
         self.syncs_are_held = False  # if not, jobs of the syncer run at each tick
         self.persistence = Persistence(self.instance, files, self.children, self.syncer, self._die)
         self.cycle.before_output.append(self.persistence.flush)
-        for _ in self.persistence.load():
-            pass
-        self.persistence.open()
 
     def _make_replicated(self) -> None:
         self.snapshot_children = InProcessChildren(self.files)
@@ -142,6 +140,11 @@ class InProcessServer:
             self.replication,
             lambda save, force: self.shut_down(save=save, force=force),
         )
+
+    def _load(self) -> None:
+        for _ in self.persistence.load():
+            pass
+        self.persistence.open()
         self.replication.open()
 
     def _send(self, client: Client, data: bytes) -> None:

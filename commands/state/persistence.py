@@ -26,6 +26,8 @@ class PersistenceState:
     expired_keys_on_load: int = 0
     skipped_keys_on_load: int = 0  # of types that are not supported (rdb-skip-unsupported)
     loaded_history: dict[bytes, bytes] = field(default_factory=dict)  # what the snapshot contains
+    # (database, key) of each key that was dropped: the replicas of that history hold them.
+    dropped_on_load: list[tuple[int, bytes]] = field(default_factory=list)
     # snapshots
     last_save_ms: int = 0  # Unix ms; the start of the server until there was one
     last_save_attempt_ms: int = 0

@@ -269,8 +269,9 @@ class Loader:
                 self._instance,
                 reader,
                 now_ms=now_ms,
-                keeps_expired=is_base,
+                keeps_expired=is_base or self._instance.replication.is_replica,
                 replaces=self.replaces_keys,
+                note_expired=lambda db_index, key: state.dropped_on_load.append((db_index, key)),
             )
             for position in restore.steps():
                 yield from self._pause(position)

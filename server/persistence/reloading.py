@@ -26,6 +26,7 @@ def reload_snapshot(
     loader.replaces_keys = merge
     for _ in loader.snapshot_steps():
         pass
+    _propagate_removals(instance)
     _settle(instance)
     instance.host.log("warning", "DB reloaded by DEBUG RELOAD")
 
@@ -44,6 +45,15 @@ def _clear(instance: Instance) -> None:
         db.clear()
     if instance.scripting_if_used is not None:
         instance.scripting_if_used.libraries.clear()
+
+
+def _propagate_removals(instance: Instance) -> None:
+    """Replicas and the append-only file hold the expired keys that were not loaded."""
+    state = instance.persistence
+    dropped, state.dropped_on_load = state.dropped_on_load, []
+    for db_index, key in dropped:
+        if key not in instance.databases[db_index]:
+            instance.dispatcher.propagate(db_index, [b"DEL", key])
 
 
 def _settle(instance: Instance) -> None:

@@ -2,7 +2,8 @@
 
 The values are stored without notifications or propagation. The caller decides whether expired keys
 are kept: the base of an append-only file keeps them, because later requests may change their time
-to live (PERSIST).
+to live (PERSIST), and a replica keeps them until its primary removes them. Keys that are dropped
+are reported, because the replicas of a primary still hold them.
 
 Streams keep their nodes in the file's form. Compressing nodes that are not compressed there takes
 time, so a background task does it (`squeeze_nodes`).
@@ -10,7 +11,7 @@ time, so a background task does it (`squeeze_nodes`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from commands.core.instance import Instance
 from protocol.errors import ReplyError
@@ -52,10 +53,12 @@ class SnapshotRestore:
         keeps_expired: bool,
         replaces: bool = False,
         databases: list[Database] | None = None,
+        note_expired: Callable[[int, bytes], object] | None = None,
     ) -> None:
         """`replaces`: an existing key is replaced; otherwise it is an error.
 
-        `databases`: the target, if not the instance's own.
+        `databases`: the target, if not the instance's own. `note_expired(db_index, key)` is called
+        for each key that is dropped.
         """
         self.loaded = self.expired = 0
         self.nodes: list[AnyNode] = []  # of streams
@@ -65,6 +68,7 @@ class SnapshotRestore:
         self._keeps_expired = keeps_expired
         self._replaces = replaces
         self._databases = instance.databases if databases is None else databases
+        self._note_expired = note_expired
 
     def steps(self) -> Iterator[int]:
         """Restore everything; yields often: the position up to which the buffer is read.
@@ -93,6 +97,8 @@ class SnapshotRestore:
         expires_ms = item.expires_ms
         if expires_ms is not None and expires_ms < self._now_ms and not self._keeps_expired:
             self.expired += 1
+            if self._note_expired is not None:
+                self._note_expired(item.db_index, item.key)
             return
         db = self._database(item.db_index, item.offset)
         if item.key in db:

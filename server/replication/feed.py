@@ -23,6 +23,7 @@ from storage.append_only.requests import encode_request, select_request
 
 PING = encode_request([b"PING"])
 GETACK = encode_request([b"REPLCONF", b"GETACK", b"*"])
+_DELETED_AT_ONCE = 100
 
 
 class Feed:
@@ -90,6 +91,17 @@ class Feed:
     def _put(self, data: bytes) -> None:
         self._fresh.append(data)
         self._state.offset += len(data)
+
+    def delete(self, keys: list[tuple[int, bytes]]) -> None:
+        """Send a DEL for each (database, key) that is gone already, in small pieces.
+
+        The backlog drops whole pieces: if there are more than it holds, no replica can resume.
+        """
+        for index, (db_index, key) in enumerate(keys, 1):
+            self._take(db_index, encode_request([b"DEL", key]), db_index)
+            if index % _DELETED_AT_ONCE == 0:
+                self.flush()
+        self.flush()
 
     def ping(self) -> None:
         """Send PING, as a sign of life."""

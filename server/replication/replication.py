@@ -75,12 +75,19 @@ class Replication:
     def open(self) -> None:
         """Continue the history that was stored with the loaded data, if there was one."""
         self._is_open = True
-        self._restore_history(self._instance.persistence.loaded_history)
+        persistence = self._instance.persistence
+        self._restore_history(persistence.loaded_history, persistence.dropped_on_load)
+        persistence.dropped_on_load = []
         if self._state.is_replica:
             self.link.start()
 
-    def _restore_history(self, found: dict[bytes, bytes]) -> None:
-        """Restore ID and offset: a replica can resume, and a primary's replicas can."""
+    def _restore_history(
+        self, found: dict[bytes, bytes], dropped: list[tuple[int, bytes]]
+    ) -> None:
+        """Restore ID and offset: a replica can resume, and a primary's replicas can.
+
+        `dropped`: keys that had expired. A replica that resumes gets a DEL for each.
+        """
         name = found.get(b"repl-id", b"").decode("latin-1").lower()
         offset, stream_db = as_int64(found.get(b"repl-offset", b"")), _database(found)
         if len(name) != len(NO_ID) or offset is None or offset < 0:
@@ -96,6 +103,7 @@ class Replication:
             state.second_id, state.second_offset = name, offset + 1
             self.feed.begin_backlog()
             self.feed.start()
+            self.feed.delete(dropped)
 
     def flush(self) -> None:
         """Send new bytes to the replicas: a step of the cycle, before output is sent."""

@@ -33,6 +33,20 @@ def test_a_reload_gives_the_same_data() -> None:
     assert server.instance.dirty == 0
 
 
+def test_a_reload_removes_keys_that_had_expired_from_file_and_replicas() -> None:
+    server = InProcessServer(enable_debug_command="yes")
+    client = server.connect()
+    client.execute("SELECT", 2)
+    client.execute("SET", "a", 1, "PX", 1000)
+    assert server.persistence.save()
+    server.files.put("kept.rdb", bytes(server.files.buffer("dump.rdb")))
+    server.instance.config.dbfilename = "kept.rdb"
+    server.now_ms += 2000
+    server.propagated.clear()
+    client.execute("DEBUG", "RELOAD", "NOSAVE")
+    assert server.propagated == [(2, [[b"DEL", b"a"]])]
+
+
 def test_the_append_only_file_gives_the_same_data_and_is_not_written_again() -> None:
     server = filled(appendonly="yes")
     before, files = digest(server), server.files.snapshot()

@@ -7,7 +7,7 @@ import pytest
 from commands.replication.state import LinkPhase
 from protocol import errors
 from protocol.replies import command
-from server.inprocess import InProcessServer
+from server.inprocess import InProcessClient, InProcessServer
 from server.replication.backlog import MIN_BYTES
 from tests.server.replication.pairs import (
     OTHER,
@@ -613,3 +613,69 @@ def test_nothing_limits_an_approximate_trim_of_the_primary() -> None:
     fake.send(command([b"XADD", b"s", b"MAXLEN", b"~", b"1", b"301-1", b"f", b"v"]))
     cluster.advance()
     assert client.execute("XLEN", "s") == b":1\r\n"
+
+
+def restarted(cluster: Cluster, primary: InProcessServer, **directives: str) -> InProcessServer:
+    """The primary again, from its snapshot, when the keys of `expiring` have expired."""
+    assert primary.persistence.save()
+    cluster.servers.remove(primary)
+    for server in cluster.servers:
+        cluster.network.cut(server)
+    cluster.network.now_ms += 1000
+    primary.replication.stop()
+    again = InProcessServer.in_network(
+        cluster.network, primary.files, port=str(PRIMARY), **directives
+    )
+    cluster.servers.append(again)
+    return again
+
+
+def expiring(client: InProcessClient, count: int) -> None:
+    """Keys that expire within two seconds, in two databases."""
+    for db in (0, 3):
+        client.execute("SELECT", db)
+        client.pipeline(*[("SET", f"{number}", "v", "PX", 1500) for number in range(count // 2)])
+
+
+def test_replicas_of_a_restarted_primary_go_on_and_lose_what_had_expired() -> None:
+    cluster, primary, replica = pair()
+    expiring(primary.connect(), 20)
+    cluster.advance()
+    old = primary.instance.replication
+    again = restarted(cluster, primary)
+    state, held = again.instance.replication, again.instance.persistence
+    assert (held.loaded_keys, held.expired_keys_on_load) == (1, 20)
+    assert (state.second_id, state.second_offset) == (old.replication_id, old.offset + 1)
+    deletions = sum(2 * len(command([b"DEL", b"%d" % number])) for number in range(10))
+    selections = sum(len(command([b"SELECT", b"%d" % index])) for index in (0, 3))
+    assert state.offset == old.offset + deletions + selections
+    cluster.settle()
+    assert (state.partial_syncs, state.full_syncs) == (1, 0)
+    for server in (again, replica):
+        assert [len(db) for db in server.instance.databases[:4]] == [1, 0, 0, 0]
+
+
+def test_too_many_keys_that_had_expired_force_a_full_synchronisation() -> None:
+    cluster, primary, replica = pair()
+    expiring(primary.connect(), 2000)
+    cluster.advance()
+    again = restarted(cluster, primary, repl_backlog_size="16384", repl_diskless_sync_delay="0")
+    state = again.instance.replication
+    assert state.backlog is not None
+    assert state.backlog.first_offset > state.second_offset
+    cluster.settle()
+    assert (state.partial_syncs, state.full_syncs) == (0, 1)
+    assert [len(db) for db in replica.instance.databases[:4]] == [1, 0, 0, 0]
+
+
+def test_a_restarted_replica_keeps_expired_keys_until_its_primary_removes_them() -> None:
+    cluster, primary, replica = pair(replicaof="host 7001")
+    expiring(primary.connect(), 2)
+    cluster.advance()
+    assert replica.persistence.save()
+    cluster.network.now_ms += 1000
+    again = InProcessServer.in_network(
+        cluster.network, replica.files, port=str(REPLICA), replicaof="host 7001"
+    )
+    assert again.instance.persistence.expired_keys_on_load == 0
+    assert [len(db) for db in again.instance.databases[:4]] == [2, 0, 0, 1]
