@@ -2,9 +2,11 @@
 
 Writes are held back until every replica has acknowledged the whole stream, for at most
 `shutdown-timeout` seconds; then the server ends. SHUTDOWN ABORT cancels it, and if the data cannot
-be saved, the server goes on. The clients that sent SHUTDOWN wait for the outcome.
+be saved, the server goes on. The clients that sent SHUTDOWN wait for the outcome; those that send
+it meanwhile wait, too, and their options do not count.
 
-Source: Redis 7.0.
+Source: Redis 7.0, by experiment. Deliberately different: a replica that has acknowledged everything
+before the GETACK is in sync.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Callable
 
 from commands.core.client import Client
 from commands.core.instance import GATE_WRITES_HELD, Instance
+from commands.replication.state import Replica
 from protocol import errors
 from protocol.errors import ReplyError
 from server.replication.replication import Replication
@@ -27,6 +30,7 @@ class Ending:
         replication: Replication,
         end: Callable[[bool | None, bool], bool],
     ) -> None:
+        self.by_signal = False  # the one that waits was begun by a signal
         self._instance = instance
         self._replication = replication
         self._end = end
@@ -34,43 +38,78 @@ class Ending:
         self._force = False
         self._offset = 0  # that replicas must acknowledge
 
-    def begin(self, *, save: bool | None, force: bool) -> bool:
-        """Begin to wait for replicas. False if none lags behind, or if the data are torn
-        (Dispatcher.end_script): the caller may end at once.
+    # -- beginning -----------------------------------------------------------------------------
+
+    def begin(self, *, save: bool | None, now: bool, force: bool) -> bool:
+        """Begin to wait for replicas. False if the caller is to end the server at once (`finish`).
+
+        With `now`, if no replica lags behind, or if the data are torn (Dispatcher.end_script),
+        there is nothing to wait for.
         """
         instance = self._instance
-        timeout_s, self._offset = instance.config.shutdown_timeout, instance.replication.offset
-        if not timeout_s or not self._lagging() or instance.is_torn:
-            return False
         if instance.shutdown_at_ms:
             return True
+        instance.host.log("warning", "User requested shutdown...")
+        timeout_s, self._offset = instance.config.shutdown_timeout, instance.replication.offset
+        if now or not timeout_s or instance.is_torn or not self._lagging():
+            return False
         instance.host.log("notice", "Waiting for replicas before shutting down.")
         self._save, self._force = save, force
         instance.shutdown_at_ms = instance.now_ms + timeout_s * 1000
         instance.set_gate(GATE_WRITES_HELD, is_shut=True)
-        self._replication.feed.ask_for_acknowledgement()
+        if not instance.replication.is_replica:  # the stream is not its own
+            self._replication.feed.ask_for_acknowledgement()
         return True
 
-    def _lagging(self) -> int:
-        state = self._instance.replication
-        if state.is_replica:
-            return 0
-        return sum(replica.offset < self._offset for replica in state.replicas.values())
+    def _lagging(self) -> list[Replica]:
+        replicas = self._instance.replication.replicas.values()
+        return [replica for replica in replicas if replica.offset < self._offset]
+
+    # -- the end -------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Called several times a second."""
         instance = self._instance
         if not instance.shutdown_at_ms:
             return
-        lagging = self._lagging()
-        if lagging and instance.now_ms < instance.shutdown_at_ms:
+        if self._lagging() and instance.now_ms < instance.shutdown_at_ms:
             return
-        if lagging:
-            instance.host.log("warning", f"{lagging} replicas lag behind at the shutdown.")
-        waiting = self._waiting()
-        self._go_on()
-        if not self._end(self._save, self._force):
-            self._refuse(waiting)
+        # Held writes stay held meanwhile: if the server ends, they never run.
+        if self._finish(self._save, self._force):
+            instance.shutdown_at_ms = 0
+        else:
+            self._go_on()
+
+    def finish(self, *, save: bool | None, force: bool) -> bool:
+        """End the server, whatever its replicas have. False if it goes on."""
+        self._offset = self._instance.replication.offset
+        return self._finish(save, force)
+
+    def _finish(self, save: bool | None, force: bool) -> bool:
+        self._report_replicas()
+        if self._end(save, force):
+            return True
+        self.by_signal = False
+        return False
+
+    def _report_replicas(self) -> None:
+        """Log which replicas miss data that this server acknowledged."""
+        log, state = self._instance.host.log, self._instance.replication
+        lagging = self._lagging()
+        for replica in lagging:
+            lag_s = (self._instance.now_ms - replica.heard_ms) // 1000 if replica.is_online else 0
+            log(
+                "warning",
+                f"Lagging replica {replica.ip.decode('latin-1')}:{replica.port} reported offset"
+                f" {state.offset - replica.offset} behind master, lag={lag_s},"
+                f" state={replica.phase.value}.",
+            )
+        count = len(state.replicas)
+        if count:
+            in_sync = f"{count - len(lagging)} of {count} replicas are in sync"
+            log("notice", f"{in_sync} when shutting down.")
+
+    # -- going on ------------------------------------------------------------------------------
 
     def abort(self) -> bool:
         """SHUTDOWN ABORT. False if no shutdown is under way."""
@@ -78,13 +117,18 @@ class Ending:
             return False
         self._instance.host.log("notice", "Shutdown manually aborted.")
         self._go_on()
-        self._refuse(self._waiting())
         return True
 
     def _go_on(self) -> None:
+        """Refuse those who wait for the end, and let writes run again."""
         instance = self._instance
+        refusal = ReplyError(errors.SHUTDOWN_FAILED).wire
+        waiting = self._waiting()
         instance.shutdown_at_ms = 0
+        self.by_signal = False
         instance.set_gate(GATE_WRITES_HELD, is_shut=False)
+        for client in waiting:
+            instance.unblock(client, refusal)
         instance.host.resume_postponed()
 
     def _waiting(self) -> list[Client]:
@@ -93,8 +137,3 @@ class Ending:
             for client in self._instance.blocked.clients
             if client.last_command is not None and client.last_command.fullname == b"shutdown"
         ]
-
-    def _refuse(self, waiting: list[Client]) -> None:
-        refusal = ReplyError(errors.SHUTDOWN_FAILED).wire
-        for client in waiting:
-            self._instance.unblock(client, refusal)

@@ -138,7 +138,7 @@ class InProcessServer:
         self.ending = Ending(
             self.instance,
             self.replication,
-            lambda save, force: self.shut_down(save=save, force=force),
+            self._end,
         )
 
     def _load(self) -> None:
@@ -223,7 +223,7 @@ class InProcessServer:
         """What the event loop does then."""
         self._is_interrupted = False
         self.dispatcher.end_script()
-        if not self.begin_shutdown(save=None, force=False):
+        if not self.begin_shutdown(save=None, now=False, force=False):
             self.shut_down(save=None, force=False)
 
     def random_below(self, limit: int) -> int:
@@ -266,15 +266,19 @@ class InProcessServer:
         """DEBUG SLEEP moves the clock."""
         self.now_ms += int(seconds * 1000)
 
-    def begin_shutdown(self, *, save: bool | None, force: bool) -> bool:
+    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
         """See `Host`."""
-        return self.ending.begin(save=save, force=force)
+        return self.ending.begin(save=save, now=now, force=force)
 
     def abort_shutdown(self) -> bool:
         """See `Host`."""
         return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
+        """See `Host`."""
+        return self.ending.finish(save=save, force=force)
+
+    def _end(self, save: bool | None, force: bool) -> bool:
         """Record the shutdown for the test, if saving succeeds."""
         self.shutdown_requested = self.persistence.shut_down(save=save, force=force)
         return self.shutdown_requested

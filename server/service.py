@@ -117,7 +117,7 @@ class Service:
         self.ending = Ending(
             self.instance,
             self.replication,
-            lambda save, force: self.shut_down(save=save, force=force),
+            self._end,
         )
         self._startup_resident_bytes = 0
         self._picked_port: int | None = None  # by the system, where the configuration says 0
@@ -196,6 +196,10 @@ class Service:
     async def run(self) -> None:
         """Serve until SHUTDOWN or a signal; then close everything."""
         await self._stopped.wait()
+        if self.instance.config.pidfile:
+            self.log("notice", "Removing the pid file.")
+        if self._socket_file is not None:
+            self.log("notice", "Removing the unix socket file.")
         await self.leave()
         self.log("warning", "Rillway is now ready to exit, bye bye...")
 
@@ -261,10 +265,12 @@ class Service:
 
     def _on_signal(self, number: int) -> None:
         self._is_interrupted = False
+        if number == signal.SIGINT and self.ending.by_signal:
+            self._insist()
         if self.instance.persistence.loading:
             self.log("warning", "Received shutdown signal during loading, exiting now.")
         else:
-            self.log("warning", f"Received {signal.Signals(number).name}, shutting down...")
+            self.log("warning", f"Received {signal.Signals(number).name} scheduling shutdown...")
         config = self.instance.config
         is_interrupt = number == signal.SIGINT
         options = config.shutdown_on_sigint if is_interrupt else config.shutdown_on_sigterm
@@ -273,20 +279,25 @@ class Service:
         if self.dispatcher.end_script():
             # The requests of this cycle run first: they are answered, and their changes are saved.
             self.cycle.finish()
-        is_waiting, force = self.instance.shutdown_at_ms, "force" in options
-        if is_waiting or "now" in options or not self.begin_shutdown(save=save, force=force):
+        self.ending.by_signal = True
+        now, force = "now" in options, "force" in options
+        if not self.begin_shutdown(save=save, now=now, force=force):
             self.shut_down(save=save, force=force)
 
-    def begin_shutdown(self, *, save: bool | None, force: bool) -> bool:
+    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
         """See `Host`."""
-        return self.ending.begin(save=save, force=force)
+        return self.ending.begin(save=save, now=now, force=force)
 
     def abort_shutdown(self) -> bool:
         """See `Host`."""
         return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """Save and sync everything, and end `run`."""
+        """See `Host`."""
+        return self.ending.finish(save=save, force=force)
+
+    def _end(self, save: bool | None, force: bool) -> bool:
+        """Save and sync everything, and end `run`. False if that fails."""
         signal.signal(signal.SIGINT, self._on_insistence)
         try:
             if not self.persistence.shut_down(save=save, force=force):
@@ -302,6 +313,9 @@ class Service:
 
     def _on_insistence(self, number: int, frame: object) -> None:
         """A second SIGINT, while the shutdown for the first is still under way."""
+        self._insist()
+
+    def _insist(self) -> NoReturn:
         self.log("warning", "You insist... exiting now.")
         self.persistence.snapshots.discard_own()
         self._exit()

@@ -181,8 +181,11 @@ class Host(Protocol):
     def pause(self, seconds: float) -> None:
         """Stop the whole server for a while (DEBUG SLEEP)."""
 
-    def begin_shutdown(self, *, save: bool | None, force: bool) -> bool:
-        """Wait for replicas to catch up, then end. False if there is nothing to wait for."""
+    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
+        """Wait for replicas to catch up, then end. False if there is nothing to wait for.
+
+        `now`: do not begin to wait. If a shutdown waits already, nothing changes.
+        """
 
     def abort_shutdown(self) -> bool:
         """SHUTDOWN ABORT; False if no shutdown is waiting."""

@@ -35,7 +35,8 @@ def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
     unless FORCE is given.
 
     Without SAVE or NOSAVE there is a snapshot if there are save points. Without NOW a primary first
-    waits for its replicas, and ABORT calls that off. Source: Redis 7.2.
+    waits for its replicas, and ABORT calls that off; while it waits, a further SHUTDOWN waits with
+    it, whatever its options are. Source: Redis 7.2.
     """
     options = {word.upper() for word in argv[1:]}
     host = client.instance.host
@@ -45,11 +46,10 @@ def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
         return replies.OK
     if b"ABORT" in options or not options <= _OPTIONS or {b"SAVE", b"NOSAVE"} <= options:
         raise ReplyError(errors.SYNTAX)
-    host.log("warning", "User requested shutdown...")
     save = True if b"SAVE" in options else False if b"NOSAVE" in options else None
-    force = b"FORCE" in options
+    now, force = b"NOW" in options, b"FORCE" in options
     client.instance.dispatcher.end_script()
-    if b"NOW" not in options and host.begin_shutdown(save=save, force=force):
+    if host.begin_shutdown(save=save, now=now, force=force):
         return Block([], 0, lambda client: None, ReplyError(errors.SHUTDOWN_FAILED).wire)
     if not host.shut_down(save=save, force=force):
         raise ReplyError(errors.SHUTDOWN_FAILED)

@@ -131,6 +131,10 @@ class AppendOnlyFile:
         self._writer.keeps_its_word = phase is Phase.ON
         self._state.append_only = True
 
+    def sync(self) -> None:
+        """Write and sync everything. Raises OSError."""
+        self._writer.sync()
+
     def close(self) -> None:
         """Write and sync everything, and accept no more requests. Raises OSError on failure.
 

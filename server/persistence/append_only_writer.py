@@ -134,12 +134,16 @@ class AppendOnlyWriter:
         self._last_sync_ms = self._instance.now_ms
         self._set_errors("", "")
 
-    def close(self) -> None:
-        """`bring_to_disk`, and accept no more. Raises OSError; it is closed in any case."""
+    def sync(self) -> None:
+        """`bring_to_disk`, after the syncs in the background; counts what is synced then."""
         self._wait_for_syncs(self._instance.now_ms)
+        self.bring_to_disk()
+        self._count_synced(self._instance.propagated_units)
+
+    def close(self) -> None:
+        """`sync`, and accept no more. Raises OSError; it is closed in any case."""
         try:
-            self.bring_to_disk()
-            self._count_synced(self._instance.propagated_units)
+            self.sync()
         finally:
             self.drop()
 

@@ -156,20 +156,18 @@ class Persistence:
         return True
 
     def _bring_to_disk(self, *, save: bool, force: bool) -> bool:
-        self.append_only_file.flush(self._instance.now_ms)
+        # The append-only file first, as in Redis: it is complete even if the snapshot fails.
+        if self.append_only_file.phase is not Phase.OFF:
+            self._note("Calling fsync() on the AOF file.")
+            self.rewrites.sync_file()
         if save:
-            self._log("Saving the final RDB snapshot before exiting.")
+            self._note("Saving the final RDB snapshot before exiting.")
             if not self._may_write() or not self.snapshots.save():
-                self._log(
-                    "Error trying to save the DB, Exit anyway."
-                    if force
-                    else "Error trying to save the DB, can't exit."
-                )
+                outcome = ". Exit anyway." if force else ", can't exit."
+                self._log(f"Error trying to save the DB{outcome}")
                 if not force:
                     return False
-        if self.append_only_file.phase is not Phase.OFF:
-            self._log("Calling fsync() on the AOF file.")
-            self.rewrites.close_file()
+        self.rewrites.close_file()
         return True
 
     # -- while the server runs -----------------------------------------------------------------
@@ -319,6 +317,9 @@ class Persistence:
             elif synced >= units or not self._config.appendonly:
                 del self._waiting[client]
                 self._instance.dispatcher.wake(client)
+
+    def _note(self, message: str) -> None:
+        self._instance.host.log("notice", message)
 
     def _log(self, message: str) -> None:
         self._instance.host.log("warning", message)

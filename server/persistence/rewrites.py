@@ -15,6 +15,8 @@ Source: Redis 7.2 for conditions, log lines and the delays.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from commands.core.instance import Instance
 from server.clock import has_passed
 from server.persistence.append_only_file import AppendOnlyFile, Phase
@@ -161,10 +163,17 @@ class Rewrites:
         self._state.rewrite_scheduled = False
         self.close_file()
 
+    def sync_file(self) -> None:
+        """Write and sync the buffer; a failure is logged."""
+        self._logging_failure(self._file.sync)
+
     def close_file(self) -> None:
         """Write and sync the buffer, and close the file; a failure is logged."""
+        self._logging_failure(self._file.close)
+
+    def _logging_failure(self, work: Callable[[], None]) -> None:
         try:
-            self._file.close()
+            work()
         except OSError as error:
             self._log("warning", f"Fail to fsync the AOF file: {error.strerror}")
 

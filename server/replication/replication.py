@@ -81,9 +81,7 @@ class Replication:
         if self._state.is_replica:
             self.link.start()
 
-    def _restore_history(
-        self, found: dict[bytes, bytes], dropped: list[tuple[int, bytes]]
-    ) -> None:
+    def _restore_history(self, found: dict[bytes, bytes], dropped: list[tuple[int, bytes]]) -> None:
         """Restore ID and offset: a replica can resume, and a primary's replicas can.
 
         `dropped`: keys that had expired. A replica that resumes gets a DEL for each.

@@ -74,3 +74,102 @@ def test_if_the_disk_does_not_take_it_the_server_goes_on() -> None:
     server.advance(10_000)
     assert not server.shutdown_requested and client.received() == REFUSED
     assert client.execute("SET", "k", "w") == b"+OK\r\n"
+
+
+def logged(server: InProcessServer) -> list[str]:
+    """What the shutdown has logged so far, without what came before it."""
+    lines = [text for _, text in server.log_lines]
+    return lines[lines.index("User requested shutdown...") :]
+
+
+def test_the_log_says_which_replicas_lag_behind() -> None:
+    server, replica, client = lagging()
+    online = server.connect()
+    online.execute("REPLCONF", "listening-port", 7002)
+    online.execute("PSYNC", "?", "-1")
+    server.tick()
+    state = server.instance.replication
+    replica.execute("REPLCONF", "ACK", state.offset)
+    client.execute("SHUTDOWN")
+    server.advance(10_000)
+    assert server.shutdown_requested
+    assert logged(server)[:2] == [
+        "User requested shutdown...",
+        "Waiting for replicas before shutting down.",
+    ]
+    behind = list(state.replicas.values())[1]
+    assert logged(server)[2:4] == [
+        f"Lagging replica {behind.ip.decode()}:7002 reported offset {state.offset} behind master,"
+        " lag=10, state=online.",
+        "1 of 2 replicas are in sync when shutting down.",
+    ]
+
+
+def test_replicas_that_have_everything_are_in_sync_in_the_log() -> None:
+    server, replica, client = lagging()
+    replica.execute("REPLCONF", "ACK", server.instance.replication.offset)
+    client.execute("SHUTDOWN")
+    assert "1 of 1 replicas are in sync when shutting down." in logged(server)
+    assert not any("Lagging" in line for line in logged(server))
+
+
+def test_a_second_shutdown_waits_with_the_first_and_its_options_do_not_count() -> None:
+    server, replica, client = lagging()
+    offset = server.instance.replication.offset
+    second = server.connect()
+    client.execute("SHUTDOWN", "NOSAVE")
+    assert second.execute("SHUTDOWN", "NOW", "SAVE") == b""
+    assert not server.shutdown_requested
+    assert logged(server).count("User requested shutdown...") == 1
+    replica.execute("REPLCONF", "ACK", offset)
+    server.tick()
+    assert server.shutdown_requested and not server.files.exists("dump.rdb")
+
+
+def test_a_further_shutdown_is_refused_with_the_first_if_the_server_goes_on() -> None:
+    server, _, client = lagging()
+    second = server.connect()
+    client.execute("SHUTDOWN")
+    second.execute("SHUTDOWN", "NOW")
+    server.connect().execute("SHUTDOWN", "ABORT")
+    server.tick()
+    assert client.received() == second.received() == REFUSED
+
+
+def test_writes_that_waited_do_not_run_before_the_end() -> None:
+    server, replica, client = lagging()
+    writer, offset = server.connect(), server.instance.replication.offset
+    client.execute("SHUTDOWN", "SAVE")
+    writer.execute("SET", "late", "v")
+    replica.execute("REPLCONF", "ACK", offset)
+    server.tick()
+    assert server.shutdown_requested and writer.received() == b""
+    assert server.restart().connect().execute("EXISTS", "late") == b":0\r\n"
+
+
+def test_a_replica_waits_for_its_own_replicas_and_adds_nothing_to_the_stream() -> None:
+    server, _, client = lagging()
+    state = server.instance.replication
+    server.connect().execute("REPLICAOF", "host", 7001)
+    offset = state.offset
+    client.execute("SHUTDOWN")
+    assert not server.shutdown_requested and state.offset == offset
+    server.advance(10_000)
+    assert server.shutdown_requested
+
+
+def test_the_append_only_file_is_synced_before_the_snapshot_is_saved() -> None:
+    server = InProcessServer(appendonly="yes")
+    server.connect().execute("SHUTDOWN", "SAVE")
+    assert logged(server)[1:3] == [
+        "Calling fsync() on the AOF file.",
+        "Saving the final RDB snapshot before exiting.",
+    ]
+
+
+def test_a_snapshot_that_fails_does_not_keep_force_from_ending() -> None:
+    server = InProcessServer()
+    server.files.fail("create", errno.ENOSPC)
+    server.connect().execute("SHUTDOWN", "SAVE", "FORCE")
+    assert server.shutdown_requested
+    assert logged(server)[-1] == "Error trying to save the DB. Exit anyway."
