@@ -213,6 +213,15 @@ class AppendOnlyDirectory:
 
     # -- figures -------------------------------------------------------------------------------
 
+    def base_bytes(self) -> int:
+        """The size of the base, 0 without one: how long the file was after its last rewrite.
+
+        What follows counts as growth, so a restart does not put the next rewrite off. Raises
+        OSError.
+        """
+        base = self.manifest.base
+        return self._files.size(self.path_of(base)) if base else 0
+
     def total_bytes(self) -> int:
         """The total size of the files that a start loads. Raises OSError."""
         return sum(self._files.size(self.path_of(part)) for part in self.manifest.loaded)

@@ -92,7 +92,7 @@ class AppendOnlyFile:
         file_bytes, total_bytes = file.size(), directory.total_bytes()
         self._writer.begin(file, file_bytes, total_bytes - file_bytes)
         self._writer.synced_units = self._instance.propagated_units
-        self._state.base_bytes = total_bytes
+        self._state.base_bytes = directory.base_bytes()
         self._start(Phase.ON)
 
     def _last_increment(self) -> File:

@@ -39,7 +39,7 @@ from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent, s
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import Manifest, ManifestError, Part
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
-from storage.redis_format.primitives import CorruptSnapshot
+from storage.redis_format.primitives import CorruptSnapshot, TruncatedSnapshot, WrongChecksum
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 from storage.stream import Stream
@@ -67,6 +67,12 @@ class Source:
     path: str
     size: int
     may_be_torn: bool  # it may end within a request: nothing written later follows it
+    kind: str = ""  # of the append-only file: "base" or "incr"
+
+    @property
+    def name(self) -> str:
+        """Its name in the folder of the append-only file, as the log has it."""
+        return self.path.rpartition("/")[2]
 
 
 class Loader:
@@ -129,12 +135,14 @@ class Loader:
 
     def _append_only_sources(self) -> list[Source]:
         """The files of the append-only file, in the order in which they are loaded."""
-        paths = self._append_only_paths()
+        kinds = self._append_only_paths()
+        paths = [path for path, _ in kinds]
         for path in paths:
             if not self._files.exists(path):
                 raise LoadFailed(
-                    f"The manifest names {path}, and there is no such file. Without it the data is"
-                    " not complete; put it back, or restore the data from a backup."
+                    f"Unable to obtain the AOF file {path.rpartition('/')[2]} length: the manifest"
+                    f" names {path}, and there is no such file. Without it the data is not"
+                    " complete; put it back, or restore the data from a backup."
                 )
         sizes = [self._files.size(path) for path in paths]
         for path, size in zip(paths, sizes, strict=True):
@@ -144,11 +152,12 @@ class Loader:
                     " from a backup; without it the data is not complete."
                 )
         return [
-            Source(path, size, may_be_torn=not any(sizes[index + 1 :]))
-            for index, (path, size) in enumerate(zip(paths, sizes, strict=True))
+            Source(path, size, may_be_torn=not any(sizes[index + 1 :]), kind=kind)
+            for index, ((path, kind), size) in enumerate(zip(kinds, sizes, strict=True))
         ]
 
-    def _append_only_paths(self) -> list[str]:
+    def _append_only_paths(self) -> list[tuple[str, str]]:
+        """(path, kind) of each file."""
         config = self._instance.config
         directory, single = config.appenddirname, config.appendfilename
         manifest_path = f"{directory}/{single}.manifest"
@@ -161,12 +170,16 @@ class Loader:
                 raise LoadFailed(f"{manifest_path}: {error.reason}{place}") from None
         else:
             self._refuse_nameless_increments(directory, manifest_path)
-        paths = [f"{directory}/{part.name}" for part in manifest.loaded]
+        paths = [
+            (f"{directory}/{part.name}", "base" if part is manifest.base else "incr")
+            for part in manifest.loaded
+        ]
         # The single file of Redis 6, which AppendOnlyDirectory makes the base; a crash may have
         # interrupted that after the manifest was written, before the file was moved.
         is_single = manifest in (Manifest(), Manifest(Part(single, 1, manifests.BASE)))
-        if is_single and self._files.exists(single) and not any(map(self._files.exists, paths)):
-            return [single]
+        is_moved = any(self._files.exists(path) for path, _ in paths)
+        if is_single and self._files.exists(single) and not is_moved:
+            return [(single, "base")]
         return paths
 
     def _refuse_nameless_increments(self, directory: str, manifest_path: str) -> None:
@@ -211,11 +224,15 @@ class Loader:
         buffer = self._files.buffer(source.path)
         position = 0
         if not is_append_only or buffer[: len(SNAPSHOT_MAGIC)] == SNAPSHOT_MAGIC:
+            if is_append_only:
+                self._log("notice", "Reading RDB base file on AOF loading...")
             position = yield from self._load_snapshot(source, buffer, is_append_only)
         if is_append_only:
             yield from self._load_requests(source, buffer, position)
+        if is_append_only and source.size:
             seconds = (self._clock_us() - started_us) / 1e6
-            self._log("notice", f"DB loaded from {source.path}: {seconds:.3f} seconds")
+            what = f"{source.kind} file {source.name}"
+            self._log("notice", f"DB loaded from {what}: {seconds:.3f} seconds")
 
     def _pause(self, position: int) -> Iterator[None]:
         """Yield if the time slice is over. `position`: up to where the file is read."""
@@ -282,8 +299,9 @@ class Loader:
             ) from None
         except (CorruptSnapshot, UnfitContent) as error:
             raise LoadFailed(
-                f"{source.path} cannot be loaded: {error}. {self._loaded_so_far()} `rillway check"
-                f" {source.path}` shows details; restore what is damaged from a backup."
+                f"{_cause(error)}{source.path} cannot be loaded: {error}. {self._loaded_so_far()}"
+                f" `rillway check {source.path}` shows details; restore what is damaged from a"
+                " backup."
             ) from None
         self._instance.background_work.tidy(squeeze_nodes(restore.nodes))
         state.loaded_keys += restore.loaded
@@ -331,7 +349,8 @@ class Loader:
             ) from None
         except UnreplayableRequest as error:
             raise LoadFailed(
-                f"{error}, reading the append only file {source.path}. {self._loaded_so_far()} The"
+                f"{error.reason} reading the append only file {source.path}, at offset"
+                f" {error.offset}. {self._loaded_so_far()} The"
                 " file may be sound: the server that wrote it may know what is unknown here. Load"
                 " it with that server and take the data from there; truncating it would lose data."
             ) from None
@@ -342,6 +361,10 @@ class Loader:
                 f" {source.path}` shows details, and with --fix it truncates the file."
             ) from None
         self._judge_refusals(source, replay)
+        if replay.open_unit_offset is not None:
+            self._log(
+                "warning", f"Revert incomplete MULTI/EXEC transaction in AOF file {source.name}"
+            )
         if torn_at is not None:
             self._cut(source, torn_at)
 
@@ -362,24 +385,46 @@ class Loader:
 
     def _cut(self, source: Source, offset: int) -> None:
         """Truncate a torn end, on disk."""
-        lost = source.size - offset
-        where = f"{source.path} breaks off: its last request, at offset {offset}, is not complete"
-        repair = f"Make a backup of the file, then `rillway check --fix {source.path}` cuts it off."
-        if not source.may_be_torn:
-            raise LoadFailed(f"{where}, and it is not the last file. {repair}")
+        path, lost = source.path, source.size - offset
+        where = f"{path}: it breaks off, its last request, at offset {offset}, is not complete"
+        repair = f"Make a backup of the file, then `rillway check --fix {path}` cuts it off."
         if not self._instance.config.aof_load_truncated:
-            raise LoadFailed(f"{where}. {repair} With --aof-load-truncated yes a start does so.")
-        file = self._files.append(source.path)
+            hint = " With --aof-load-truncated yes a start does so." if source.may_be_torn else ""
+            raise LoadFailed(
+                f"Unexpected end of file reading the append only file {where}. {repair}{hint}"
+            )
+        if not source.may_be_torn:
+            raise LoadFailed(
+                f"Fatal error: the truncated file is not the last file. {where}. {repair}"
+            )
+        for line in (
+            f"!!! Warning: short read while loading the AOF file {source.name}!!!",
+            f"!!! Truncating the AOF {source.name} at offset {offset} !!!",
+        ):
+            self._log("warning", line)
+        self._truncate(path, offset)
+        self._log(
+            "warning",
+            f"AOF {source.name} loaded anyway because aof-load-truncated is enabled; {lost} bytes"
+            " were cut off, which is what was being written when the server ended",
+        )
+
+    def _truncate(self, path: str, size: int) -> None:
+        file = self._files.append(path)
         try:
-            file.truncate(offset)
+            file.truncate(size)
             file.sync()
         finally:
             file.close()
-        self._log(
-            "warning",
-            f"{where}. Cut off there: {lost} bytes, which is what was being written when the"
-            " server ended (aof-load-truncated is yes).",
-        )
+
+
+def _cause(error: Exception) -> str:
+    """Redis's words for a snapshot that is damaged, for those who look for them in the log."""
+    if isinstance(error, TruncatedSnapshot):
+        return "Short read or OOM loading DB: "
+    if isinstance(error, WrongChecksum):
+        return "Wrong RDB checksum, RDB CRC error: "
+    return ""
 
 
 @contextlib.contextmanager

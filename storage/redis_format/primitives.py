@@ -53,6 +53,10 @@ class TruncatedSnapshot(CorruptSnapshot):
     """The input ends too early: everything before `offset` may be sound."""
 
 
+class WrongChecksum(CorruptSnapshot):
+    """The content is not that of which the checksum was made."""
+
+
 @record
 class Compressed:
     """An LZF string as it is stored; `length` is that of its content."""

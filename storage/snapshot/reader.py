@@ -25,7 +25,13 @@ from typing import NamedTuple
 from storage.groups.ack_journal import AckJournal
 from storage.redis_format.checksum import CHECKSUM_BYTES, NO_CHECKSUM, crc64, encode_checksum
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.redis_format.primitives import Buffer, CorruptSnapshot, Cursor, TruncatedSnapshot
+from storage.redis_format.primitives import (
+    Buffer,
+    CorruptSnapshot,
+    Cursor,
+    TruncatedSnapshot,
+    WrongChecksum,
+)
 from storage.snapshot import opcodes
 from storage.snapshot.options import Reading
 from storage.snapshot.unsupported import (
@@ -161,7 +167,7 @@ class SnapshotReader:
             for _ in examiner.batches():
                 pass
         except UnsupportedValue:  # and cannot be skipped: the records after it remain unknown
-            raise CorruptSnapshot(end, "the checksum does not match") from None
+            raise WrongChecksum(end, "the checksum does not match") from None
         self._cursor.end = examiner.end
         self._trusted = True
 
@@ -178,7 +184,7 @@ class SnapshotReader:
         stored = cursor.raw(CHECKSUM_BYTES)
         must_match = self._verify_checksum and not self._trusted and stored != NO_CHECKSUM
         if must_match and stored != self._checksum_up_to(end):
-            raise CorruptSnapshot(end, "the checksum does not match")
+            raise WrongChecksum(end, "the checksum does not match")
 
     # -- reading -------------------------------------------------------------------------------
 

@@ -141,7 +141,8 @@ def test_info_shows_the_sizes() -> None:
     assert server.state.current_bytes == base + increment
     again = Server(server.files.kill())
     again.file.open()
-    assert again.state.current_bytes == again.state.base_bytes == base + increment
+    assert again.state.current_bytes == base + increment
+    assert again.state.base_bytes == base  # a restart does not put the next rewrite off
 
 
 def test_a_rewrite_under_always_keeps_the_promise_of_the_cycle_in_which_it_begins() -> None:

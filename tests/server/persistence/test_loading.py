@@ -181,12 +181,36 @@ def test_expired_keys_of_a_snapshot_are_left_out_but_not_of_a_base() -> None:
     assert get(base, "a") == b"$1\r\n1\r\n"
 
 
+WRONG_CHECKSUM = r"Wrong RDB checksum.*dump.rdb cannot be loaded: .*`rillway check dump.rdb`"
+
+
+def test_a_snapshot_that_breaks_off_stops_the_start() -> None:
+    files = MemoryFiles()
+    files.put("dump.rdb", snapshot("SET a 1", "XADD s 1-1 field value")[:-12])
+    with pytest.raises(LoadFailed, match=r"Short read or OOM loading DB: dump.rdb cannot be"):
+        load(files)
+
+
+def test_the_log_names_each_file_of_the_append_only_file_that_holds_data() -> None:
+    files = append_only(snapshot("SET a 1"), requests("INCR a"))
+    files.put(MANIFEST, LINES + b"file a.2.incr.aof seq 2 type i\n")
+    files.put("appendonlydir/a.2.incr.aof", b"")
+    lines = [line for line in log(load_append_only(files)).splitlines() if "AOF" in line]
+    assert lines == ["Reading RDB base file on AOF loading..."]
+    lines = [line for line in log(load_append_only(files)).splitlines() if "loaded from" in line]
+    assert [line.partition(":")[0] for line in lines] == [
+        "DB loaded from base file a.1.base.aof",
+        "DB loaded from incr file a.1.incr.aof",
+        "DB loaded from append only file",
+    ]
+
+
 def test_a_damaged_snapshot_stops_the_start() -> None:
     files = MemoryFiles()
     data = bytearray(snapshot("SET a 1", "XADD s 1-1 field value"))
     data[-12] ^= 1
     files.put("dump.rdb", bytes(data))
-    with pytest.raises(LoadFailed, match=r"dump.rdb cannot be loaded: .*`rillway check dump.rdb`"):
+    with pytest.raises(LoadFailed, match=WRONG_CHECKSUM):
         load(files)
 
 
@@ -244,7 +268,12 @@ def test_a_torn_last_request_is_cut_off_on_disk(length: int) -> None:
     assert files.snapshot()[INCREMENT] == WHOLE
     assert files.crash().snapshot()[INCREMENT] == WHOLE  # it was synced
     assert server.connect().execute("MGET", "b", "c") == b"*2\r\n$1\r\n1\r\n$-1\r\n"
-    assert f"at offset {len(WHOLE)}, is not complete. Cut off there: {length} bytes" in log(server)
+    assert "!!! Warning: short read while loading the AOF file a.1.incr.aof!!!" in log(server)
+    assert f"!!! Truncating the AOF a.1.incr.aof at offset {len(WHOLE)} !!!" in log(server)
+    assert (
+        "AOF a.1.incr.aof loaded anyway because aof-load-truncated is enabled;"
+        f" {length} bytes were cut off" in log(server)
+    )
 
 
 @pytest.mark.parametrize("tail", [b"", b"*3\r\n$3\r\nSE"])
@@ -253,18 +282,25 @@ def test_a_transaction_without_its_end_is_cut_off_as_a_whole(tail: bytes) -> Non
     server = load_append_only(files)
     assert files.snapshot()[INCREMENT] == WHOLE
     assert get(server, "c") == b"$-1\r\n"
+    assert "Revert incomplete MULTI/EXEC transaction in AOF file a.1.incr.aof" in log(server)
+
+
+UNEXPECTED_END = (
+    r"Unexpected end of file reading the append only file .*a.1.incr.aof: it breaks off.*`rillway"
+    r" check --fix .*a.1.incr.aof` cuts.*--aof-load-truncated yes"
+)
 
 
 def test_a_torn_file_stops_the_start_if_it_may_not_be_cut() -> None:
     files = append_only(b"", WHOLE + b"*3\r\n")
-    with pytest.raises(LoadFailed, match=r"breaks off.*`rillway check --fix .*a.1.incr.aof` cuts"):
+    with pytest.raises(LoadFailed, match=UNEXPECTED_END):
         load_append_only(files, aof_load_truncated="no")
     assert files.snapshot()[INCREMENT] == WHOLE + b"*3\r\n"
 
 
 def test_a_torn_file_that_others_follow_stops_the_start_and_is_left_unchanged() -> None:
     files = append_only(WHOLE + b"*3\r\n", WHOLE)
-    with pytest.raises(LoadFailed, match="it is not the last file"):
+    with pytest.raises(LoadFailed, match="the truncated file is not the last file"):
         load_append_only(files)
     assert files.snapshot()[BASE] == WHOLE + b"*3\r\n"
 
@@ -294,8 +330,11 @@ def test_damage_stops_the_start_and_the_file_is_left_unchanged(damage: bytes, me
 @pytest.mark.parametrize(
     ("foreign", "message"),
     [
-        ("NOSUCH x", f"Unknown command 'NOSUCH' at offset {len(WHOLE)}"),
-        ("SET x", f"Wrong number of arguments for 'SET x' at offset {len(WHOLE)}"),
+        (
+            "NOSUCH x",
+            f"Unknown command 'NOSUCH' reading the append only file {INCREMENT}, at offset",
+        ),
+        ("SET x", f"for 'SET x' reading the append only file {INCREMENT}, at offset {len(WHOLE)}"),
     ],
 )
 def test_a_request_that_only_others_can_take_stops_the_start_and_nothing_is_to_be_cut(
