@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -63,8 +64,14 @@ def test_a_torn_end_is_cut_with_a_warning(start: Start, tmp_path: Path) -> None:
     assert keys > 0
     name = LAST_INCREMENT.rpartition("/")[2]
     (line,) = [line for line in printed.splitlines() if f"AOF {name} loaded anyway" in line]
-    cut = len(files[LAST_INCREMENT]) - (tmp_path / LAST_INCREMENT).stat().st_size
-    assert f" {cut} bytes" in line and cut > 0
+    found = re.search(rf"Truncating the AOF {re.escape(name)} at offset (\d+) !!!", printed)
+    assert found is not None
+    offset, torn_file = int(found[1]), files[LAST_INCREMENT]
+    assert f" {len(torn_file) - offset} bytes" in line and offset < len(torn_file)
+    # Keys that expire after the start are appended where it was cut.
+    left = (tmp_path / LAST_INCREMENT).read_bytes()
+    assert left[:offset] == torn_file[:offset]
+    assert not left.startswith(torn_file)
 
 
 def test_a_torn_end_that_may_not_be_cut_stops_the_start(start: Start, tmp_path: Path) -> None:
