@@ -5,10 +5,11 @@ Pure functions over an instance; server/service.py calls them from timers.
 
 from __future__ import annotations
 
+from itertools import islice
 from time import perf_counter_ns
 
 from commands.core.client import GATE_PRIMARY, GATE_REPLICA
-from commands.core.instance import Instance
+from commands.core.instance import GATE_READ_ONLY, Instance
 from commands.hashes.lookup import remove_expired
 from commands.pubsub.registry import is_subscribed
 from storage.hashes import HashValue
@@ -17,8 +18,10 @@ from storage.keyspace import Database
 
 def expire_keys(instance: Instance, limit: int) -> int:
     """Remove up to `limit` expired keys per database; the number removed."""
-    if not instance.active_expiry or instance.replication.is_replica:
+    if not instance.active_expiry:
         return 0
+    if instance.replication.is_replica:
+        return _expire_local_keys(instance, limit)
     start_ns, stats = perf_counter_ns(), instance.stats
     removed = 0
     for db in instance.databases:
@@ -29,6 +32,26 @@ def expire_keys(instance: Instance, limit: int) -> int:
             removed += len(keys)
             stats.expire_cycles_cut_short += len(keys) == limit
     stats.expire_cycle_us += (perf_counter_ns() - start_ns) // 1000
+    return removed
+
+
+def _expire_local_keys(instance: Instance, limit: int) -> int:
+    """On a replica: remove expired keys that its own clients have given a time to live.
+
+    Looks at up to `limit` of them, those first that it has not looked at for the longest time.
+    """
+    if instance.gates & GATE_READ_ONLY:
+        return 0
+    deadlines, removed = instance.replication.local_deadlines, 0
+    for place in list(islice(deadlines, limit)):
+        db_index, key = place
+        db = instance.databases[db_index]
+        del deadlines[place]
+        if db.is_expired(key, instance.now_ms):
+            instance.expire(db, key)
+            removed += 1
+        elif key in db.expires:
+            deadlines[place] = None  # to the end
     return removed
 
 

@@ -194,6 +194,17 @@ class Client:
         """
         self.instance.store(self.db, key, value)
 
+    def expire_at(self, db: Database, key: bytes, when_ms: int) -> None:
+        """Let an existing key expire at a Unix time in ms.
+
+        A writable replica remembers the keys that its own clients have given a time to live: it
+        expires them itself, since its primary sends no DEL for them.
+        """
+        db.expire_at(key, when_ms)
+        state = self.instance.replication
+        if state.is_replica and not self.replays:
+            state.local_deadlines[db.index, key] = None
+
     def remove(self, key: bytes) -> None:
         """Delete `key` and wake the clients that wait for its absence."""
         self.instance.remove(self.db, key)

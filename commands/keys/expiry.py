@@ -107,7 +107,7 @@ def _expire(client: Client, argv: Argv, command: bytes, unit_ms: int, base_ms: i
 
 def set_deadline(client: Client, key: bytes, when_ms: int) -> None:
     """Set the deadline of an existing key (Unix ms), notify, and propagate it."""
-    client.db.expire_at(key, when_ms)
+    client.expire_at(client.db, key, when_ms)
     client.modified(key)
     client.notify(notifications.GENERIC, b"expire", key)
     client.propagate(b"PEXPIREAT", key, b"%d" % when_ms)

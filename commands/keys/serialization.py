@@ -122,7 +122,7 @@ def restore_command(client: Client, argv: Argv) -> bytes:
     if options.idle_s is not None:
         value.access_ms = max(instance.now_ms - options.idle_s * 1000, 0)
     if deadline_ms is not None:
-        client.db.expire_at(key, deadline_ms)
+        client.expire_at(client.db, key, deadline_ms)
         if not options.absolute:
             client.propagate(*argv[:2], b"%d" % deadline_ms, *argv[3:], b"ABSTTL")
     client.modified(key)

@@ -82,7 +82,7 @@ def _place(client: Client, db: Database, key: bytes, value: Value, when_ms: int 
     """Set a new key to a value, with its time to live."""
     client.instance.store(db, key, value)
     if when_ms is not None:
-        db.expire_at(key, when_ms)
+        client.expire_at(db, key, when_ms)
 
 
 def _tell(client: Client, db: Database, event: bytes, key: bytes) -> None:

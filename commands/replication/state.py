@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = -1
 NO_ID = "0" * 40
+# The capability of a Rillway replica (REPLCONF capa): it reads the newest format.
+RILLWAY = b"rillway"
 
 
 class ReplicaPhase(Enum):
@@ -131,6 +133,8 @@ class ReplicationState:
     is_replica: bool = False
     backlog: BacklogFacts | None = None
     replicas: dict[Client, Replica] = field(default_factory=dict)
+    # On a replica: (database, key) of the keys that its own clients have given a time to live.
+    local_deadlines: dict[tuple[int, bytes], None] = field(default_factory=dict)
     good_replicas: int = 0  # online, and heard of within min-replicas-max-lag
     link: LinkFacts = field(default_factory=LinkFacts)
     failover: str = "no-failover"

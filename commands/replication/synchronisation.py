@@ -21,13 +21,14 @@ from commands.core.registry import (
     Argv,
     command,
 )
-from commands.replication.state import Replica
+from commands.replication.state import RILLWAY, Replica
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.requests import split_inline
 from storage.values import as_int64
 
 _MAX_IP_BYTES = 256
+CAPABILITIES = frozenset({b"eof", b"psync2", RILLWAY})
 _ANSWERLESS = {b"ack", b"getack"}
 
 
@@ -127,7 +128,8 @@ def _take_option(replica: Replica, name: bytes, value: bytes) -> None:
             raise errors.replica_address_too_long(len(value))
         replica.announced_ip = value
     elif option == b"capa":
-        replica.capabilities.add(value.lower())
+        if value.lower() in CAPABILITIES:  # others are accepted and forgotten, as in Redis
+            replica.capabilities.add(value.lower())
     elif option == b"rdb-only":
         number = parse_int(value)
         if number not in (0, 1):

@@ -330,7 +330,7 @@ def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     yield "latest_fork_usec", stats.latest_fork_us
     yield "total_forks", stats.forks
     yield "migrate_cached_sockets", 0
-    yield "slave_expires_tracked_keys", 0
+    yield "slave_expires_tracked_keys", len(instance.replication.local_deadlines)
     yield "active_defrag_hits", 0
     yield "active_defrag_misses", 0
     yield "active_defrag_key_hits", 0

@@ -152,7 +152,7 @@ def _set_lifetime(client: Client, key: bytes, request: _Request, deadline_ms: in
     if request.only_without_lifetime and key in db.expires:
         deadline_ms = None
     if deadline_ms is not None:
-        db.expire_at(key, deadline_ms)
+        client.expire_at(db, key, deadline_ms)
         client.notify(notifications.GENERIC, b"expire", key)
     elif request.lifetime.option == b"PERSIST" and db.persist(key):
         client.notify(notifications.GENERIC, b"persist", key)

@@ -169,7 +169,7 @@ def put(
         client.lookup_for_write(key)  # an expired value is removed first, with its own event
     instance.store(db, key, StringValue(data, instance.now_ms))
     if deadline_ms is not None:
-        db.expire_at(key, deadline_ms)
+        client.expire_at(db, key, deadline_ms)
     elif db.expires and not keep_lifetime:
         db.persist(key)
     client.modified(key)

@@ -77,8 +77,9 @@ class Failover:
             self._hand_over(*ready)
         elif self._until_ms and self._instance.now_ms >= self._until_ms:
             if self._is_forced and self._target is not None:
-                self._log("FAILOVER: the time is over, the replica is forced to take over.")
-                self._hand_over(*self._target)
+                host, port = self._target
+                self._log(f"FAILOVER to {host}:{port} time out exceeded, failing over.")
+                self._hand_over(host, port)
             else:
                 self._log("FAILOVER: the replica did not catch up in time.")
                 self._finish()

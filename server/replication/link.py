@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 
 from commands.core.instance import GATE_BUSY, Instance
-from commands.replication.state import NO_ID, UNKNOWN, LinkPhase
+from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed
 from server.persistence.files import Files
@@ -34,7 +34,6 @@ from server.replication.following import BrokenStream, Following
 from server.replication.installation import Installation, InstallationFailed
 from server.replication.outside import Outside, Wire
 from server.replication.reception import BadSnapshot, Reception
-from server.replication.transfers import RILLWAY
 
 RETRY_MS = 1000
 ACKNOWLEDGE_MS = 1000
@@ -360,6 +359,7 @@ class Link:
         state = self._state
         state.replication_id, state.offset = self._full_sync
         state.second_id, state.second_offset = NO_ID, UNKNOWN
+        state.local_deadlines.clear()
         self._feed.begin_backlog()
         self._facts.synced_offset = UNKNOWN
         early = self._early

@@ -176,6 +176,7 @@ class Replication:
         self.link.can_resume = False
         self._config.replicaof = None
         state.is_replica = False
+        state.local_deadlines.clear()
         self._part_ways()
         if self.feed.backlog is not None:
             self.feed.start()

@@ -15,7 +15,7 @@ from server.replication.outside import Pipe, Receiver, Wire
 # Runs a callback as an event of its own: between `enter` and `leave`.
 Run: TypeAlias = "Callable[[Callable[[], object]], None]"
 
-_READ_BYTES = 1 << 20
+_READ_BYTES = 64 << 10
 # The size of a pipe's buffer, if the system allows it: fewer switches between the two processes.
 _PIPE_BYTES = 1 << 20
 

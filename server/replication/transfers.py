@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from commands.config.output_limits import output_limit
 from commands.core.instance import Instance
-from commands.replication.state import Replica, ReplicaPhase
+from commands.replication.state import RILLWAY, Replica, ReplicaPhase
 from protocol import errors, replies
 from protocol.records import frozen_record, record
 from server.clock import has_passed
@@ -32,12 +32,11 @@ from server.persistence.snapshot_file import write_replica_snapshot
 from server.replication.feed import Feed
 from server.replication.outside import Outside, Pipe
 
-# The capability of a Rillway replica (REPLCONF capa): it reads the newest format.
-RILLWAY = b"rillway"
 NEWLINE_MS = 1000
-# Back-pressure: the unsent bytes of a replica's connection from which on sending waits.
-_HIGH_WATER_BYTES = 4 << 20
-_PIECE_BYTES = 1 << 20
+# Back-pressure: the unsent bytes of a replica's connection from which on sending waits. Small,
+# because each of many connections may hold as much; the kernel buffers what a fast reader needs.
+HIGH_WATER_BYTES = 64 << 10
+_PIECE_BYTES = 64 << 10
 _MARK_DIGITS = 40
 
 
@@ -244,7 +243,7 @@ class Transfers:
     def _is_full(self, run: _Run) -> bool:
         unsent_bytes = self._instance.host.unsent_bytes
         return any(
-            unsent_bytes(replica.client) + sum(map(len, replica.client.output)) > _HIGH_WATER_BYTES
+            unsent_bytes(replica.client) + sum(map(len, replica.client.output)) > HIGH_WATER_BYTES
             for replica in _alive(run.replicas)
         )
 
@@ -308,7 +307,7 @@ class Transfers:
         if client.closed:
             self._sendings.remove(sending)
             return
-        room = _HIGH_WATER_BYTES - self._instance.host.unsent_bytes(client)
+        room = HIGH_WATER_BYTES - self._instance.host.unsent_bytes(client)
         room -= sum(map(len, client.output))
         while room > 0 and sending.position < len(buffer):
             piece = buffer[sending.position : sending.position + _PIECE_BYTES]

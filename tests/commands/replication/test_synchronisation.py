@@ -53,3 +53,14 @@ def test_pending_output_would_come_into_the_stream() -> None:
     client = InProcessServer().connect()
     answer = client.pipeline(("PING",), ("SYNC",))
     assert answer == b"+PONG\r\n-ERR SYNC and PSYNC are invalid with pending output\r\n"
+
+
+def test_words_that_are_no_capability_are_accepted_and_not_kept() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    for number in range(100):
+        assert client.execute("REPLCONF", "capa", f"word{number}") == b"+OK\r\n"
+    assert client.execute("REPLCONF", "capa", "EOF", "capa", "rillway") == b"+OK\r\n"
+    (state,) = [one for one in server.instance.clients.values() if one.replica is not None]
+    assert state.replica is not None
+    assert state.replica.capabilities == {b"eof", b"rillway"}

@@ -62,6 +62,8 @@ def test_a_time_limit_ends_it_or_forces_it(is_forced: bool) -> None:
     cluster.servers[0].advance(101)
     if is_forced:
         assert primary.instance.replication.failover == "failover-in-progress"
+        line = f"FAILOVER to 127.0.0.1:{REPLICA} time out exceeded, failing over."
+        assert ("notice", line) in primary.log_lines
         cluster.settle()
         assert primary.instance.replication.is_replica
     else:

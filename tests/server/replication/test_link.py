@@ -679,3 +679,26 @@ def test_a_restarted_replica_keeps_expired_keys_until_its_primary_removes_them()
     )
     assert again.instance.persistence.expired_keys_on_load == 0
     assert [len(db) for db in again.instance.databases[:4]] == [2, 0, 0, 1]
+
+
+def test_a_writable_replica_expires_the_keys_of_its_own_clients_and_no_others() -> None:
+    cluster = Cluster()
+    primary, replica = cluster.server(PRIMARY), cluster.server(REPLICA, replica_read_only="no")
+    primary.connect().execute("SET", "theirs", "v", "PX", "5000")
+    follow(replica)
+    cluster.settle()
+    client = replica.connect()
+    client.execute("SET", "set", "v", "PX", "100")
+    client.execute("SET", "kept", "v", "PX", "100")
+    client.execute("PERSIST", "kept")
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("PEXPIRE", "s", "100")
+    client.execute("SET", "later", "v", "PX", "1000000")
+    assert b"slave_expires_tracked_keys:4" in client.execute("INFO", "stats")
+    primary.instance.active_expiry = False  # so it sends no DEL
+    cluster.advance(10_000)
+    cluster.advance(1)
+    assert set(replica.instance.databases[0].values) == {b"theirs", b"kept", b"later"}
+    assert b"slave_expires_tracked_keys:1" in client.execute("INFO", "stats")
+    assert client.execute("REPLICAOF", "NO", "ONE") == b"+OK\r\n"
+    assert b"slave_expires_tracked_keys:0" in client.execute("INFO", "stats")

@@ -8,9 +8,11 @@ from protocol.replies import command
 from server.inprocess import InProcessClient, InProcessServer
 from server.replication.feed import PING
 from server.replication.memory_network import Network
+from server.replication.transfers import HIGH_WATER_BYTES
 from storage.snapshot.reader import SnapshotReader
 
 NOBODY = "0" * 40
+LARGEST_PIECE = 128 << 10
 
 
 def serving(**directives: str) -> InProcessServer:
@@ -252,3 +254,33 @@ def test_a_filtered_snapshot_holds_no_key() -> None:
     assert b"REDIS0010" in head and b"$EOF" in head
     reader = SnapshotReader(head.split(b"\r\n", 1)[1][:-40], now_ms=server.now_ms)
     assert list(reader.items()) == []
+
+
+@pytest.mark.parametrize("capability", ["eof", "psync2"])
+def test_a_replica_that_does_not_read_holds_little_of_its_snapshot(
+    capability: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `eof` its bytes come through a pipe, otherwise from a file."""
+    server = serving(rdbcompression="no")
+    client = server.connect()
+    for number in range(200):
+        client.execute("SET", f"k{number}", b"x" * 5000)
+    unsent = 0
+    monkeypatch.setattr(server, "unsent_bytes", lambda client: unsent)
+    replica = server.connect()
+    replica.execute("REPLCONF", "capa", capability)
+    unsent = len(replica.execute("PSYNC", "?", "-1"))
+    for _ in range(50):
+        server.network.settle()
+        server.tick()
+        server.replication.look()
+        unsent += len(replica.received())
+    assert unsent <= HIGH_WATER_BYTES + LARGEST_PIECE
+    unsent = 0  # it has read all
+    rest = b""
+    for _ in range(200):
+        server.network.settle()
+        server.tick()
+        server.replication.look()
+        rest += replica.received()
+    assert len(rest) > 800_000
