@@ -69,6 +69,10 @@ NO_MASTER_LINK = b"NOMASTERLINK Can't SYNC while not connected with my master"
 SYNC_WHILE_FAILING_OVER = b"NOMASTERLINK Can't SYNC while failing over"
 SYNC_PENDING_OUTPUT = b"ERR SYNC and PSYNC are invalid with pending output"
 FILTERED_WITHOUT_EOF = b"ERR Filtered replica requires EOF capability"
+OLDER_REPLICA = (
+    b"ERR hash fields here have a time to live, which no Redis before 7.4 can hold: if this replica"
+    b" is a newer one, set repl-snapshot-version to auto"
+)
 NO_SNAPSHOT_FOR_REPLICA = b"ERR BGSAVE failed, replication can't continue"
 REPLICAOF_WHILE_FAILING_OVER = b"ERR REPLICAOF not allowed while failing over."
 NOT_FOR_REPLICAS = b"ERR Command is not valid when client is a replica."
@@ -598,3 +602,11 @@ def invalid_claim_argument(what: bytes, command: bytes) -> ReplyError:
 def unrecognized_xclaim_option(option: bytes) -> ReplyError:
     """A word of XCLAIM that is neither an ID nor an option."""
     return ReplyError(b"ERR Unrecognized XCLAIM option '%b'" % c_string(option))
+
+
+def newer_than_replicas(command: bytes, version: str) -> ReplyError:
+    """A command that the attached replicas cannot follow; Rillway's own."""
+    return ReplyError(
+        b"ERR '%b' is newer than a replica, which counts as Redis %b (repl-snapshot-version)"
+        % (command, version.encode())
+    )

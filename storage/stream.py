@@ -465,16 +465,17 @@ class Stream(Value):
         limit: int = 0,
         references: References = References.KEEP,
         discard: Discard | None = None,
+        removed_ids: list[EntryID] | None = None,
     ) -> int:
         """Remove the oldest entries beyond `max_length`; return the number removed.
 
         An approximate trim removes whole nodes only, and never more than `limit` entries (0: no
         limit). With References.DELETE and ACKED, each entry is checked by itself, and `approximate`
         only applies the limit, as in Redis (reference 1.4). `discard` receives the dropped nodes;
-        without it they are freed at once.
+        without it they are freed at once. `removed_ids` receives what DELETE and ACKED remove.
         """
         if references is not References.KEEP:
-            return self._trim_by_references(MAX_ID + 1, max_length, limit, references)
+            return self._trim_by_references(MAX_ID + 1, max_length, limit, references, removed_ids)
         surplus = self.length - max_length
         first = self._nodes.peek_first()
         if surplus <= 0 or first is None:
@@ -496,13 +497,14 @@ class Stream(Value):
         limit: int = 0,
         references: References = References.KEEP,
         discard: Discard | None = None,
+        removed_ids: list[EntryID] | None = None,
     ) -> int:
         """Remove the entries with IDs below `min_id`; return the number removed.
 
         `approximate`, `limit`, `references` and `discard` are as in trim_to_length.
         """
         if references is not References.KEEP:
-            return self._trim_by_references(min_id, 0, limit, references)
+            return self._trim_by_references(min_id, 0, limit, references, removed_ids)
         count = self._nodes.count_before(min_id)
         if not count:
             return 0
@@ -527,7 +529,12 @@ class Stream(Value):
         return self._nodes.open(node).highest_id < entry_id
 
     def _trim_by_references(
-        self, end: EntryID, max_length: int, limit: int, references: References
+        self,
+        end: EntryID,
+        max_length: int,
+        limit: int,
+        references: References,
+        removed_ids: list[EntryID] | None,
     ) -> int:
         """Remove entries with IDs below `end`, as long as there are more than `max_length`.
 
@@ -549,6 +556,8 @@ class Stream(Value):
             chosen.append((node, ids))
             removed += len(ids)
         for node, ids in chosen:
+            if removed_ids is not None:
+                removed_ids += ids
             if references is References.DELETE:
                 self.drop_references(ids)
             # As in trim_before, a node that could not be dropped whole stays, even if it is empty.

@@ -11,6 +11,7 @@ from storage.bits import combine
 from storage.strings import StringValue
 
 OPERATIONS = (b"AND", b"OR", b"XOR", b"NOT", b"DIFF", b"DIFF1", b"ANDOR", b"ONE")
+_SINCE_8_2 = (b"DIFF", b"DIFF1", b"ANDOR", b"ONE")
 _NEED_TWO = (b"DIFF", b"DIFF1", b"ANDOR")
 
 
@@ -41,7 +42,11 @@ def bitop(client: Client, argv: Argv) -> bytes:
     values = [client.lookup_string(key) for key in keys]
     sources = [b"" if value is None else value.data for value in values]
     result = combine(name, sources)
+    had_target = target in client.db
     _store(client, target, result)
+    if name in _SINCE_8_2 and (result or had_target):
+        # Redis before 8.2 does not know the operation.
+        client.propagate(*((b"SET", target, bytes(result)) if result else (b"DEL", target)))
     return replies.integer(len(result))
 
 

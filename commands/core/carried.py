@@ -30,6 +30,8 @@ def carried(argv: Argv) -> tuple[Command, Argv] | None:
     if request is None:
         return None
     command = COMMANDS.get(request[0].lower())
+    if command is not None and command.subcommands and len(request) > 1:
+        command = command.subcommands.get(request[1].lower())
     if command is None or not command.flags & WRITE or not command.accepts(len(request)):
         raise ReplyError(b"ERR Rillway's own state is unknown here: '%b'" % request[0][:128])
     return command, request

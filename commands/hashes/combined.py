@@ -16,6 +16,7 @@ from commands.hashes.times import (
     parse_time,
     persist_fields,
 )
+from commands.replication.older import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -113,6 +114,8 @@ def hgetex(client: Client, argv: Argv) -> bytes:
     options = _parse_hgetex(Arguments(argv, 2))
     when_ms = options.deadline_ms(instance.now_ms, b"hgetex")
     names = options.words
+    if when_ms is not None and when_ms > instance.now_ms:
+        check_field_times(client, b"hgetex")
     value = write_fields(client, key, names)
     reply = values_reply(client, value, names)
     client.propagate_nothing()
@@ -183,6 +186,8 @@ def hsetex(client: Client, argv: Argv) -> bytes:
     options = _parse_hsetex(Arguments(argv, 2))
     when_ms = options.deadline_ms(instance.now_ms, b"hsetex")
     names = options.words[::2]
+    if when_ms is not None and when_ms > instance.now_ms:
+        check_field_times(client, b"hsetex")
     value = write_fields(client, key, names)
     if options.condition:
         present = 0 if value is None else sum(name in value.fields for name in names)
@@ -197,6 +202,8 @@ def hsetex(client: Client, argv: Argv) -> bytes:
     settle(client, key, value)
     if when_ms is not None:
         _finish_hsetex(client, argv, value, options, when_ms)
+    else:
+        propagate_set(client, key, value, options.words)
     return replies.ONE
 
 
@@ -226,9 +233,20 @@ def _finish_hsetex(
         removed_fields(client, key, value, names)
         return
     client.notify_fields(b"hexpire", key, words[::2])
-    condition = [options.condition] if options.condition else []
-    count = b"%d" % (len(words) // 2)
-    client.propagate(b"HSETEX", key, *condition, b"PXAT", b"%d" % when_ms, b"FIELDS", count, *words)
+    propagate_set(client, key, value, words)
+
+
+def propagate_set(client: Client, key: bytes, value: HashValue, words: list[bytes]) -> None:
+    """Propagate fields that were set, with the times that they have now: HSET, which removes
+    times, and HPEXPIREAT."""
+    client.propagate(b"HSET", key, *words)
+    fields_at: dict[int, list[bytes]] = {}
+    for name in dict.fromkeys(words[::2]):
+        if (at_ms := value.expires.get(name)) is not None:
+            fields_at.setdefault(at_ms, []).append(name)
+    for at_ms, names in fields_at.items():
+        count = b"%d" % len(names)
+        client.propagate(b"HPEXPIREAT", key, b"%d" % at_ms, b"FIELDS", count, *names)
 
 
 def _parse_hsetex(arguments: Arguments) -> _Options:

@@ -76,13 +76,12 @@ def hincrbyfloat(client: Client, argv: Argv) -> bytes:
         number = long_double.format_number(long_double.add(augend, increment))
     except long_double.NotFinite:
         raise ReplyError(errors.INCREMENT_NOT_FINITE) from None
-    has_time = value is not None and field in value.expires
+    at_ms = None if value is None else value.expires.get(field)
     _set(client, key, value, field, number)
     client.notify_fields(b"hincrbyfloat", key, [field])
-    if has_time:
-        client.propagate(b"HSETEX", key, b"KEEPTTL", b"FIELDS", b"1", field, number)
-    else:
-        client.propagate(b"HSET", key, field, number)
+    client.propagate(b"HSET", key, field, number)
+    if at_ms is not None:  # which HSET removes
+        client.propagate(b"HPEXPIREAT", key, b"%d" % at_ms, b"FIELDS", b"1", field)
     return replies.bulk(number)
 
 

@@ -10,6 +10,7 @@ from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
 from commands.hashes.lookup import read_fields, removed_fields, settle, write_fields
+from commands.replication.older import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.hashes import HashValue
@@ -136,6 +137,8 @@ def _expire(client: Client, argv: Argv, name: bytes, unit_ms: int, base_ms: int)
     when_ms = parse_time(argv[2], unit_ms, base_ms, name)
     condition = argv[3].upper() if argv[3].upper() in _CONDITIONS else b""
     names = parse_fields(argv, 4 if condition else 3, errors.NUMFIELDS_NOT_POSITIVE)
+    if when_ms > client.instance.now_ms:
+        check_field_times(client, name)
     value = write_fields(client, key, names)
     if value is None:
         return _integers([NO_FIELD] * len(names))

@@ -10,20 +10,28 @@ from collections.abc import Iterator
 
 from commands.config.configuration import Configuration
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.carried import propagate_carried
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
 from commands.keys.lookup import find
+from commands.replication.older import check_field_times
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from storage.redis_format.primitives import CorruptSnapshot
+from storage.snapshot.opcodes import STREAM_2
 from storage.snapshot.options import SnapshotOptions
-from storage.snapshot.payload import BadChecksum, dump, dump_pieces, restore
+from storage.snapshot.payload import BadChecksum, dump, dump_pieces, payload_version, restore
+from storage.stream import Stream
 from storage.values import Value
 
 MAX_FREQ = 255
+
+# How payloads are propagated: every Redis since 7.0 reads them.
+_OLD_OPTIONS = SnapshotOptions(stream_type=STREAM_2)
+_OLD_OPTIONS_VERSION = 10
 
 # Values that take more than some milliseconds to serialize (see Value.effort) are sent in pieces.
 MUCH_EFFORT = 32
@@ -113,6 +121,8 @@ def restore_command(client: Client, argv: Argv) -> bytes:
         raise ReplyError(errors.BUSY_KEY)
     deadline_ms = _parse_deadline(client, argv[2], options)
     value = _decode(client, argv[3])
+    if type(value) is not Stream and value.deadline_ms is not None:
+        check_field_times(client, b"restore")
     if old is not None:
         client.remove(key)
     if deadline_ms is not None and deadline_ms <= instance.now_ms and not client.replays:
@@ -123,13 +133,32 @@ def restore_command(client: Client, argv: Argv) -> bytes:
         value.access_ms = max(instance.now_ms - options.idle_s * 1000, 0)
     if deadline_ms is not None:
         client.expire_at(client.db, key, deadline_ms)
-        if not options.absolute:
-            client.propagate(*argv[:2], b"%d" % deadline_ms, *argv[3:], b"ABSTTL")
+    _propagate_restored(client, argv, value, deadline_ms)
     client.modified(key)
     client.notify(notifications.GENERIC, b"restore", key)
     if old is not None:
         instance.notify_overwritten(client.db, key, old, value)
     return replies.OK
+
+
+def _propagate_restored(client: Client, argv: Argv, value: Value, deadline_ms: int | None) -> None:
+    """Propagate the payload in the format of Redis 7.0, unless it has times of fields.
+
+    What a stream loses by that is in a carrier.
+    """
+    if not client.instance.sinks:
+        return
+    payload, words = argv[3], list(argv[4:])
+    ttl = argv[2] if deadline_ms is None else b"%d" % deadline_ms
+    if deadline_ms is not None and b"ABSTTL" not in map(bytes.upper, words):
+        words.append(b"ABSTTL")
+    if payload_version(payload) <= _OLD_OPTIONS_VERSION or value.deadline_ms is not None:
+        client.propagate(*argv[:2], ttl, payload, *words)
+        return
+    old = dump(value, _OLD_OPTIONS, client.instance.now_ms)
+    client.propagate(*argv[:2], ttl, old, *words)
+    if type(value) is Stream:
+        propagate_carried(client, b"RESTORE", argv[1], ttl, payload, b"REPLACE", *words)
 
 
 def _restore_nothing(client: Client, key: bytes, old: Value | None) -> None:

@@ -1,6 +1,7 @@
 """BLPOP, BRPOP, BLMPOP, BLMOVE, BRPOPLPUSH and BLMOVEM: wait for a list to have elements.
 
-They are propagated as the commands without waiting: LPOP, RPOP, LMOVE, RPOPLPUSH, LMOVEM.
+They are propagated as the commands without waiting: LPOP, RPOP, LMOVE, RPOPLPUSH. BLMOVEM is a
+push and a pop.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from commands.core.registry import (
     counted_keys,
 )
 from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
-from commands.lists.moving import MOVED_KEYS, Move, move, parse_move, parse_moves
+from commands.lists.moving import MOVED_KEYS, Move, move, parse_move, parse_moves, propagate_moves
 from commands.lists.popping import pop_several
 from protocol import replies
 from storage.lists import ListValue
@@ -171,13 +172,13 @@ def blmovem(client: Client, argv: Argv) -> bytes | Block:
     element, with EXACTLY until there are enough. Source: Redis 8.10."""
     request = parse_moves(argv, 6)
     timeout_ms = parse_timeout(argv[5], client.instance.now_ms)
-    serve = partial(_move_several, request, [b"LMOVEM", *argv[1:5], *argv[6:]])
+    serve = partial(_move_several, request)
     return pop_or_wait(client, [request.source], timeout_ms, ListValue, serve)
 
 
-def _move_several(request: Move, propagated: Argv, client: Client) -> bytes | None:
+def _move_several(request: Move, client: Client) -> bytes | None:
     items = move(client, request)
     if items is None:
         return None
-    client.propagate(*propagated)
+    propagate_moves(client, request, items)
     return replies.bulk_array(items)

@@ -8,11 +8,14 @@ from __future__ import annotations
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, WRITE, Argv, command, two_keys
-from commands.lists.ends import LEFT, RIGHT, parse_side, push, settle, take
+from commands.lists.ends import LEFT, POPS, RIGHT, parse_side, push, settle, take
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from storage.lists import ListValue
+
+# The elements of one propagated push.
+WORDS_PER_REQUEST = 10_000
 
 MOVED_KEYS = two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT"))
 
@@ -84,6 +87,7 @@ def lmovem(client: Client, argv: Argv) -> bytes:
     request = parse_moves(argv, 5)
     items = move(client, request)
     if items is not None:
+        propagate_moves(client, request, items)
         return replies.bulk_array(items)
     return replies.NIL_ARRAY[client.resp] if request.is_exact else replies.EMPTY_ARRAY
 
@@ -128,3 +132,27 @@ def move(client: Client, request: Move) -> list[bytes] | None:
     push(client, request.target, target, request.target_side, items)
     settle(client, request.source, source, request.source_side, len(items))
     return items if request.target_side == RIGHT else items[::-1]
+
+
+def propagate_moves(client: Client, request: Move, items: list[bytes]) -> None:
+    """Propagate a move of several elements, in the order of the target, as a push and a pop.
+
+    The push comes first, so that no list is ever empty and loses its time to live in between. Only
+    where a list takes its own elements at the same end it comes last, unless they are all.
+    """
+    source, target, count = request.source, request.target, b"%d" % len(items)
+    side, pop_side = request.target_side, request.source_side
+    is_own = source == target and side == pop_side
+    left = client.db.values.get(source)
+    is_whole = isinstance(left, ListValue) and len(left) == len(items)
+    if is_own and is_whole:
+        side = RIGHT if pop_side == LEFT else LEFT
+    push_words = items if side == RIGHT else items[::-1]
+    name = b"RPUSH" if side == RIGHT else b"LPUSH"
+    pushes = [
+        (name, target, *push_words[start : start + WORDS_PER_REQUEST])
+        for start in range(0, len(items), WORDS_PER_REQUEST)
+    ]
+    pops = [(POPS[pop_side], source, count)]
+    for one in [*pops, *pushes] if is_own and not is_whole else [*pushes, *pops]:
+        client.propagate(*one)

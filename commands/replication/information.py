@@ -25,6 +25,9 @@ def replication(instance: Instance) -> Iterator[Field]:
         yield "min_slaves_good_slaves", state.good_replicas
     for index, replica in enumerate(state.replicas.values()):
         yield f"slave{index}", _replica(replica, instance.now_ms)
+    yield "repl_newer_commands_refused", state.newer_commands_refused
+    yield "repl_last_newer_command", state.last_newer_command.decode()
+    yield "repl_older_replicas_refused", state.older_replicas_refused
     yield "master_failover_state", state.failover
     yield "master_replid", state.replication_id
     yield "master_replid2", state.second_id

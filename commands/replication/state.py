@@ -133,6 +133,11 @@ class ReplicationState:
     is_replica: bool = False
     backlog: BacklogFacts | None = None
     replicas: dict[Client, Replica] = field(default_factory=dict)
+    # What a Redis before 7.4 cannot follow, the times of hash fields: refused commands, the last
+    # of them, refused replicas.
+    newer_commands_refused: int = 0
+    last_newer_command: bytes = b""
+    older_replicas_refused: int = 0
     # On a replica: (database, key) of the keys that its own clients have given a time to live.
     local_deadlines: dict[tuple[int, bytes], None] = field(default_factory=dict)
     good_replicas: int = 0  # online, and heard of within min-replicas-max-lag

@@ -36,6 +36,9 @@ from storage.sorted_sets import SortedSetValue
 Scores: TypeAlias = "dict[bytes, float]"
 Aggregate: TypeAlias = "Callable[[float, float], float]"
 
+# The members of one propagated ZADD.
+_MEMBERS_PER_REQUEST = 1000
+
 _UNION_COMPLEXITY = "O(N)+O(M*log M) with N the sum of the sizes and M the size of the result."
 _INTER_COMPLEXITY = "O(N*K)+O(M*log M) with N the size of the smallest of K keys, M of the result."
 _DIFF_COMPLEXITY = "O(N)+O(M*log M) with N the sum of the sizes and M the size of the result."
@@ -266,6 +269,22 @@ def zintercard(client: Client, argv: Argv) -> bytes:
     return replies.integer(len(intersection(_parse(client, argv, 1, _Options(limit=True)))))
 
 
+def _store(client: Client, key: bytes, request: _Request, found: Scores, event: bytes) -> bytes:
+    """Store a result. With AGGREGATE COUNT, which Redis before 8.8 does not know, it is propagated
+    as members and scores."""
+    had_key = key in client.db
+    reply = store_result(client, key, found, event)
+    if request.aggregate is _count and client.instance.sinks:
+        if had_key:
+            client.propagate(b"DEL", key)
+        members = list(found)
+        for start in range(0, len(members), _MEMBERS_PER_REQUEST):
+            part = members[start : start + _MEMBERS_PER_REQUEST]
+            words = [word for one in part for word in (replies.format_double(found[one]), one)]
+            client.propagate(b"ZADD", key, *words)
+    return reply
+
+
 # -- stored ------------------------------------------------------------------------------------
 
 
@@ -283,8 +302,8 @@ def zintercard(client: Client, argv: Argv) -> bytes:
 )
 def zunionstore(client: Client, argv: Argv) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 8.8."""
-    found = union(_parse(client, argv, 2, _Options(weights=True)))
-    return store_result(client, argv[1], found, b"zunionstore")
+    request = _parse(client, argv, 2, _Options(weights=True))
+    return _store(client, argv[1], request, union(request), b"zunionstore")
 
 
 @command(
@@ -301,8 +320,8 @@ def zunionstore(client: Client, argv: Argv) -> bytes:
 )
 def zinterstore(client: Client, argv: Argv) -> bytes:
     """As `zunionstore`."""
-    found = intersection(_parse(client, argv, 2, _Options(weights=True)))
-    return store_result(client, argv[1], found, b"zinterstore")
+    request = _parse(client, argv, 2, _Options(weights=True))
+    return _store(client, argv[1], request, intersection(request), b"zinterstore")
 
 
 @command(

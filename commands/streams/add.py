@@ -17,6 +17,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
+from commands.core.carried import propagate_carried
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.state import notifications
@@ -39,6 +40,7 @@ from storage.entries.entry_id import (
     make_id,
     parse_partial_id,
 )
+from storage.groups.references import References
 from storage.stream import Stream
 
 if TYPE_CHECKING:
@@ -225,6 +227,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
         known = idempotency.find(stream)
         if known is not None:
             client.changed()  # a copy counts duplicates as well
+            propagate_carried(client, *argv)
             return id_bulk(known)
         if client.replays:  # a duplicate at its source, if no longer known here: still no entry
             return replies.NIL[client.resp]
@@ -240,10 +243,23 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     if trim is not None and trim.apply(longer, client.instance.background_work.discard):
         client.notify(notifications.STREAM, b"xtrim", key)
     if client.instance.sinks:
-        request = list(argv)
-        request[options.id_position] = format_id(entry_id)
-        client.propagate(*(request if trim is None else trim.exact_form(request, longer)))
+        _propagate_with_options(client, argv, options, entry_id, longer)
     return reply
+
+
+def _propagate_with_options(
+    client: Client, argv: Argv, options: AddOptions, entry_id: EntryID, stream: Stream
+) -> None:
+    """Propagate the entry in words that Redis 7.0 knows; what it has no words for, in a carrier."""
+    key, fields, trim = argv[1], argv[options.id_position + 1 :], options.trim
+    text = format_id(entry_id)
+    given = options.idempotency
+    words = trim.words(stream) if trim is not None and trim.references is References.KEEP else []
+    client.propagate(b"XADD", key, *words, text, *fields)
+    if given is not None:
+        propagate_carried(client, b"XIDMPRECORD", key, given.pid, given.iid, text)
+    if trim is not None and trim.references is not References.KEEP:
+        trim.propagate(client, key, stream)
 
 
 def append_entry(

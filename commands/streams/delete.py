@@ -12,11 +12,12 @@ from commands.streams.deletion_options import (
     parse_deletion,
     result_array,
 )
-from commands.streams.groups.delivery import group_changed
+from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import ascending, parse_all
 from protocol import replies
 from storage.entries.entry_id import EntryID
 from storage.groups.references import References
+from storage.stream import Stream
 
 
 @command(
@@ -71,11 +72,23 @@ def xdelex(client: Client, argv: Argv) -> bytes:
     if references is References.ACKED:
         chosen = stream.unreferenced(ordered)
     deleted = stream.delete_all(chosen)
+    acknowledged = pending_by_group(client, stream, ordered, references)
     dropped = stream.drop_references(ordered) if references is References.DELETE else 0
+    propagate_removals(client, key, acknowledged, deleted)
     if dropped:
         group_changed(client, key, dropped)
     entries_deleted(client, key, len(deleted))
     return result_array(_results(ids, set(deleted), set(ordered).difference(chosen)))
+
+
+def pending_by_group(
+    client: Client, stream: Stream, ids: list[EntryID], references: References
+) -> dict[bytes, list[EntryID]]:
+    """Which of the IDs (ascending) DELREF is going to acknowledge, by the names of the groups."""
+    if references is not References.DELETE or not client.instance.sinks:
+        return {}
+    found = {name: group.pending.among(ids) for name, group in stream.groups.items()}
+    return {name: sorted(pending) for name, pending in found.items()}
 
 
 def _results(ids: list[EntryID], deleted: set[EntryID], kept: set[EntryID]) -> list[int]:

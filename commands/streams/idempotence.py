@@ -11,6 +11,7 @@ of the fields and values for the idempotent ID.
 from __future__ import annotations
 
 from commands.config.configuration import Configuration
+from commands.core.carried import propagate_carried
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.streams.groups.delivery import group_changed
@@ -115,6 +116,7 @@ def xidmprecord(client: Client, argv: Argv) -> bytes:
     if known is None:
         remember(client, stream, pid, iid, entry_id)
         group_changed(client, key)
+        propagate_carried(client, *argv)
     elif known != entry_id:
         raise ReplyError(errors.RECORD_OTHER_ENTRY)
     return replies.OK

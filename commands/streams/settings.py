@@ -87,13 +87,13 @@ def xcfgset(client: Client, argv: Argv) -> bytes:
 
 
 def _propagate_idempotence(client: Client, key: bytes, settings: Settings) -> None:
-    """Propagate the parameters that Redis 8.6 has; it knows no others."""
+    """Propagate the parameters about idempotent IDs, which Redis before 8.6 does not know."""
     request = [b"XCFGSET", key]
     if settings.idmp_duration_s is not None:
         request += (b"IDMP-DURATION", b"%d" % settings.idmp_duration_s)
     if settings.idmp_maxsize is not None:
         request += (b"IDMP-MAXSIZE", b"%d" % settings.idmp_maxsize)
-    client.propagate(*request)
+    propagate_carried(client, *request)
 
 
 def _journal(client: Client, key: bytes, stream: Stream, settings: Settings) -> AckJournal | None:

@@ -14,18 +14,22 @@ applies the limit.
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from commands.config.configuration import Configuration
 from commands.core.arguments import parse_int
+from commands.core.carried import propagate_carried
 from commands.core.client import Client
 from commands.core.registry import WRITE, Argv, command, one_key
 from commands.state import notifications
 from commands.streams.deletion_options import POLICIES
+from commands.streams.groups.delivery import propagate_removals
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from storage.deferred_free import Discard
-from storage.entries.entry_id import MAX_ID, format_id
+from storage.entries.entry_id import MAX_ID, EntryID, format_id
 from storage.groups.references import References
 from storage.nodes.listpack_node import ListpackNode
 from storage.stream import Stream
@@ -47,6 +51,7 @@ class Trim:
     threshold_position: int  # its position in argv
     limit_positions: list[int]  # the position of the word LIMIT in argv; it may be given again
     references: References = References.KEEP
+    removed: list[EntryID] = field(default_factory=list)  # by DELREF or ACKED, once it has run
 
     def apply(self, stream: Stream, discard: Discard | None = None) -> int:
         """Trim the stream; return the number of entries removed. `discard` frees whole nodes."""
@@ -59,6 +64,7 @@ class Trim:
             limit=self.limit,
             references=self.references,
             discard=discard,
+            removed_ids=self.removed,
         )
 
     def may_remove(self, stream: Stream) -> bool:
@@ -78,6 +84,34 @@ class Trim:
         if whole_nodes and not isinstance(head, ListpackNode):
             return head.highest_id < self.threshold
         return head.key < self.threshold
+
+    def words(self, stream: Stream) -> list[bytes]:
+        """The words of an exact trim with the result that this one has had."""
+        if not self.approximate and self.references is not References.ACKED:
+            text = b"%d" % self.threshold if self.by_length else format_id(self.threshold)
+        elif self.by_length or self.references is References.ACKED:
+            # Entries that groups keep may precede removed ones, so the first ID does not define the
+            # trim.
+            return [b"MAXLEN", b"=", b"%d" % stream.length]
+        else:
+            # If the stream is empty, the replica's must be empty too.
+            text = format_id(stream.first_id if stream.length else MAX_ID)
+        return [b"MAXLEN" if self.by_length else b"MINID", b"=", text]
+
+    def propagate(self, client: Client, key: bytes, stream: Stream) -> None:
+        """Propagate the trim after it has removed `removed`, in words that Redis 7.0 knows.
+
+        With ACKED the entries need not be the first ones: a Redis deletes them one by one.
+        """
+        removed = self.removed
+        leaves_gaps = bool(removed) and stream.length > 0 and removed[-1] > stream.first_id
+        if self.references is not References.ACKED or not leaves_gaps:
+            client.propagate(b"XTRIM", key, *self.words(stream))
+        else:
+            propagate_carried(client, b"XTRIM", key, *self.words(stream), b"ACKED")
+            propagate_removals(client, key, {}, removed)
+        if self.references is References.DELETE:
+            propagate_removals(client, key, dict.fromkeys(stream.groups, removed), [])
 
     def exact_form(self, argv: Argv, stream: Stream) -> Argv:
         """The request, after it ran, with a trim that has the same result on any server."""
@@ -241,5 +275,8 @@ def xtrim(client: Client, argv: Argv) -> bytes:
     if removed:
         client.notify(notifications.STREAM, b"xtrim", key)
         client.modified(key, removed)
-        client.propagate(*trim.exact_form(argv, stream))
+        if POLICIES.keys().isdisjoint(map(bytes.upper, argv)):
+            client.propagate(*trim.exact_form(argv, stream))
+        else:
+            trim.propagate(client, key, stream)
     return replies.integer(removed)

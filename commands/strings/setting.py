@@ -367,7 +367,11 @@ def msetex(client: Client, argv: Argv) -> bytes:
     words = [b"KEEPTTL"] if keeps else []
     if deadline_ms is not None:
         words = [b"PXAT", b"%d" % deadline_ms]
-    client.propagate(*argv[:end], *words)
+    if words:
+        for key, data in zip(keys, contents, strict=True):
+            client.propagate(b"SET", key, data, *words)
+    else:
+        client.propagate(b"MSET", *argv[2:end])
     return replies.ONE
 
 

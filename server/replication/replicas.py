@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from commands.core.client import GATE_REPLICA, Client
 from commands.core.instance import GATE_FEW_REPLICAS, Instance
+from commands.replication.older import check_replica
 from commands.replication.state import NO_ID, UNKNOWN, Replica, ReplicaPhase
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -44,6 +45,7 @@ class Replicas:
         if client.output or self._instance.host.unsent_bytes(client):
             raise ReplyError(errors.SYNC_PENDING_OUTPUT)
         replica = client.replica
+        check_replica(self._instance, replica or Replica(client))
         if replica is None or b"eof" in replica.capabilities:
             return
         if not (replica.wants_keys and replica.wants_functions):

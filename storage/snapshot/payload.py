@@ -104,3 +104,9 @@ def restore(
     if cursor.left:
         raise cursor.corrupt(f"{cursor.left} bytes follow the value")
     return value
+
+
+def payload_version(payload: bytes) -> int:
+    """The version of the format that a valid payload has."""
+    end = len(payload) - _FOOTER_BYTES
+    return int.from_bytes(payload[end : end + _VERSION_BYTES], "little")

@@ -12,7 +12,7 @@ except ImportError:
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.registry import FAST, WRITE, Argv, command, one_key
-from commands.streams.delete import entries_deleted
+from commands.streams.delete import entries_deleted, pending_by_group
 from commands.streams.deletion_options import (
     DELETED,
     NOT_FOUND,
@@ -21,7 +21,7 @@ from commands.streams.deletion_options import (
     result_array,
 )
 from commands.streams.groups.ack_journal import pending_entries, write_down
-from commands.streams.groups.delivery import group_changed
+from commands.streams.groups.delivery import group_changed, propagate_release, propagate_removals
 from commands.streams.ids import ascending, parse_all, without_repeats
 from commands.streams.lookup import find_group
 from protocol import errors, replies
@@ -136,6 +136,8 @@ def xackdel(client: Client, argv: Argv) -> bytes:
     if references is References.ACKED:
         chosen = stream.unreferenced(acknowledged)
     deleted = stream.delete_all(chosen)
+    elsewhere = pending_by_group(client, stream, acknowledged, references)
+    propagate_removals(client, key, elsewhere | {argv[2]: acknowledged}, deleted)
     if references is References.DELETE:
         changes += stream.drop_references(acknowledged)
     if changes:
@@ -197,14 +199,23 @@ def xnack(client: Client, argv: Argv) -> bytes:
     key = argv[1]
     stream, group = find_group(client, key, argv[2])
     release = _parse_release(argv)
-    released = sum(_release(stream, group, release, ids) for ids in without_repeats(release.ids))
+    released = sum(
+        _release(client, key, stream, group, release, ids) for ids in without_repeats(release.ids)
+    )
     if released:
         group_changed(client, key, released)
         client.signal_key_as_ready(key)
     return replies.integer(released)
 
 
-def _release(stream: Stream, group: Group, release: Release, ids: list[EntryID]) -> int:
+def _release(
+    client: Client,
+    key: bytes,
+    stream: Stream,
+    group: Group,
+    release: Release,
+    ids: list[EntryID],
+) -> int:
     """Release different entries; how many were pending, or are by force."""
     rows: list[Row] = []
     counts: list[int] = []
@@ -218,6 +229,8 @@ def _release(stream: Stream, group: Group, release: Release, ids: list[EntryID])
         counts.append(release.count(row[3]))
     if rows:
         group.release_all(rows, counts)
+        if client.instance.sinks:
+            propagate_release(client, key, group, [row[0] for row in rows], counts)
     return len(rows)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from commands.core.carried import propagate_carried
 from commands.core.client import Client
 from commands.state import notifications
 from commands.streams.ids import id_bulk
@@ -98,6 +99,42 @@ def propagate_claims(
         run = ids[start:end], delivery_ms, delivery_count
         propagate_delivery(client, key, group, consumer, *run)
         start = end
+
+
+def propagate_removals(
+    client: Client, key: bytes, acknowledged: dict[bytes, list[EntryID]], deleted: list[EntryID]
+) -> None:
+    """Acknowledgements by group, and deletions, as XACK and XDEL: every Redis knows those."""
+    requests = [([b"XACK", key, name], ids) for name, ids in acknowledged.items()]
+    for head, ids in [*requests, ([b"XDEL", key], deleted)]:
+        for start in range(0, len(ids), _IDS_PER_REQUEST):
+            client.propagate(*head, *map(format_id, ids[start : start + _IDS_PER_REQUEST]))
+
+
+def propagate_release(
+    client: Client, key: bytes, group: Group, ids: list[EntryID], counts: list[int]
+) -> None:
+    """Entries that were released (XNACK).
+
+    A Redis before 8.8 has no entries without an owner: it gets them as it does in snapshots, owned
+    by a consumer with the empty name and never delivered. A Rillway releases them.
+    """
+    texts = list(map(format_id, ids))
+    start = 0
+    for count, alike in groupby(counts):
+        end = start + len(list(alike))
+        number = b"%d" % count
+        for first in range(start, end, _IDS_PER_REQUEST):
+            part = texts[first : min(end, first + _IDS_PER_REQUEST)]
+            client.propagate(
+                b"XCLAIM", key, group.name, b"", b"0", *part,
+                b"TIME", b"0", b"RETRYCOUNT", number, b"FORCE", b"JUSTID",
+            )  # fmt: skip
+            words = (b"IDS", b"%d" % len(part), *part, b"RETRYCOUNT", number, b"FORCE")
+            propagate_carried(client, b"XNACK", key, group.name, b"FAIL", *words)
+        start = end
+    if b"" not in group.consumers:
+        propagate_carried(client, b"XGROUP", b"DELCONSUMER", key, group.name, b"")
 
 
 def propagate_acknowledgement(client: Client, key: bytes, group: Group, entry_id: EntryID) -> None:

@@ -77,7 +77,14 @@ def test_several_elements_are_moved(
     assert talk.do(f"LMOVEM s t {words}") == (b"*-1\r\n" if moved is None else bulks(moved))
     assert talk.do("LRANGE s 0 -1") == bulks(source)
     assert talk.do("LRANGE t 0 -1") == bulks(target)
-    assert talk.propagated() == ([] if moved is None else [f"LMOVEM s t {words}"])
+    if moved is None:
+        assert talk.propagated() == []
+        return
+    count, sides = len(moved.split()), words.split()
+    _, pushed, popped, _ = talk.propagated()
+    elements = moved if sides[1] == "RIGHT" else " ".join(reversed(moved.split()))
+    assert pushed == f"{sides[1][0]}PUSH t {elements}"
+    assert popped == f"{sides[0][0]}POP s {count}"
 
 
 def test_several_elements_move_within_a_list(talk: Conversation) -> None:

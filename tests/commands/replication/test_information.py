@@ -10,7 +10,8 @@ def test_a_primary_without_replicas() -> None:
     server = InProcessServer()
     fields = info_fields(server.connect().execute("INFO", "replication"))
     assert list(fields) == [
-        "role", "connected_slaves", "master_failover_state", "master_replid", "master_replid2",
+        "role", "connected_slaves", "repl_newer_commands_refused", "repl_last_newer_command",
+        "repl_older_replicas_refused", "master_failover_state", "master_replid", "master_replid2",
         "master_repl_offset", "second_repl_offset", "repl_backlog_active", "repl_backlog_size",
         "repl_backlog_first_byte_offset", "repl_backlog_histlen",
     ]  # fmt: skip

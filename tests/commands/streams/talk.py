@@ -7,9 +7,15 @@ from typing import Any
 import hiredis
 
 from server.inprocess import InProcessServer
+from storage.append_only.carriers import wrap
 from tests.support.resp import parse
 
 NOW_MS = 1_700_000_000_000
+
+
+def carrier(request: str) -> str:
+    """The text of the request that carries another one."""
+    return b" ".join(wrap(request.encode().split())).decode()
 
 
 class Talk:
@@ -34,6 +40,15 @@ class Talk:
         """Several requests, none of which fails."""
         for request in requests:
             self.do(request)
+
+    def replay(self, *requests: str) -> None:
+        """Run propagated requests, as a file or a replica does; none fails."""
+        self.client.state.replays = True
+        for request in requests:
+            name, _, text = request.partition(" ")
+            words = [name, text] if name == "ECHO" else request.split()
+            assert not self.client.execute(*words).startswith(b"-"), request
+        self.client.state.replays = False
 
     def error(self, request: str) -> str:
         """The text of the error that the request must fail with."""

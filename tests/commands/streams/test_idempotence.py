@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess import InProcessServer
-from tests.commands.streams.talk import Talk
+from tests.commands.streams.talk import Talk, carrier
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_the_entry_of_an_id_can_be_noted_afterwards(client: Talk, propagated: li
     assert client.raw(f"XIDMPRECORD s q 7 {second}") == b"+OK\r\n"
     assert client.raw(f"XIDMPRECORD s q 7 {second}") == b"+OK\r\n"
     assert client.raw(f"XIDMPRECORD s p 1 {first}") == b"+OK\r\n"
-    assert propagated == [f"XIDMPRECORD s q 7 {second}"]
+    assert propagated == [carrier(f"XIDMPRECORD s q 7 {second}")]
     assert client.do("XADD s IDMP q 7 * f v") == second.encode()
     assert remembered(client)[2:] == (2, 2, 2, 1)
 

@@ -236,7 +236,7 @@ def test_what_is_propagated_leaves_the_same_entries_where_nodes_are_other_ones(
     twin = Talk(nodes_of(7))
     twin.all(*(f"XADD s {i}-1 f v" for i in range(1, 11)))
     client.do(request_)
-    twin.all(*propagated)
+    twin.replay(*propagated)
     assert len(client.ids("s")) < 10
     assert twin.ids("s") == client.ids("s")
 
@@ -323,7 +323,7 @@ def test_a_trim_with_a_policy_is_propagated_as_one_that_does_the_same(
         read_by_group(talk, "2-1 3-1 5-1")
     del propagated[:]
     client.do(request_)
-    twin.all(*propagated)
+    twin.replay(*propagated)
     assert "1-1" in client.ids("s") or "DELREF" in request_
     assert twin.ids("s") == client.ids("s")
     assert pending(twin) == pending(client)

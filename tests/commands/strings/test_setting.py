@@ -271,10 +271,15 @@ def test_conditions_that_cannot_be_are_refused(
 
 def test_several_keys_get_one_deadline(talk: Conversation) -> None:
     assert talk.do("MSETEX 2 a 1 b 2 EX 10") == b":1\r\n"
-    assert talk.propagated() == [f"MSETEX 2 a 1 b 2 PXAT {NOW_MS + 10_000}"]
+    assert talk.propagated() == [
+        "MULTI",
+        f"SET a 1 PXAT {NOW_MS + 10_000}",
+        f"SET b 2 PXAT {NOW_MS + 10_000}",
+        "EXEC",
+    ]
     assert talk.do("PTTL b") == b":10000\r\n"
     assert talk.do("MSETEX 1 a 3 KEEPTTL") == b":1\r\n"
-    assert talk.propagated() == ["MSETEX 1 a 3 KEEPTTL"]
+    assert talk.propagated() == ["SET a 3 KEEPTTL"]
     assert talk.do("PTTL a") == b":10000\r\n"
     assert talk.do("MSETEX 1 a 4") == b":1\r\n"
     assert talk.do("PTTL a") == b":-1\r\n"
@@ -287,7 +292,7 @@ def test_all_or_none_of_the_keys_must_exist(talk: Conversation) -> None:
     assert talk.propagated() == []
     assert talk.do("MSETEX 1 a 1 XX PX 10") == b":1\r\n"
     assert talk.do("MSETEX 2 b 1 c 2 NX") == b":1\r\n"
-    assert talk.propagated() == [f"MSETEX 1 a 1 PXAT {NOW_MS + 10}", "MSETEX 2 b 1 c 2"]
+    assert talk.propagated() == [f"SET a 1 PXAT {NOW_MS + 10}", "MSET b 1 c 2"]
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,13 @@ def test_an_acknowledgement_never_fails_because_of_its_journal(
     assert client.do(f"XACK {key} g 1-0 2-0") == 2
     assert client.do(f"XACKDEL {key} g IDS 1 3-0") == [1]
     assert skipped(client, key) == 3
-    assert propagated == [f"XACK {key} g 1-0 2-0", f"XACKDEL {key} g IDS 1 3-0"]
+    assert propagated == [
+        f"XACK {key} g 1-0 2-0",
+        "MULTI",
+        f"XACK {key} g 3-0",
+        f"XDEL {key} 3-0",
+        "EXEC",
+    ]
 
 
 def test_the_journal_goes_on_when_its_key_is_free_again(client: Talk) -> None:
