@@ -67,7 +67,8 @@ NUMBER = re.compile(r"\d[\d,.]*")
 WRAPPERS = {
     "redis-cli": 'exec "{redis_cli}" -p "$PAGE_PORT" "$@"',
     "rillway": """case "$1 $2" in
-    serve*|check*|-*|"archive compact"|"archive epochs"|"archive expire") exec "{python}" -m rillway "$@" ;;
+    serve*|check*|-*|"archive compact"|"archive epochs"|"archive expire")
+        exec "{python}" -m rillway "$@" ;;
     "archive status") words=2 ;;
     *) words=1 ;;
 esac
