@@ -248,3 +248,48 @@ def archive_goes_on_after_the_old_primary_is_back(
             found = rows(folder, story.stream)
             assert found[-5:] == [(f"{n}-0", f"later-{n}-0") for n in range(1000, 1005)]
             assert len([1 for _, value in found if value.startswith("lost")]) == story.lost
+
+
+@pytest.mark.integration
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["rillway", "redis"])
+def test_a_second_failover_loses_the_marker_of_the_new_epoch(tmp_path: Path, kind: str) -> None:
+    """The third server has only the marker of the first epoch: the archive goes on by itself."""
+    story, folder = Story(10, 5, 25, True, True), tmp_path / "archive"
+    with Cluster(tmp_path / "set", (kind,) * 3) as cluster:
+        first = primary_of(cluster)
+        with Connection(url_of(first)) as link:
+            story.add(link, story.kept(), "old")
+            assert archived(url_of(first), folder) == 0
+            assert link.call("WAIT", 2, 10_000) == 2
+            cut_off(link, cluster.nodes[1:])
+            story.add(link, story.tail(), "lost")
+        assert archived(url_of(first), folder) == 0
+        first.signal(SIGKILL)
+        let_follow(cluster.nodes[1:])
+        second = primary_of(cluster, but=first)
+        [third] = [node for node in cluster.nodes if node not in (first, second)]
+        with Connection(url_of(second)) as link:
+            wait_for(
+                lambda: (
+                    third.replication().get("master_link_status") == "up"
+                    and third.replication()["master_port"] == second.port
+                ),
+                "the third server follows",
+            )
+            link.call("CONFIG", "SET", "min-replicas-to-write", 0)
+            story.add(link, story.new(), "new")
+            assert link.call("WAIT", 1, 10_000) == 1
+            cut_off(link, [third])
+            assert archived(url_of(second), folder) == 0
+        second.signal(SIGKILL)
+        let_follow([third])
+        assert primary_of(cluster, but=second) is third
+        with Connection(url_of(third)) as link:
+            link.call("CONFIG", "SET", "min-replicas-to-write", 0)
+            story.add(link, (f"{n}-0" for n in range(1000, 1005)), "later")
+            assert archived(url_of(third), folder) == 0
+    found = rows(folder, story.stream)
+    assert found[-5:] == [(f"{n}-0", f"later-{n}-0") for n in range(1000, 1005)]
+    state = ArchiveTable.open(folder).state(story.stream)
+    assert state is not None and len(state.epochs) == 3

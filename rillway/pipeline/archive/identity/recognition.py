@@ -147,11 +147,20 @@ class _Recognition:
             return self._walked(self._walk(present.number, self.end.id), marker)
         earlier = [epoch for epoch in self.state.epochs[:-1] if epoch.token]
         if any(self.table.marker(epoch) in seen.markers for epoch in earlier):
+            if self._is_known:
+                # A second failover, to a copy that the present marker had not reached.
+                return self._diverged(f"the marker of epoch {present.number} was lost")
             return self._refuse(
                 SplitHistory,
                 f"the archive has gone on with another copy of it, as epoch {present.number}",
             )
         return self._unmarked()
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether the server is the one of before, or has taken over its replication."""
+        stored = self.state.source
+        return stored is not None and self.seen.source.is_known_by(stored)
 
     def _is_same(self, marker: int) -> bool:
         """Whether the marker is at the end and an anchor, or what is live, agrees with it."""
@@ -165,9 +174,7 @@ class _Recognition:
         found = self._walk(self.state.present.number, self.end.id)
         if found.agreed is not None:
             return self._walked(found, None)
-        stored = self.state.source
-        known = stored is not None and self.seen.source.is_known_by(stored)
-        if known or self.rules.source_is_known:
+        if self._is_known or self.rules.source_is_known:
             return self._diverged("nothing of the archived history is left in the stream")
         return self._refuse(
             OtherSource,

@@ -45,7 +45,7 @@ from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.identity import guards, recognition, scripts
 from rillway.pipeline.archive.identity.epochs import StreamState, line_of
-from rillway.pipeline.archive.identity.recognition import Refused, SplitHistory
+from rillway.pipeline.archive.identity.recognition import Refused
 from rillway.pipeline.archive.maintenance import compact, expire
 from rillway.pipeline.archive.parquet_files import ArchivedFile, read_file
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
@@ -436,9 +436,8 @@ class Story:
             self.require(self.closed.setdefault(place, rows_now) == rows_now, f"I7: epoch {place}")
 
     def check_refusal(self, key: str, error: Refused) -> None:
-        """Nothing is refused but a copy of which the archive has gone on with another one."""
-        self.require(isinstance(error, SplitHistory), f"refused: {error}")
-        self.require(len(self.state(key).epochs) > 1, f"refused in the first epoch: {error}")
+        """Nothing is refused: it is one server, and the archive knows it."""
+        self.require(False, f"{key} is refused: {error}")
 
     def finish(self) -> None:
         """In the end all that is live can be archived and trimmed, whatever was before."""
