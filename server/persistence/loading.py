@@ -35,7 +35,12 @@ from commands.core.instance import Instance
 from protocol.records import frozen_record
 from server.persistence.files import Buffer, Files
 from server.persistence.replay import Replay, UnreplayableRequest
-from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent, squeeze_nodes
+from server.persistence.snapshot_restore import (
+    SnapshotRestore,
+    UnfitContent,
+    loaded_line,
+    squeeze_nodes,
+)
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import Manifest, ManifestError, Part
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
@@ -325,10 +330,7 @@ class Loader:
             self._log("notice", f"RDB age {age_s} seconds")
         for name, count in sorted(reader.skipped.items()):
             self._log("warning", f"{source.path}: left out, not supported: {count} of type {name}")
-        self._log(
-            "notice",
-            f"Done loading RDB, keys loaded: {restore.loaded}, keys expired: {restore.expired}.",
-        )
+        self._log("notice", loaded_line(restore))
 
     # -- requests ------------------------------------------------------------------------------
 

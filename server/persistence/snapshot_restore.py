@@ -131,6 +131,12 @@ class SnapshotRestore:
         return self._databases[index]
 
 
+def loaded_line(restore: SnapshotRestore) -> str:
+    """The log line about a snapshot that was loaded."""
+    counts = f"keys loaded: {restore.loaded}, keys expired: {restore.expired}"
+    return f"Done loading RDB, {counts}."
+
+
 def squeeze_nodes(nodes: list[AnyNode]) -> Iterator[None]:
     """A background task: compress the nodes that were not read since they were loaded."""
     while nodes:

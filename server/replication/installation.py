@@ -16,7 +16,12 @@ from commands.scripting.libraries import Libraries
 from protocol.errors import ReplyError
 from protocol.records import record
 from server.persistence.files import Files
-from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent, squeeze_nodes
+from server.persistence.snapshot_restore import (
+    SnapshotRestore,
+    UnfitContent,
+    loaded_line,
+    squeeze_nodes,
+)
 from storage.keyspace import Database
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
@@ -86,7 +91,10 @@ class Installation:
         self._prepare_libraries(reader.libraries)
         self.outcome.stream_db = self._stream_db(reader)
         instance.background_work.tidy(squeeze_nodes(restore.nodes))
-        instance.host.log("notice", f"Done loading RDB, keys loaded: {restore.loaded}.")
+        state = instance.persistence
+        state.loaded_keys, state.expired_keys_on_load = restore.loaded, restore.expired
+        state.skipped_keys_on_load = reader.skipped.total()
+        instance.host.log("notice", loaded_line(restore))
 
     def _prepare_libraries(self, codes: list[bytes]) -> None:
         scripting = self._instance.scripting_if_used

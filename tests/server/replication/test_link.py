@@ -702,3 +702,10 @@ def test_a_writable_replica_expires_the_keys_of_its_own_clients_and_no_others() 
     assert b"slave_expires_tracked_keys:1" in client.execute("INFO", "stats")
     assert client.execute("REPLICAOF", "NO", "ONE") == b"+OK\r\n"
     assert b"slave_expires_tracked_keys:0" in client.execute("INFO", "stats")
+
+
+def test_a_full_synchronisation_counts_the_keys_that_it_loads() -> None:
+    _, _, replica = pair()
+    state = replica.instance.persistence
+    assert (state.loaded_keys, state.expired_keys_on_load) == (1, 0)
+    assert ("notice", "Done loading RDB, keys loaded: 1, keys expired: 0.") in replica.log_lines
