@@ -85,6 +85,7 @@ class Telling:
     def _failover(self, node: Node, step: Step) -> None:
         self.nodes[step.other].ask("FAILOVER", "TO", "127.0.0.1", node.port)
         wait_until(lambda: node.info("replication")["role"] == "master", "no failover")
+        self._follows[step.other] = step.node
         self._gather_around(step.node)
 
     def _gather_around(self, primary: int) -> None:
