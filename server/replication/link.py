@@ -45,6 +45,14 @@ _HARMLESS = (b"+", b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted")
 _FULL = re.compile(rb"\+FULLRESYNC ([0-9a-fA-F]{40}) ([0-9]{1,18})")
 _CONTINUE = re.compile(rb"\+CONTINUE(?: ([0-9a-fA-F]{40}))?")
 
+# What the log says of a primary that is silent for too long: the patterns that tools look for.
+_SILENCE = {
+    LinkPhase.CONNECTING: "Timeout connecting to the MASTER...",
+    LinkPhase.HANDSHAKE: "Timeout connecting to the MASTER...",
+    LinkPhase.SYNC: "Timeout receiving bulk data from MASTER...",
+    LinkPhase.CONNECTED: "MASTER timeout: no data nor PING received...",
+}
+
 Answer = Callable[[bytes], None]
 
 
@@ -471,7 +479,7 @@ class Link:
                 self._sent_ms = now_ms
                 self._write(b"\n")
         elif has_passed(self._timeout_ms(), self._heard_ms, now_ms):
-            self.drop("the primary says nothing", at_once=False)
+            self.drop(_SILENCE[phase], at_once=False)
         elif self._following is not None and has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):
             self.acknowledge()
 

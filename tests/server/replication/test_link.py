@@ -709,3 +709,18 @@ def test_a_full_synchronisation_counts_the_keys_that_it_loads() -> None:
     state = replica.instance.persistence
     assert (state.loaded_keys, state.expired_keys_on_load) == (1, 0)
     assert ("notice", "Done loading RDB, keys loaded: 1, keys expired: 0.") in replica.log_lines
+
+
+@pytest.mark.parametrize("answered", [b"", b"PING", b"REPLCONF"])
+def test_a_primary_that_hangs_in_the_handshake_is_noticed_and_asked_again(answered: bytes) -> None:
+    cluster, fake = Cluster(), FakePrimary()
+    if answered != b"REPLCONF":
+        fake.answers = {b"PING": b"+PONG\r\n"} if answered else {}
+    cluster.network.peers[PRIMARY] = fake.connect
+    replica = cluster.server(REPLICA, repl_timeout="5")
+    follow(replica)
+    for _ in range(20):
+        cluster.advance(500)
+    reason = "Connection with primary lost: Timeout connecting to the MASTER..."
+    assert ("warning", reason) in replica.log_lines
+    assert fake.connections > 1
