@@ -69,9 +69,10 @@ NO_MASTER_LINK = b"NOMASTERLINK Can't SYNC while not connected with my master"
 SYNC_WHILE_FAILING_OVER = b"NOMASTERLINK Can't SYNC while failing over"
 SYNC_PENDING_OUTPUT = b"ERR SYNC and PSYNC are invalid with pending output"
 FILTERED_WITHOUT_EOF = b"ERR Filtered replica requires EOF capability"
+# With this code a Redis asks again, once a second; with others it would go on with SYNC.
 OLDER_REPLICA = (
-    b"ERR hash fields here have a time to live, which no Redis before 7.4 can hold: if this replica"
-    b" is a newer one, set repl-snapshot-version to auto"
+    b"NOMASTERLINK hash fields here have a time to live, which no Redis before 7.4 can hold: if"
+    b" this replica is a newer one, set repl-snapshot-version to auto"
 )
 NO_SNAPSHOT_FOR_REPLICA = b"ERR BGSAVE failed, replication can't continue"
 REPLICAOF_WHILE_FAILING_OVER = b"ERR REPLICAOF not allowed while failing over."

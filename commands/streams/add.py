@@ -21,6 +21,7 @@ from commands.core.carried import propagate_carried
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.state import notifications
+from commands.streams.deletion_options import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
 from commands.streams.ids import id_bulk
 from commands.streams.trim import Trim, TrimOptions
@@ -254,6 +255,13 @@ def _propagate_with_options(
     key, fields, trim = argv[1], argv[options.id_position + 1 :], options.trim
     text = format_id(entry_id)
     given = options.idempotency
+    if given is None and POLICIES.keys().isdisjoint(
+        map(bytes.upper, argv[2 : options.id_position])
+    ):
+        request = list(argv)
+        request[options.id_position] = text
+        client.propagate(*(request if trim is None else trim.exact_form(request, stream)))
+        return
     words = trim.words(stream) if trim is not None and trim.references is References.KEEP else []
     client.propagate(b"XADD", key, *words, text, *fields)
     if given is not None:

@@ -298,7 +298,7 @@ def test_options_are_propagated_and_an_approximate_trim_as_an_exact_one(
     client.all(*(f"XADD s {i}-1 f v" for i in range(1, 6)))
     propagated.clear()
     client.do("XADD s NOMKSTREAM MAXLEN ~ 3 LIMIT 100 6-* f v")
-    assert propagated == ["XADD s MAXLEN = 4 6-0 f v"]
+    assert propagated == ["XADD s NOMKSTREAM MAXLEN = 4 6-0 f v"]
     assert client.ids("s") == ["3-1", "4-1", "5-1", "6-0"]
     client.do("XADD s MINID ~ 6 * f v")
     assert propagated[1:] == [f"XADD s MINID = 5-1 {NOW_MS}-0 f v"]
@@ -308,8 +308,8 @@ def test_options_are_propagated_and_an_approximate_trim_as_an_exact_one(
     client.do("XADD s maxlen = 5 1900000000000-1 f v")
     client.do("XADD s MAXLEN 2 1900000000001-0 f v")
     assert propagated[3:] == [
-        "XADD s MAXLEN = 5 1900000000000-1 f v",
-        "XADD s MAXLEN = 2 1900000000001-0 f v",
+        "XADD s maxlen = 5 1900000000000-1 f v",
+        "XADD s MAXLEN 2 1900000000001-0 f v",
     ]
     assert client.ids("s") == ["1900000000000-1", "1900000000001-0"]
     client.do("XADD s maxlen ~ 1 * f v")
