@@ -230,7 +230,7 @@ def _release(
     if rows:
         group.release_all(rows, counts)
         if client.instance.sinks:
-            propagate_release(client, key, group, [row[0] for row in rows], counts)
+            propagate_release(client, key, stream, group, [row[0] for row in rows], counts)
     return len(rows)
 
 

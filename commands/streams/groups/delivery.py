@@ -21,6 +21,7 @@ from protocol import replies
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
+from storage.stream import Stream
 
 
 def group_changed(client: Client, key: bytes, changes: int = 1) -> None:
@@ -112,12 +113,18 @@ def propagate_removals(
 
 
 def propagate_release(
-    client: Client, key: bytes, group: Group, ids: list[EntryID], counts: list[int]
+    client: Client,
+    key: bytes,
+    stream: Stream,
+    group: Group,
+    ids: list[EntryID],
+    counts: list[int],
 ) -> None:
     """Entries that were released (XNACK).
 
     A Redis before 8.8 has no entries without an owner: it gets them as it does in snapshots, owned
-    by a consumer with the empty name and never delivered. A Rillway releases them.
+    by a consumer with the empty name and never delivered. A Rillway releases them. An entry whose
+    content was deleted stays its consumer's on a Redis: XCLAIM would acknowledge it.
     """
     texts = list(map(format_id, ids))
     start = 0
@@ -126,10 +133,12 @@ def propagate_release(
         number = b"%d" % count
         for first in range(start, end, _IDS_PER_REQUEST):
             part = texts[first : min(end, first + _IDS_PER_REQUEST)]
-            client.propagate(
-                b"XCLAIM", key, group.name, b"", b"0", *part,
-                b"TIME", b"0", b"RETRYCOUNT", number, b"FORCE", b"JUSTID",
-            )  # fmt: skip
+            there = [text for one, text in zip(ids[first:end], part, strict=False) if one in stream]
+            if there:
+                client.propagate(
+                    b"XCLAIM", key, group.name, b"", b"0", *there,
+                    b"TIME", b"0", b"RETRYCOUNT", number, b"FORCE", b"JUSTID",
+                )  # fmt: skip
             words = (b"IDS", b"%d" % len(part), *part, b"RETRYCOUNT", number, b"FORCE")
             propagate_carried(client, b"XNACK", key, group.name, b"FAIL", *words)
         start = end

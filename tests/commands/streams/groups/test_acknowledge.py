@@ -261,3 +261,12 @@ def test_a_release_is_propagated_as_a_claim_by_no_consumer_and_causes_no_event(
             "EXEC",
         ],
     )
+
+
+def test_a_release_of_an_entry_whose_content_is_gone_is_not_propagated_as_a_claim(
+    two: Talk, propagated: list[str]
+) -> None:
+    two.do("XDEL s 1-1")
+    propagated.clear()
+    assert two.do("XNACK s g FAIL IDS 1 1-1") == 1
+    assert not any(request.startswith("XCLAIM") for request in propagated)
