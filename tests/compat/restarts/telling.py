@@ -85,7 +85,9 @@ class Telling:
     def _failover(self, node: Node, step: Step) -> None:
         self.nodes[step.other].ask("FAILOVER", "TO", "127.0.0.1", node.port)
         wait_until(lambda: node.info("replication")["role"] == "master", "no failover")
+        self._follows.pop(step.node)
         self._follows[step.other] = step.node
+        wait_until(self._is_quiet, "the replicas of the old primary do not come back")
         self._gather_around(step.node)
 
     def _gather_around(self, primary: int) -> None:
