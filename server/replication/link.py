@@ -84,6 +84,7 @@ class Link:
         self._wire: Wire | None = None
         self._retry_at_ms = 0
         self._heard_ms = self._sent_ms = 0
+        self._owed_offset = UNKNOWN  # to be acknowledged again when it is on disk
         self._addresses = (b"", b"", -1)
         self._begin_anew()
 
@@ -388,7 +389,8 @@ class Link:
         client = instance.new_client()
         client.address, client.local_address, client.fd = self._addresses
         client.db = instance.databases[stream_db]
-        self._following = Following(instance, self._feed, client, self.acknowledge)
+        self._following = Following(instance, self._feed, client, self._answer_getack)
+        self._owed_offset = UNKNOWN
         facts.client = client
         facts.received_offset = self._state.offset
         if facts.down_since_ms != UNKNOWN:
@@ -423,6 +425,18 @@ class Link:
         if self._config.appendonly and self._facts.synced_offset != UNKNOWN:
             words += [b"FACK", b"%d" % self._facts.synced_offset]
         self._write(command(words))
+
+    def _answer_getack(self) -> None:
+        """Send the offset at once, and again when what came before is synced: WAITAOF waits."""
+        self.acknowledge()
+        if self._config.appendonly and self._facts.synced_offset < self._state.offset:
+            self._owed_offset = self._state.offset
+
+    def note_synced(self) -> None:
+        """More of the stream is on disk: acknowledge it if the primary has asked."""
+        if self._owed_offset != UNKNOWN and self._facts.synced_offset >= self._owed_offset:
+            self._owed_offset = UNKNOWN
+            self.acknowledge()
 
     def _forget_history(self, reason: str) -> None:
         """The stream is broken, so the data may differ: ask for a full synchronisation."""

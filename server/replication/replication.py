@@ -120,6 +120,7 @@ class Replication:
         synced_units = instance.host.persistence.synced_units
         while places and places[0][0] <= synced_units:
             self._state.link.synced_offset = places.popleft()[1]
+        self.link.note_synced()
 
     def tick(self) -> None:
         """`hz` times a second."""

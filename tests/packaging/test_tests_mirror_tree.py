@@ -19,6 +19,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/streams/full_info.py": "test_info.py beside it, and test_long_replies.py",
     "commands/streams/reading/long_ranges.py": "tests/commands/test_long_replies.py",
     "commands/hashes/lookup.py": "test_times.py and test_reading.py beside it",
+    "commands/replication/older.py": "tests/integration/test_older_replicas.py, beside Redis 7.0",
     "commands/core/host.py": "an interface, without behaviour; its implementations are in server/",
     **{
         f"rillway/pipeline/{room}/arguments.py": "test_command.py beside it, and test_main.py"

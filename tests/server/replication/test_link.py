@@ -398,6 +398,37 @@ def test_getack_is_answered_with_the_offset_before_it() -> None:
     assert fake.seen[-1] == command([b"REPLCONF", b"ACK", b"%d" % end])
 
 
+def test_getack_is_answered_again_when_the_stream_is_on_disk() -> None:
+    """So WAITAOF need not wait for the acknowledgement that is sent once a second."""
+    cluster, replica, fake = faked(
+        {b"PSYNC": full_sync(snapshot(b"theirs"))}, appendonly="yes", appendfsync="everysec"
+    )
+    cluster.settle(8)
+    replica.syncs_are_held = True
+    set_k, getack = command([b"SET", b"k", b"v"]), command([b"REPLCONF", b"GETACK", b"*"])
+    fake.send(set_k)
+    cluster.advance(1)
+    fake.send(getack)
+    cluster.advance(1)
+    offset = 10 + len(set_k)
+    assert b"$%d\r\n%d\r\n" % (len(str(offset)), offset) in fake.seen[-1]
+    replica.syncs_are_held = False
+    before = len(fake.seen)
+    for _ in range(9):
+        cluster.advance(110)
+    answers = [one for one in fake.seen[before:] if b"FACK" in one]
+    synced = command(
+        [
+            b"REPLCONF",
+            b"ACK",
+            b"%d" % (offset + len(getack)),
+            b"FACK",
+            b"%d" % (offset + len(getack)),
+        ]
+    )
+    assert answers.count(synced) == 1
+
+
 @pytest.mark.parametrize(
     "stream",
     [
