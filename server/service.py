@@ -114,6 +114,7 @@ class Service:
             self._send,
         )
         self.cycle.before_output.append(self.replication.flush)
+        self.cycle.after.append(self._go_on_sending)
         self.ending = Ending(
             self.instance,
             self.replication,
@@ -407,6 +408,11 @@ class Service:
         self.dispatcher.admission.end_pause_when_over()
         self.cycle.wake()
         self.loop.call_later(1 / instance.config.hz, self._tick)
+
+    def _go_on_sending(self) -> None:
+        """A replica whose bytes have left at once gets more of its snapshot in the next cycle."""
+        if self.replication.can_send():
+            self.cycle.wake()
 
     def _arm_timer(self) -> None:
         """Set the timer to the earliest deadline or retry time of a blocked client."""

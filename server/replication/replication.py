@@ -108,6 +108,11 @@ class Replication:
         self.waiting.finish_cycle()
         self._note_synced()
         self.feed.flush()
+        self.look()
+
+    def can_send(self) -> bool:
+        """Whether the next cycle can send more of a snapshot, without news from a socket."""
+        return bool(self._state.replicas) and self.transfers.can_send()
 
     def _note_synced(self) -> None:
         """On a replica: note up to which offset the stream is synced to disk."""

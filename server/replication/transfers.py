@@ -33,8 +33,9 @@ from server.replication.feed import Feed
 from server.replication.outside import Outside, Pipe
 
 NEWLINE_MS = 1000
-# Back-pressure: the unsent bytes of a replica's connection from which on sending waits. Small,
+# Back-pressure: with more unsent bytes than this in a replica's connection, sending waits. Small,
 # because each of many connections may hold as much; the kernel buffers what a fast reader needs.
+# No less than the limit from which on the transport reports that it has room again.
 HIGH_WATER_BYTES = 64 << 10
 _PIECE_BYTES = 64 << 10
 _MARK_DIGITS = 40
@@ -50,6 +51,7 @@ class _Run:
     pipe: Pipe | None = None
     mark: bytes = b""  # the end mark of a diskless transfer
     is_read: bool = False  # whether the pipe has ended
+    is_paused: bool = False  # whether the pipe waits for replicas that have much to read
     progress_ms: int = 0  # when bytes were last read from the pipe, or sent
 
 
@@ -238,20 +240,31 @@ class Transfers:
         for replica in _alive(run.replicas):
             self._send(replica, data)
         if self._is_full(run):
+            run.is_paused = True
             run.pipe.pause()
 
     def _is_full(self, run: _Run) -> bool:
-        unsent_bytes = self._instance.host.unsent_bytes
-        return any(
-            unsent_bytes(replica.client) + sum(map(len, replica.client.output)) > HIGH_WATER_BYTES
-            for replica in _alive(run.replicas)
-        )
+        return any(self._room(replica) < 0 for replica in _alive(run.replicas))
+
+    def _room(self, replica: Replica) -> int:
+        """How many bytes more may wait to be sent to a replica; less than 0 if none may."""
+        client = replica.client
+        unsent_bytes = self._instance.host.unsent_bytes(client) + sum(map(len, client.output))
+        return HIGH_WATER_BYTES - unsent_bytes
+
+    def can_send(self) -> bool:
+        """Whether `look` would send more: what it sent before has left the process."""
+        run = self._run
+        if run is not None and run.is_paused and not self._is_full(run):
+            return True
+        return any(self._room(sending.replica) >= 0 for sending in self._sendings)
 
     def look(self) -> None:
         """Send more, if replicas have read what was sent."""
         run = self._run
         if run is not None and run.pipe is not None and not run.is_read and not self._is_full(run):
             run.progress_ms = self._instance.now_ms
+            run.is_paused = False
             run.pipe.resume()
         for sending in list(self._sendings):
             self._send_pieces(sending)
@@ -307,9 +320,8 @@ class Transfers:
         if client.closed:
             self._sendings.remove(sending)
             return
-        room = HIGH_WATER_BYTES - self._instance.host.unsent_bytes(client)
-        room -= sum(map(len, client.output))
-        while room > 0 and sending.position < len(buffer):
+        room = self._room(replica)
+        while room >= 0 and sending.position < len(buffer):
             piece = buffer[sending.position : sending.position + _PIECE_BYTES]
             sending.position += len(piece)
             room -= len(piece)

@@ -284,3 +284,21 @@ def test_a_replica_that_does_not_read_holds_little_of_its_snapshot(
         server.replication.look()
         rest += replica.received()
     assert len(rest) > 800_000
+
+
+def test_a_replica_that_reads_at_once_gets_a_file_without_waiting_for_ticks() -> None:
+    """A connection that takes all bytes at once never reports that it has room again."""
+    server = serving(rdbcompression="no")
+    client = server.connect()
+    for number in range(200):
+        client.execute("SET", f"k{number}", b"x" * 5000)
+    replica = follow(server)  # without `eof`
+    received = payload(server, replica)
+    cycles = 0
+    while server.replication.can_send():
+        server.cycle.wake()
+        server.finish_cycle()
+        received += replica.received()
+        cycles += 1
+    assert len(received) > 1_000_000
+    assert cycles <= 1_100_000 // HIGH_WATER_BYTES
