@@ -93,6 +93,7 @@ COMPILED = (
     "commands/core/blocking.py",
     "commands/core/client.py",
     "commands/core/instance.py",
+    "commands/geo/distances.py",
     "commands/hashes/lookup.py",
     "commands/hashes/reading.py",
     "commands/hashes/setting.py",

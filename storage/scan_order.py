@@ -11,7 +11,7 @@ oldest, so a scan misses none, but may return some twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from sys import getsizeof
 
 from storage.deferred_free import SMALL_ITEMS, RemovedData
@@ -46,6 +46,11 @@ class ScanOrder:
         if len(removed) > FEW_REMOVED and 2 * len(removed) > len(self._members):
             self._members = [one for one in self._members if one not in removed]
             removed.clear()
+
+    def keep(self, members: Container[bytes]) -> None:
+        """The collection has lost all but these members."""
+        self._members = [one for one in self._members if one in members]
+        self._removed = set()
 
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         """(next cursor, members): up to `count` of them. Cursor 0 begins and ends."""

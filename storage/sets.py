@@ -51,9 +51,9 @@ class SetValue(Value):
 
     @classmethod
     def of(cls, members: Iterable[bytes], limits: EncodingLimits, access_ms: int = 0) -> SetValue:
-        """A set of these members, in the smallest possible form."""
+        """A set of these members, in the smallest possible form. A dict of them is taken over."""
         made = cls(access_ms)
-        made._members = dict.fromkeys(members)
+        made._members = members if type(members) is dict else dict.fromkeys(members)
         made._encoding = _smallest_encoding(made._members, limits)
         return made
 
@@ -98,6 +98,10 @@ class SetValue(Value):
     def table(self) -> dict[bytes, None]:
         """The members as the keys of a dict, for set algebra. Do not modify it."""
         return self._members
+
+    def ordered_table(self) -> dict[bytes, None]:
+        """As `table`, but in the order of `members`."""
+        return dict.fromkeys(self.members()) if self._encoding == INTSET else self._members
 
     # -- changing ------------------------------------------------------------------------------
 

@@ -40,8 +40,13 @@ Span: TypeAlias = "tuple[int, int]"  # [start, end) of ranks
 # The number of members that are copied or written in about 0.1 ms.
 MEMBERS_PER_STEP = 200
 
-# A part of the sorted list holds up to a few thousand pairs: one is freed per step.
+# A part of the sorted list begins with this many pairs, and grows to twice as many: one is freed
+# per step.
+PART_PAIRS = SortedList.DEFAULT_LOAD_FACTOR
 PARTS_PER_STEP = 1
+
+# Up to this many members are removed one by one, and freed at once.
+FEW_REMOVED = 100
 
 
 class _AboveAll:
@@ -122,6 +127,21 @@ class SortedSetValue(Value):
             scores = {member: _without_sign(score) for member, score in scores.items()}
         made._scores = scores
         made._order = SortedList(zip(scores.values(), scores, strict=True))
+        return made
+
+    @classmethod
+    def of_pairs(
+        cls, pairs: list[Pair], limits: EncodingLimits, access_ms: int = 0
+    ) -> SortedSetValue:
+        """As `of`, of pairs with different members. The list is taken over; it need not be sorted,
+        but runs that are cost little.
+        """
+        if len(pairs) <= limits.zset_max_listpack_entries:
+            return cls.of({member: score for score, member in pairs}, limits, access_ms)
+        pairs.sort()
+        made = cls(access_ms, SKIPLIST)
+        made._scores = {member: score for score, member in pairs}
+        made._order = _in_parts(pairs)
         return made
 
     @classmethod
@@ -246,13 +266,28 @@ class SortedSetValue(Value):
             self._scan_order.remove(member)
         return True
 
-    def remove_span(self, start: int, end: int) -> None:
-        """Remove the members at these ranks."""
-        for _, member in list(self._order.islice(start, end)):
-            del self._scores[member]
+    def remove_span(self, start: int, end: int) -> RemovedData:
+        """Remove the members at these ranks; the data to free."""
+        gone = list(self._order.islice(start, end))
+        is_few = len(gone) <= FEW_REMOVED
+        if is_few:
+            del self._order[start:end]
+        else:
+            self._order = _without(self._order, start, end)
+        removed = NO_WASTE if is_few else RemovedData()
+        if is_few or 2 * len(gone) < len(self._scores):
+            for _, member in gone:
+                del self._scores[member]
+                if self._scan_order is not None:
+                    self._scan_order.remove(member)
+        else:
+            removed.add(self._scores, SMALL_ITEMS)
+            self._scores = {member: score for score, member in self._order}
             if self._scan_order is not None:
-                self._scan_order.remove(member)
-        del self._order[start:end]
+                self._scan_order.keep(self._scores)
+        if not is_few:
+            removed.add(gone, SMALL_ITEMS)
+        return removed
 
     # -- walking -------------------------------------------------------------------------------
 
@@ -274,6 +309,17 @@ class SortedSetValue(Value):
         twin._order = _copied(self._order)
         return twin
 
+    def copy_of_span(self, start: int, end: int, limits: EncodingLimits) -> SortedSetValue:
+        """Another sorted set of the members at these ranks, in the smallest possible form."""
+        count = len(self._scores)
+        if end - start <= limits.zset_max_listpack_entries or 2 * (end - start) < count:
+            return SortedSetValue.of_pairs(list(self.slice(start, end)), limits)
+        twin = self.copy()  # a table is copied faster than it is made from pairs
+        twin._encoding = SKIPLIST
+        twin.remove_span(end, count)
+        twin.remove_span(0, start)
+        return twin
+
     def memory_bytes(self, samples: int = 5) -> int:
         """An estimate of its memory in bytes, from `samples` members (0: from all)."""
         count = len(self._scores)
@@ -291,8 +337,7 @@ class SortedSetValue(Value):
         if len(self._scores) <= SMALL_ITEMS:
             return NO_WASTE
         removed_data = RemovedData()
-        # The private parts of the list: its public methods free them only all at once.
-        removed_data.add(self._order._lists, PARTS_PER_STEP)  # type: ignore[attr-defined]
+        removed_data.add(_parts(self._order), PARTS_PER_STEP)
         removed_data.add(self._scores, SMALL_ITEMS)
         if self._scan_order is not None:
             self._scan_order.release(removed_data)
@@ -305,14 +350,46 @@ _PAIR_BYTES = getsizeof((0.0, b"")) + getsizeof(0.5) + 8
 _ORDER_BYTES = 305
 
 
+def _parts(order: SortedList[Any]) -> list[list[Pair]]:
+    """The private parts of a sorted list. Its public methods copy and free them only as a whole,
+    and sort again what is in order.
+    """
+    parts: list[list[Pair]] = order._lists  # type: ignore[attr-defined]
+    return parts
+
+
+def _of_parts(parts: list[list[Pair]], count: int) -> SortedList[Any]:
+    """A sorted list of these parts, `count` pairs in all."""
+    made: SortedList[Any] = SortedList()
+    made._lists = parts  # type: ignore[attr-defined]
+    made._maxes = [part[-1] for part in parts]  # type: ignore[attr-defined]
+    made._len = count  # type: ignore[attr-defined]
+    return made
+
+
+def _in_parts(pairs: list[Pair]) -> SortedList[Any]:
+    """A sorted list of pairs that are in order."""
+    starts = range(0, len(pairs), PART_PAIRS)
+    return _of_parts([pairs[start : start + PART_PAIRS] for start in starts], len(pairs))
+
+
+def _without(order: SortedList[Any], start: int, end: int) -> SortedList[Any]:
+    """The sorted list without a span, part by part. It takes over the parts."""
+    kept: list[list[Pair]] = []
+    place = 0  # the rank of a part's first pair
+    for part in _parts(order):
+        low, high = max(start - place, 0), min(end - place, len(part))
+        place += len(part)
+        if low < high:
+            part = part[:low] + part[high:]
+        if part:
+            kept.append(part)
+    return _of_parts(kept, len(order) - (end - start))
+
+
 def _copied(order: SortedList[Any]) -> SortedList[Any]:
-    """A copy made part by part, without sorting again: a fifth of the time of its own method."""
-    twin: SortedList[Any] = SortedList()
-    parts = order._lists  # type: ignore[attr-defined]
-    twin._lists = [part.copy() for part in parts]  # type: ignore[attr-defined]
-    twin._maxes = [part[-1] for part in parts]  # type: ignore[attr-defined]
-    twin._len = len(order)  # type: ignore[attr-defined]
-    return twin
+    """A copy made part by part."""
+    return _of_parts([part.copy() for part in _parts(order)], len(order))
 
 
 def _without_sign(score: float) -> float:

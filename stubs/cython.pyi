@@ -9,6 +9,7 @@ compiled: bool
 
 Py_ssize_t = int
 bint = bool
+double = float
 int = int
 longlong = int
 uchar: Any

@@ -7,21 +7,21 @@ the shape. The cells are large enough for the nine to cover it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import cos, isfinite, nan, sqrt
 
-from commands.geo.geohash import (
+from commands.geo.distances import (
     EARTH_RADIUS_M,
-    HASH_BITS,
     STEP_MAX,
-    Cell,
-    Place,
+    Found,
     degrees,
-    distance_m,
-    latitude_distance_m,
     radians,
+    within_box,
+    within_circle,
 )
+from commands.geo.geohash import HASH_BITS, Cell, Place
 from protocol.records import frozen_record
+from storage.sorted_sets import Pair
 
 # Half of the way around the earth on a square map.
 _MERCATOR_MAX_M = 20037726.37
@@ -62,8 +62,8 @@ class Shape(ABC):
         """Half of the width and of the height."""
 
     @abstractmethod
-    def distance_within(self, place: Place) -> float | None:
-        """How many meters a place is from the center; None if it is not within the shape."""
+    def within(self, pairs: Iterable[Pair], most: int = 0) -> Found:
+        """The places within the shape: the first `most`, all if that is 0."""
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """The ranges of geohashes to look through: [first, end)."""
@@ -154,9 +154,8 @@ class Circle(Shape):
         half = self.unit_m * self._radius
         return half, half
 
-    def distance_within(self, place: Place) -> float | None:
-        distance = distance_m(self.center, place)
-        return distance if distance <= self._radius * self.unit_m else None
+    def within(self, pairs: Iterable[Pair], most: int = 0) -> Found:
+        return within_circle(pairs, *self.center, self._radius * self.unit_m, most)
 
 
 class Rectangle(Shape):
@@ -176,11 +175,6 @@ class Rectangle(Shape):
     def half_size_m(self) -> tuple[float, float]:
         return self.unit_m * (self._width / 2), self.unit_m * (self._height / 2)
 
-    def distance_within(self, place: Place) -> float | None:
-        center = self.center
-        if latitude_distance_m(place.latitude, center.latitude) > self._height * self.unit_m / 2:
-            return None
-        beside = Place(center.longitude, place.latitude)
-        if distance_m(place, beside) > self._width * self.unit_m / 2:
-            return None
-        return distance_m(center, place)
+    def within(self, pairs: Iterable[Pair], most: int = 0) -> Found:
+        half_width_m, half_height_m = self._width * self.unit_m / 2, self._height * self.unit_m / 2
+        return within_box(pairs, *self.center, half_width_m, half_height_m, most)

@@ -6,8 +6,8 @@ an empty result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from itertools import filterfalse, islice
 
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
@@ -27,11 +27,11 @@ from commands.sets.members import members_reply
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.redis_format.encoding_limits import EncodingLimits
 from storage.sets import SetValue
 
-# The resulting members, in Redis's order.
-Operation = Callable[[Sequence[SetValue | None]], Iterator[bytes]]
+# The resulting members, in Redis's order: an iterator that finds each when it is asked for, or a
+# table of its own. Members are compared in the C code of tables and filters: sets may be large.
+Operation = Callable[[Sequence[SetValue | None]], Iterable[bytes]]
 
 _SUMMED_SIZES = "O(N) with N the number of members of all sets together."
 _SMALLEST_FIRST = "O(N*M) with N the size of the smallest set and M the number of sets."
@@ -40,36 +40,37 @@ _STORE_KEYS = (KeySpec(begin=1, flags=(b"OW", b"UPDATE")), *_SOURCES)
 _ANY_ORDER = (b"nondeterministic_output_order",)
 
 
-def intersection(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
+def intersection(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
     """The members that all sets have."""
     present = sorted([one for one in sets if one is not None], key=len)
     if len(present) < len(sets):
-        return
+        return ()
     smallest, *others = present
-    tables = [one.table() for one in others]
-    for member in smallest.members():
-        if all(member in table for table in tables):
-            yield member
+    members = iter(smallest.ordered_table())
+    for other in others:
+        members = filter(other.table().__contains__, members)
+    return members
 
 
-def union(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
+def union(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
     """The members that any set has."""
     found: dict[bytes, None] = {}
     for one in sets:
         if one is not None:
-            found.update(dict.fromkeys(one.members()))
-    yield from found
+            found.update(one.ordered_table())
+    return found
 
 
-def difference(sets: Sequence[SetValue | None]) -> Iterator[bytes]:
+def difference(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
     """The members that only the first set has."""
     first, *others = sets
     if first is None:
-        return
-    tables = [one.table() for one in others if one is not None]
-    for member in first.members():
-        if not any(member in table for table in tables):
-            yield member
+        return ()
+    members = iter(first.ordered_table())
+    for other in others:
+        if other is not None:
+            members = filterfalse(other.table().__contains__, members)
+    return members
 
 
 def _look_up(client: Client, keys: list[bytes]) -> list[SetValue | None]:
@@ -188,7 +189,7 @@ def sdiffstore(client: Client, argv: Argv) -> bytes:
 
 def _store(client: Client, argv: Argv, operation: Operation, event: bytes) -> bytes:
     target, limits = argv[1], client.instance.encoding_limits
-    result = _result(operation(_look_up(client, argv[2:])), limits)
+    result = SetValue.of(operation(_look_up(client, argv[2:])), limits)
     if not len(result):
         remove_target(client, target)
         return replies.ZERO
@@ -197,10 +198,6 @@ def _store(client: Client, argv: Argv, operation: Operation, event: bytes) -> by
     client.modified(target)
     client.notify(notifications.SET, event, target)
     return replies.integer(len(result))
-
-
-def _result(members: Iterator[bytes], limits: EncodingLimits) -> SetValue:
-    return SetValue.of(members, limits)
 
 
 def remove_target(client: Client, key: bytes) -> None:
@@ -270,7 +267,7 @@ def _count(
         raise ReplyError(errors.NUMKEYS_TOO_LARGE)
     limit = _parse_limit(Arguments(argv, 2 + count), may_estimate=may_estimate)
     members = operation(_look_up(client, argv[2 : 2 + count]))
-    return replies.integer(sum(1 for _ in islice(members, limit or None)))
+    return replies.integer(len(list(islice(members, limit or None))))
 
 
 def _parse_limit(arguments: Arguments, *, may_estimate: bool) -> int:

@@ -8,7 +8,9 @@ numbers depends on the order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import filterfalse, islice
+from operator import add
 from typing import TypeAlias
 
 from commands.core.arguments import Arguments
@@ -57,26 +59,28 @@ def _sum(total: float, score: float) -> float:
     return 0.0 if total != total else total
 
 
-def _count(total: float, score: float) -> float:
-    return total + score
-
-
-_AGGREGATES: dict[bytes, Aggregate] = {b"SUM": _sum, b"MIN": min, b"MAX": max, b"COUNT": _count}
+_AGGREGATES: dict[bytes, Aggregate] = {b"SUM": _sum, b"MIN": min, b"MAX": max, b"COUNT": add}
 
 
 @record
 class _Source:
     """What a key holds, with its weight."""
 
-    table: Mapping[bytes, float | None]  # a set's members have no scores
+    table: Mapping[bytes, object]  # its members
+    scores: Mapping[bytes, float] | None = None  # None: all are 1, as those of a set
     weight: float = 1.0
     is_counted: bool = False  # AGGREGATE COUNT: the score does not matter
 
-    def score(self, member: bytes) -> float:
-        """The weighted score of a member; 0 for one that would be NaN."""
-        score = self.table[member]
-        weighted = self.weight * (1.0 if score is None or self.is_counted else score)
-        return 0.0 if weighted != weighted else weighted
+    def scores_of(self, members: Iterable[bytes]) -> Iterator[float]:
+        """The weighted scores of some of its members; 0 for one that would be NaN."""
+        weight = self.weight
+        if self.scores is None or self.is_counted:
+            return (weight for _ in members)
+        scores = map(self.scores.__getitem__, members)
+        if weight == 1.0:
+            return scores
+        weighted = (weight * score for score in scores)
+        return (0.0 if score != score else score for score in weighted)
 
 
 @record
@@ -101,36 +105,39 @@ def union(request: _Request) -> Scores:
     found: Scores = {}
     aggregate = request.aggregate
     for source in request.by_size():
-        for member in source.table:
-            score = source.score(member)
-            found[member] = aggregate(found[member], score) if member in found else score
+        for member, score in zip(source.table, source.scores_of(source.table), strict=True):
+            old = found.get(member)
+            found[member] = score if old is None else aggregate(old, score)
     return found
+
+
+def common(request: _Request) -> list[bytes]:
+    """The members that all sources have; at most the request's limit, unless that is 0."""
+    smallest, *others = request.by_size()
+    members = iter(smallest.table)
+    for other in others:
+        members = filter(other.table.__contains__, members)
+    return list(islice(members, request.limit or None))
 
 
 def intersection(request: _Request) -> Scores:
-    """The members that all sources have; at most the request's limit, unless that is 0."""
-    found: Scores = {}
+    """The members that all sources have, with their scores."""
+    members = common(request)
     smallest, *others = request.by_size()
-    aggregate = request.aggregate
-    for member in smallest.table:
-        if all(member in other.table for other in others):
-            score = smallest.score(member)
-            for other in others:
-                score = aggregate(score, other.score(member))
-            found[member] = score
-            if len(found) == request.limit:
-                break
-    return found
+    scores = smallest.scores_of(members)
+    for other in others:
+        scores = map(request.aggregate, scores, other.scores_of(members))
+    return dict(zip(members, scores, strict=True))
 
 
 def difference(request: _Request) -> Scores:
     """The members that only the first source has."""
     first, *others = request.sources
-    return {
-        member: first.score(member)
-        for member in first.table
-        if not any(member in other.table for other in others)
-    }
+    members = iter(first.table)
+    for other in others:
+        members = filterfalse(other.table.__contains__, members)
+    found = list(members)
+    return dict(zip(found, first.scores_of(found), strict=True))
 
 
 # -- parsing -----------------------------------------------------------------------------------
@@ -154,7 +161,7 @@ def _parse(client: Client, argv: Argv, at: int, takes: _Options) -> _Request:
         raise errors.no_input_key(argv[0].lower())
     if count > arguments.remaining:
         raise ReplyError(errors.SYNTAX)
-    sources = [_Source(_table(client, arguments.next())) for _ in range(count)]
+    sources = [_source(client, arguments.next()) for _ in range(count)]
     request = _Request(sources)
     while arguments:
         if takes.weights and arguments.remaining > count and arguments.take(b"WEIGHTS"):
@@ -179,15 +186,15 @@ def _parse_aggregate(word: bytes, request: _Request) -> None:
         source.is_counted = word == b"COUNT"
 
 
-def _table(client: Client, key: bytes) -> Mapping[bytes, float | None]:
-    """The members at a key with their scores. Raises WRONGTYPE."""
+def _source(client: Client, key: bytes) -> _Source:
+    """What is at a key. Raises WRONGTYPE."""
     value = client.lookup(key)
     if value is None:
-        return {}
+        return _Source({})
     if isinstance(value, SortedSetValue):
-        return value.scores()
+        return _Source(value.scores(), value.scores())
     if isinstance(value, SetValue):
-        return value.table()
+        return _Source(value.table())
     raise ReplyError(errors.WRONG_TYPE)
 
 
@@ -266,23 +273,7 @@ def _members(
 )
 def zintercard(client: Client, argv: Argv) -> bytes:
     """Integer, at most LIMIT unless that is 0. Source: Redis 7.2."""
-    return replies.integer(len(intersection(_parse(client, argv, 1, _Options(limit=True)))))
-
-
-def _store(client: Client, key: bytes, request: _Request, found: Scores, event: bytes) -> bytes:
-    """Store a result. With AGGREGATE COUNT, which Redis before 8.8 does not know, it is propagated
-    as members and scores."""
-    had_key = key in client.db
-    reply = store_result(client, key, found, event)
-    if request.aggregate is _count and client.instance.sinks:
-        if had_key:
-            client.propagate(b"DEL", key)
-        members = list(found)
-        for start in range(0, len(members), _MEMBERS_PER_REQUEST):
-            part = members[start : start + _MEMBERS_PER_REQUEST]
-            words = [word for one in part for word in (replies.format_double(found[one]), one)]
-            client.propagate(b"ZADD", key, *words)
-    return reply
+    return replies.integer(len(common(_parse(client, argv, 1, _Options(limit=True)))))
 
 
 # -- stored ------------------------------------------------------------------------------------
@@ -303,7 +294,7 @@ def _store(client: Client, key: bytes, request: _Request, found: Scores, event: 
 def zunionstore(client: Client, argv: Argv) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 8.8."""
     request = _parse(client, argv, 2, _Options(weights=True))
-    return _store(client, argv[1], request, union(request), b"zunionstore")
+    return _store_combined(client, argv[1], request, union(request), b"zunionstore")
 
 
 @command(
@@ -321,7 +312,7 @@ def zunionstore(client: Client, argv: Argv) -> bytes:
 def zinterstore(client: Client, argv: Argv) -> bytes:
     """As `zunionstore`."""
     request = _parse(client, argv, 2, _Options(weights=True))
-    return _store(client, argv[1], request, intersection(request), b"zinterstore")
+    return _store_combined(client, argv[1], request, intersection(request), b"zinterstore")
 
 
 @command(
@@ -338,4 +329,27 @@ def zinterstore(client: Client, argv: Argv) -> bytes:
 def zdiffstore(client: Client, argv: Argv) -> bytes:
     """As `zunionstore`."""
     found = difference(_parse(client, argv, 2, _Options()))
-    return store_result(client, argv[1], found, b"zdiffstore")
+    return _store(client, argv[1], found, b"zdiffstore")
+
+
+def _store_combined(
+    client: Client, key: bytes, request: _Request, found: Scores, event: bytes
+) -> bytes:
+    """Store a result. With AGGREGATE COUNT, which Redis before 8.8 does not know, it is propagated
+    as members and scores."""
+    had_key = key in client.db
+    reply = _store(client, key, found, event)
+    if request.sources[0].is_counted and client.instance.sinks:
+        if had_key:
+            client.propagate(b"DEL", key)
+        members = list(found)
+        for start in range(0, len(members), _MEMBERS_PER_REQUEST):
+            part = members[start : start + _MEMBERS_PER_REQUEST]
+            words = [word for one in part for word in (replies.format_double(found[one]), one)]
+            client.propagate(b"ZADD", key, *words)
+    return reply
+
+
+def _store(client: Client, target: bytes, found: Scores, event: bytes) -> bytes:
+    result = SortedSetValue.of(found, client.instance.encoding_limits) if found else None
+    return store_result(client, target, result, event)

@@ -58,7 +58,7 @@ def _pop(client: Client, key: bytes, value: SortedSetValue, count: int, end: _En
     start = max(size - count, 0) if end.reverse else 0
     stop = size if end.reverse else min(count, size)
     popped = list(value.slice(start, stop, reverse=end.reverse))
-    value.remove_span(start, stop)
+    client.instance.background_work.discard(value.remove_span(start, stop))
     client.modified(key, len(popped))
     client.notify(notifications.SORTED_SET, end.event, key)
     remove_if_empty(client, key, value)

@@ -157,19 +157,19 @@ def zrangestore(client: Client, argv: Argv) -> bytes:
     wanted = _parse(argv, 3, _Form(), is_stored=True)
     value = client.lookup_typed(argv[2], SortedSetValue)
     start, end = (0, 0) if value is None else wanted.span_in(value)
-    scores: dict[bytes, float] = {}
-    if value is not None:
-        scores = {member: score for score, member in value.slice(start, end)}
-    return store_result(client, argv[1], scores, b"zrangestore")
+    result = None
+    if value is not None and start < end:
+        result = value.copy_of_span(start, end, client.instance.encoding_limits)
+    return store_result(client, argv[1], result, b"zrangestore")
 
 
-def store_result(client: Client, key: bytes, scores: dict[bytes, float], event: bytes) -> bytes:
+def store_result(client: Client, key: bytes, result: SortedSetValue | None, event: bytes) -> bytes:
     """Store a result, which takes the place of what is at `key`; the number of its members.
 
-    Without members the key is removed.
+    None, without members: the key is removed.
     """
-    if scores:
-        client.store(key, SortedSetValue.of(scores, client.instance.encoding_limits))
+    if result is not None:
+        client.store(key, result)
         client.db.persist(key)
         client.modified(key)
         client.notify(notifications.SORTED_SET, event, key)
@@ -177,7 +177,7 @@ def store_result(client: Client, key: bytes, scores: dict[bytes, float], event: 
         client.remove(key)
         client.modified(key)
         client.notify(notifications.GENERIC, b"del", key)
-    return replies.integer(len(scores))
+    return replies.ZERO if result is None else replies.integer(len(result))
 
 
 # -- the older forms ---------------------------------------------------------------------------

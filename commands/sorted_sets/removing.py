@@ -102,7 +102,7 @@ def _remove_span(
     if value is None:
         return replies.ZERO
     start, end = span_in(value)
-    value.remove_span(start, end)
+    client.instance.background_work.discard(value.remove_span(start, end))
     return _removed(client, key, value, end - start, event)
 
 

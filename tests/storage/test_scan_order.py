@@ -89,3 +89,14 @@ def test_what_is_there_throughout_is_returned(
         assert len(order) == len(present)
     assert seen >= set(names(*throughout))
     assert sorted(order.members()) == sorted(names(*present))
+
+
+def test_a_scan_that_loses_most_members_misses_none_of_the_others() -> None:
+    order = ScanOrder(names(*range(20)))
+    cursor, found = order.scan(0, 5)
+    order.remove(b"3")
+    order.keep(names(1, 2, 17))
+    assert found == names(15, 16, 17, 18, 19)
+    assert order.scan(cursor, 10) == (0, names(1, 2, 17))
+    order.add(b"3")
+    assert order.members() == names(1, 2, 17, 3)

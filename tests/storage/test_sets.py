@@ -192,3 +192,10 @@ def test_a_large_set_is_freed_in_steps() -> None:
     assert removed_data.is_large
     assert len(large) == 0
     assert sum(1 for _ in removed_data.free()) == 10
+
+
+def test_a_table_in_order_is_that_of_the_members() -> None:
+    integers = SetValue.of([b"3", b"-1", b"2"], LIMITS)
+    assert list(integers.ordered_table()) == integers.members() == [b"-1", b"2", b"3"]
+    texts = SetValue.of({b"b": None, b"a": None}, LIMITS)
+    assert list(texts.ordered_table()) == texts.members() == [b"b", b"a"]

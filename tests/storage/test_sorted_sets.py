@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from storage.deferred_free import NO_WASTE
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.sorted_sets import LexBounds, Pair, ScoreBounds, SortedSetValue
+from storage.sorted_sets import FEW_REMOVED, LexBounds, Pair, ScoreBounds, SortedSetValue
 
 LIMITS = EncodingLimits()
 NONE_SMALL = EncodingLimits(zset_max_listpack_entries=0)
@@ -108,6 +108,61 @@ def test_a_span_can_be_removed() -> None:
     assert [int(member) for _, member in value.slice(0, 20)] == [*range(10), *range(2990, 3000)]
     assert len(value) == 20
     assert len(value.scan(0, 5000)[1]) == 20
+
+
+SPANS = st.tuples(st.integers(0, 5000), st.integers(0, 5000)).map(sorted)
+
+
+@given(st.lists(SPANS, min_size=1, max_size=3), st.booleans())
+def test_spans_of_any_size_can_be_removed(spans: list[list[int]], is_scanned: bool) -> None:
+    value = SortedSetValue.of(many(5000), LIMITS)
+    if is_scanned:
+        value.scan(0, 10)
+    model = everything(value)
+    for start, end in spans:
+        count = len(model)
+        first, last = start * count // 5000, end * count // 5000
+        removed = value.remove_span(first, last)
+        assert removed is NO_WASTE or last - first > FEW_REMOVED
+        del model[first:last]
+        assert everything(value) == model
+        assert value.scores() == {member: score for score, member in model}
+        assert [value.rank(member) for _, member in model[::100]] == [*range(0, len(model), 100)]
+        assert sorted(value.scan(0, 5000)[1]) == model
+    value.set(b"new", 2500.5, LIMITS)
+    assert value.rank(b"new") == sum(score < 2500.5 for score, _ in model)
+
+
+def test_a_large_span_is_freed_in_steps() -> None:
+    value = SortedSetValue.of(many(50_000), LIMITS)
+    assert value.remove_span(10, 49_990).is_large
+    assert len(value) == 20
+
+
+@given(st.integers(0, 600), st.integers(0, 600), st.sampled_from([LIMITS, NONE_SMALL]))
+def test_a_copy_of_a_span_is_independent(start: int, end: int, limits: EncodingLimits) -> None:
+    start, end = sorted((start, end))
+    value = SortedSetValue.of(many(600), LIMITS)
+    expected = everything(value)[start:end]
+    copy = value.copy_of_span(start, end, limits)
+    assert everything(copy) == expected
+    assert copy.scores() == {member: score for score, member in expected}
+    small = end - start <= limits.zset_max_listpack_entries
+    assert copy.encoding == (b"listpack" if small else b"skiplist")
+    copy.set(b"new", 1.0, limits)
+    value.remove_span(0, 600)
+    assert len(copy) == end - start + 1
+
+
+@given(st.dictionaries(MEMBERS, SCORES), st.sampled_from([LIMITS, NONE_SMALL]))
+def test_pairs_make_the_same_sorted_set_as_scores(
+    scores: dict[bytes, float], limits: EncodingLimits
+) -> None:
+    of_scores = SortedSetValue.of(dict(scores), limits)
+    of_pairs = SortedSetValue.of_pairs([(score, name) for name, score in scores.items()], limits)
+    assert everything(of_pairs) == everything(of_scores)
+    assert of_pairs.scores() == of_scores.scores()
+    assert of_pairs.encoding == of_scores.encoding
 
 
 # -- the forms ---------------------------------------------------------------------------------

@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.geo.geohash import (
-    LATITUDE_MAX,
-    Cell,
-    Place,
-    decode,
-    distance_m,
-    encode,
-    latitude_distance_m,
-    text_of,
-)
+from commands.geo.distances import LATITUDE_MAX
+from commands.geo.geohash import Cell, Place, decode, encode, text_of
 
 PALERMO = Place(13.361389, 38.115556)
 CATANIA = Place(15.087269, 37.502669)
@@ -70,14 +62,3 @@ def test_neighbours_go_around_the_world() -> None:
     assert (cell.west_edge, cell.east_edge) == (90.0, 180.0)
     assert cell.south_edge == 0.0
     assert cell.north_edge == pytest.approx(LATITUDE_MAX / 2)
-
-
-def test_distances() -> None:
-    first, second = decode(encode(PALERMO)), decode(encode(CATANIA))
-    assert b"%.4f" % distance_m(first, second) == b"166274.1516"
-    assert distance_m(first, first) == 0.0
-    for longitude in range(-180, 0):
-        here, there = Place(longitude, 12.345), Place(longitude + 180, -12.345)
-        assert distance_m(here, there) == pytest.approx(20_020_741, rel=1e-5)
-    north = Place(first.longitude, 40.0)
-    assert distance_m(first, north) == latitude_distance_m(first.latitude, 40.0)

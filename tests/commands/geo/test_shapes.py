@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.geo.geohash import HASH_BITS, Place, decode, encode
+from commands.geo.geohash import HASH_BITS, Place, encode
 from commands.geo.shapes import Circle, Rectangle, Shape
 
 # Away from the poles and the date line, where Redis overlooks places, and so does this.
 LONGITUDES, LATITUDES = st.floats(-60, 60), st.floats(-60, 60)
+
+
+def holds(shape: Shape, place: Place) -> bool:
+    return bool(shape.within([(float(encode(place)), b"m")])[0])
 
 
 @given(LONGITUDES, LATITUDES, st.floats(0, 2e6), st.floats(-1, 1), st.floats(-1, 1), st.booleans())
@@ -27,22 +31,22 @@ def test_a_place_within_a_shape_is_in_one_of_its_spans(
     if not place.is_on_map:
         return
     score = encode(place)
-    if shape.distance_within(decode(score)) is not None:
+    if holds(shape, place):
         assert any(start <= score < end for start, end in shape.spans())
 
 
 def test_a_circle_has_an_edge() -> None:
     circle = Circle(Place(0.0, 0.0), 112.0, 1000.0)
-    assert circle.distance_within(Place(1.0, 0.0)) is not None
-    assert circle.distance_within(Place(1.01, 0.0)) is None
-    assert circle.distance_within(Place(0.0, -1.0)) is not None
+    assert holds(circle, Place(1.0, 0.0))
+    assert not holds(circle, Place(1.01, 0.0))
+    assert holds(circle, Place(0.0, -1.0))
 
 
 def test_a_rectangle_is_as_wide_and_as_high_as_it_says() -> None:
     box = Rectangle(Place(0.0, 0.0), 300.0, 100.0, 1000.0)
-    assert box.distance_within(Place(1.3, 0.4)) is not None
-    assert box.distance_within(Place(1.4, 0.0)) is None
-    assert box.distance_within(Place(0.0, 0.5)) is None
+    assert holds(box, Place(1.3, 0.4))
+    assert not holds(box, Place(1.4, 0.0))
+    assert not holds(box, Place(0.0, 0.5))
 
 
 def test_no_cell_is_searched_twice_in_a_row() -> None:
@@ -54,10 +58,21 @@ def test_no_cell_is_searched_twice_in_a_row() -> None:
 @pytest.mark.parametrize("size", [float("inf"), 1e308, 1e300])
 def test_a_shape_may_have_no_end(size: float) -> None:
     for shape in (Circle(Place(13.0, 38.0), size, 1000.0), Rectangle(Place(1, 1), size, size, 1)):
-        assert shape.distance_within(Place(-170.0, -80.0)) is not None
+        assert holds(shape, Place(-170.0, -80.0))
         assert any(start <= encode(Place(20.0, 40.0)) < end for start, end in shape.spans())
 
 
 def test_a_point_needs_only_the_smallest_cells() -> None:
     spans = list(Circle(Place(10.0, 10.0), 0.0, 1.0).spans())
     assert all(end - start == 1 for start, end in spans)
+
+
+@pytest.mark.parametrize(
+    "shape", [Circle(Place(0, 0), 150, 1e3), Rectangle(Place(0, 0), 9, 9, 1e5)]
+)
+def test_a_search_ends_when_it_has_found_enough(shape: Shape) -> None:
+    pairs = iter([(float(encode(Place(0.1 * place, 0.0))), b"%d" % place) for place in range(9)])
+    found, distances = shape.within(pairs, 2)
+    assert [member for _, member in found] == [b"0", b"1"]
+    assert distances == pytest.approx([0, 11_122], abs=1)
+    assert next(pairs)[1] == b"2"
