@@ -14,6 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from storage.redis_format.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes, elements_bytes
 
 _NODE_BYTES = (4096, 8192, 16384, 32768, 65536)  # for -1, -2, ...
@@ -54,14 +59,16 @@ class ListNode:
 
     def offsets(self, item: bytes) -> list[int]:
         """The offsets of `item`, ascending."""
-        items, found = self.items, list[int]()
-        try:
-            offset = items.index(item)
-            while True:
+        items: list[bytes] = self.items
+        found: list[int] = []
+        offset: cython.Py_ssize_t
+        one: bytes
+        # Compiled, bytes are compared by their sizes and first byte before all else.
+        for offset in range(len(items)):
+            one = items[offset]
+            if one == item:
                 found.append(offset)
-                offset = items.index(item, offset + 1)
-        except ValueError:
-            return found
+        return found
 
     def admits(self, item: bytes, fill: int) -> bool:
         """Whether Redis would put one more element into this node."""
@@ -123,6 +130,31 @@ class ListNode:
     def split(self, offset: int) -> ListNode:
         """Keep the elements before `offset`; the others as a node of their own."""
         return ListNode(self.take(offset, len(self.items)))
+
+
+def nodes_of(items: Iterable[bytes], fill: int) -> list[ListNode]:
+    """The nodes that Redis has once these elements were put at the end of a list, one by one."""
+    made: list[ListNode] = []
+    max_bytes, max_count = node_limits(fill)
+    limit: cython.Py_ssize_t = max_bytes or _COUNTED_NODE_BYTES
+    most: cython.Py_ssize_t = max_count or limit
+    # What the last node has; it takes no more if it is full, or plain.
+    run: list[bytes] = []
+    size: cython.Py_ssize_t = limit
+    item: bytes
+    for item in items:
+        length: cython.Py_ssize_t = len(item)
+        if size + length + _ELEMENT_MARGIN_BYTES > limit or len(run) >= most:
+            run, size = [], EMPTY_LISTPACK_BYTES
+            made.append(ListNode(run))
+        run.append(item)
+        if length > limit:
+            made[-1].is_plain, made[-1].size_bytes = True, length
+            size = limit
+            continue
+        size += element_bytes(item)
+        made[-1].size_bytes = size
+    return made
 
 
 def listpack_bytes(items: Iterable[bytes]) -> int:

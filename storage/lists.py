@@ -22,7 +22,7 @@ from operator import attrgetter
 from sys import getsizeof
 
 from storage.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
-from storage.list_node import ListNode, exceeds, is_large, node_limits
+from storage.list_node import ListNode, exceeds, is_large, node_limits, nodes_of
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.values import Value
 
@@ -54,7 +54,7 @@ class ListValue(Value):
     def of_nodes(
         cls, nodes: Iterable[ListNode], limits: EncodingLimits, access_ms: int = 0
     ) -> ListValue:
-        """A list of the given nodes, none of them empty, from a snapshot."""
+        """A list of the given nodes, none of them empty."""
         made = cls(access_ms)
         made._nodes.extend(nodes)
         made._fill = limits.list_max_listpack_size
@@ -65,12 +65,7 @@ class ListValue(Value):
     @classmethod
     def of(cls, items: Iterable[bytes], limits: EncodingLimits, access_ms: int = 0) -> ListValue:
         """A list with these elements, as SORT stores one."""
-        made = cls(access_ms)
-        made._fill = limits.list_max_listpack_size
-        for item in items:
-            made._append(item)
-        made._shrink(limits, 1)
-        return made
+        return cls.of_nodes(nodes_of(items, limits.list_max_listpack_size), limits, access_ms)
 
     def __len__(self) -> int:
         return self._length

@@ -9,12 +9,15 @@ Leaves out: collation by locale. ALPHA compares bytes, as Redis does in the loca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
+from itertools import chain
+from operator import itemgetter
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.floats import parse_double
+from commands.core.long_reply import LongReply
 from commands.core.registry import (
     DENYOOM,
     MOVABLE_KEYS,
@@ -33,9 +36,17 @@ from storage.lists import ListValue
 from storage.sets import SetValue
 from storage.sorted_sets import SortedSetValue
 from storage.strings import StringValue
+from storage.values import as_int64
+
+# Up to this many characters, each whole number is a double of its own.
+_EXACT_DIGITS = 15
 
 _BLANKS = b" \t\n\v\f\r"
 _ELEMENT = b"#"  # GET of this pattern is the element itself
+
+# A reply of more items is sent in pieces of fewer.
+MANY_ITEMS = 10_000
+ITEMS_PER_PIECE = 1000
 
 _OPTION_WORDS = {b"LIMIT": 2, b"BY": 1, b"GET": 1, b"STORE": 1}
 
@@ -74,7 +85,7 @@ _COMPLEXITY = "O(N+M*log(M)) with N the length of the list or set and M the numb
     complexity=_COMPLEXITY,
     categories=_CATEGORIES,
 )
-def sort(client: Client, argv: Argv) -> bytes:
+def sort(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings, with STORE an integer: how many. Source: Redis 7.2."""
     request = _parse(Arguments(argv, 2), may_store=True)
     return _sort(client, argv[1], request)
@@ -92,7 +103,7 @@ def sort(client: Client, argv: Argv) -> bytes:
     complexity=_COMPLEXITY,
     categories=_CATEGORIES,
 )
-def sort_ro(client: Client, argv: Argv) -> bytes:
+def sort_ro(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.2."""
     return _sort(client, argv[1], _parse(Arguments(argv, 2), may_store=False))
 
@@ -136,17 +147,32 @@ def _parse(arguments: Arguments, *, may_store: bool) -> SortRequest:
     return request
 
 
-def _sort(client: Client, key: bytes, request: SortRequest) -> bytes:
+def _sort(client: Client, key: bytes, request: SortRequest) -> bytes | LongReply:
     items = _in_order(client, _elements(client, key, request), request)
     start = min(max(request.offset, 0), len(items))
     chosen = items[start:] if request.count < 0 else items[start : start + request.count]
-    found: list[bytes | None] = []
-    for item in chosen:
-        found += [_get(client, pattern, item) for pattern in request.gets or [_ELEMENT]]
+    gets = request.gets or [_ELEMENT]
+    found: Sequence[bytes | None] = chosen
+    if gets != [_ELEMENT]:
+        found = [_get(client, pattern, item) for item in chosen for pattern in gets]
     if request.target is None:
-        return replies.array([replies.bulk_or_nil(one, client.resp) for one in found])
+        return _reply(found, client.resp)
     _store(client, request.target, [one or b"" for one in found])
     return replies.integer(len(found))
+
+
+def _reply(found: Sequence[bytes | None], resp: int) -> bytes | LongReply:
+    header, pieces = replies.array_header(len(found)), _pieces(found, resp)
+    if len(found) > MANY_ITEMS:
+        return LongReply(chain([header], pieces))
+    return header + b"".join(pieces)
+
+
+def _pieces(found: Sequence[bytes | None], resp: int) -> Iterator[bytes]:
+    """The items of the reply, some at a time."""
+    for start in range(0, len(found), ITEMS_PER_PIECE):
+        some = found[start : start + ITEMS_PER_PIECE]
+        yield b"".join([replies.bulk_or_nil(one, resp) for one in some])
 
 
 def _elements(client: Client, key: bytes, request: SortRequest) -> list[bytes]:
@@ -173,25 +199,50 @@ def _elements(client: Client, key: bytes, request: SortRequest) -> list[bytes]:
 def _in_order(client: Client, items: list[bytes], request: SortRequest) -> list[bytes]:
     if not request.sorts:
         return items
-    weights: Sequence[bytes | None] = items
+    is_reversed = request.descending
     if request.by is not None:
         weights = [_get(client, request.by, item) for item in items]
-    key = _alpha_key if request.alpha else _number_key
-    keys = [key(weight, item) for weight, item in zip(weights, items, strict=True)]
-    places = sorted(range(len(items)), key=keys.__getitem__, reverse=request.descending)
-    return [items[place] for place in places]
+        by = _by_bytes if request.alpha else _by_number
+        return by(weights, items, is_reversed=is_reversed)
+    if request.alpha:
+        return sorted(items, reverse=is_reversed)
+    if all(map(_is_exact, items)):
+        # Elements that are equal as numbers are equal as texts, too.
+        return sorted(items, key=float, reverse=is_reversed)
+    return _by_number(items, items, is_reversed=is_reversed)
 
 
-def _alpha_key(weight: bytes | None, item: bytes) -> tuple[bool, bytes]:
+def _by_bytes(
+    weights: Sequence[bytes | None], items: list[bytes], *, is_reversed: bool
+) -> list[bytes]:
     """Missing weights come first; equal ones keep their order (stable sort)."""
-    return weight is not None, weight or b""
+    missing = [item for weight, item in zip(weights, items, strict=True) if weight is None]
+    pairs = zip(weights, items, strict=True)
+    there = [(weight, item) for weight, item in pairs if weight is not None]
+    there.sort(key=itemgetter(0), reverse=is_reversed)
+    found = [item for _, item in there]
+    return found + missing if is_reversed else missing + found
 
 
-def _number_key(weight: bytes | None, item: bytes) -> tuple[float, bytes]:
-    """A missing weight counts as 0; equal numbers are in the order of their elements."""
+def _by_number(
+    weights: Sequence[bytes | None], items: list[bytes], *, is_reversed: bool
+) -> list[bytes]:
+    """By weights as numbers; equal ones are in the order of their elements."""
+    numbered = list(zip(map(_number, weights), items, strict=True))
+    numbered.sort(reverse=is_reversed)
+    return [item for _, item in numbered]
+
+
+def _number(weight: bytes | None) -> float:
+    """A weight as a number; a missing one counts as 0."""
     text = (weight or b"").partition(b"\0")[0]
-    number = parse_double(text.lstrip(_BLANKS), errors.SORT_NOT_A_DOUBLE) if text else 0.0
-    return number, item
+    return parse_double(text.lstrip(_BLANKS), errors.SORT_NOT_A_DOUBLE) if text else 0.0
+
+
+def _is_exact(item: bytes) -> bool:
+    """Whether an element is a whole number in its plain form, with few enough digits for a
+    double."""
+    return len(item) <= _EXACT_DIGITS and as_int64(item) is not None
 
 
 def _get(client: Client, pattern: bytes, item: bytes) -> bytes | None:

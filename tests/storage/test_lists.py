@@ -167,6 +167,19 @@ def test_a_stored_list_is_a_listpack_up_to_the_whole_limit() -> None:
     assert ListValue.of_nodes([plain], limits).encoding == b"quicklist"
 
 
+@given(st.lists(items, max_size=60), st.sampled_from([-5, -2, -1, 1, 2, 5]))
+def test_a_stored_list_has_the_nodes_of_one_that_grew(new: list[bytes], fill: int) -> None:
+    limits = EncodingLimits(list_max_listpack_size=fill)
+    stored, grown = ListValue.of(new, limits), ListValue()
+    for item in new:
+        grown.push_right([item], limits)
+    assert stored.encoding == grown.encoding or not new
+    form = [
+        [(n.items, n.is_plain, n.size_bytes, n.start) for n in v.nodes] for v in (stored, grown)
+    ]
+    assert form[0] == form[1]
+
+
 def test_empty_nodes_are_dropped_when_a_list_is_read() -> None:
     nodes = [ListNode([]), ListNode([b"a"]), ListNode([]), ListNode([b"b"])]
     value = ListValue.of_nodes(nodes, LIMITS)

@@ -20,6 +20,10 @@ def filled(talk: Conversation) -> Conversation:
     talk.all(
         "RPUSH l 3 1 2 10",
         "MSET w:1 5 w:2 4 w:10 1 n:1 one n:2 two n:3 three n:10 ten",
+        "RPUSH odd 7 1.0 1 01 -1",
+        # Equal as doubles.
+        "RPUSH huge 9007199254740993 9007199254740992",
+        "MSET e:1 a e:3 b",
         "HSET h:1 f 9",
         "HSET h:2 f 8",
         "SADD s b c a",
@@ -45,6 +49,12 @@ def filled(talk: Conversation) -> Conversation:
         ("l BY nosort", "3 1 2 10"),
         ("l BY nosort DESC LIMIT 0 2", "10 2"),
         ("l GET n:* GET #", "one 1 two 2 three 3 ten 10"),
+        ("odd", "-1 01 1 1.0 7"),
+        ("odd DESC", "7 1.0 1 01 -1"),
+        ("huge", "9007199254740992 9007199254740993"),
+        ("huge DESC", "9007199254740993 9007199254740992"),
+        ("l BY e:* ALPHA", "2 10 1 3"),
+        ("l BY e:* ALPHA DESC", "3 1 2 10"),
         ("z ALPHA", "a b c"),
         ("z BY nosort", "b c a"),
         ("s ALPHA DESC", "c b a"),
