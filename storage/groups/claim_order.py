@@ -253,6 +253,7 @@ class ClaimOrder:
 
     def _strays(self) -> Iterator[Row]:
         """The strays, the oldest delivery first."""
+        given: set[EntryID] = set()  # an ID may be listed twice
         key = -1
         while (found := next(self._parts.items_from(key + 1), None)) is not None:
             key, part = found
@@ -264,12 +265,14 @@ class ClaimOrder:
             if place > 1:  # the next iteration can skip what is before
                 self._listed -= _ids_in(part[:place])
                 part[:place] = [~rows[0][2]]
-            yield from rows
-            for _, rows in counting:
-                yield from rows
+            for _, found_rows in chain([(place, rows)], counting):
+                for row in found_rows:
+                    if row[0] not in given:
+                        given.add(row[0])
+                        yield row
 
     def owned(self) -> Iterator[Row]:
-        """The owned entries, the oldest delivery first; one may come twice.
+        """The owned entries, the oldest delivery first.
 
         The entries are to stay as they are until the iteration ends.
         """

@@ -265,13 +265,14 @@ class Group:
         """
         for entry in self.nacked():
             yield entry.entry_id, None, entry.delivery_ms, entry.delivery_count
-        given: set[EntryID] = set()
-        for row in self._order.owned():
-            if min_idle_ms and now_ms - row[2] < min_idle_ms:
+        owned = self._order.owned()
+        if not min_idle_ms:
+            yield from owned
+            return
+        for row in owned:
+            if now_ms - row[2] < min_idle_ms:
                 return
-            if row[0] not in given:
-                given.add(row[0])
-                yield row
+            yield row
 
     def oldest_delivery_ms(self) -> int | None:
         """When the entry that is claimable first was delivered: 0 if one is released.

@@ -66,10 +66,10 @@ class ClaimTurn:
     def give(self, entry: bytes, idle_ms: int, deliveries: int, caps: NoCaps) -> None:
         """Answer an entry, with how long it was idle and how often it was delivered before."""
         self.count += 1
-        answer = b"*4", entry[len(b"*2") :], b":%d\r\n:%d\r\n" % (idle_ms, deliveries)
-        self.pieces += answer
+        answer = b"*4%b:%d\r\n:%d\r\n" % (entry[len(b"*2") :], idle_ms, deliveries)
+        self.pieces.append(answer)
         if caps is not NO_CAPS:
-            caps.spend(1, sum(map(len, answer)))
+            caps.spend(1, len(answer))
 
     def _claim(self, taken: list[Row], now_ms: int) -> None:
         client, group = self.client, self.group
