@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from commands.core.long_reply import LongReply
-from server.inprocess import InProcessClient, InProcessServer
-from server.long_replies import MAX_UNSENT_BYTES, TURN_BYTES, LongReplies
+from server.inprocess import InProcessClient
+from server.long_replies import MAX_UNSENT_BYTES, TURN_BYTES
+from tests.support.slicing_server import SlicingServer
 
 ENTRIES = 20_000
-
-
-class SlicingServer(InProcessServer):
-    """A server whose long replies go on when a test says so, one piece at a time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.turns: list[Callable[[], None]] = []
-        self.unsent: dict[object, int] = {}
-        self.tick_us = 0
-        self.dispatcher.long_replies = LongReplies(
-            self.dispatcher, self.cycle, self.turns.append, lambda: self.now_ms, self._clock_us
-        )
-
-    def _clock_us(self) -> int:
-        """Each reading of the clock takes long enough that a turn is one piece."""
-        self.tick_us += 299
-        return self.tick_us
-
-    def unsent_bytes(self, client: object) -> int:
-        return self.unsent.get(client, 0)
-
-    def turn(self) -> None:
-        """One turn, and the cycle that sends what it made."""
-        [turn] = self.turns
-        self.turns.clear()
-        turn()
-        self.cycle.finish()
-
-    def finish(self) -> None:
-        while self.turns:
-            self.turn()
 
 
 @pytest.fixture
