@@ -481,3 +481,22 @@ def test_an_entry_that_is_deleted_between_commit_and_trim_holds_nothing_up(scene
     report = scene.archive(keep_ms=0, hooks=Hooks(reached=reached))
     assert (report.archived, report.remaining, scene.epoch) == (10, 1, 1)
     scene.check_nothing_lost()
+
+
+def test_an_entry_that_comes_back_after_the_last_archived_one_is_archived(scene: Scene) -> None:
+    """It was deleted before it was read, and a failover to an older copy brings it back."""
+    scene.add(101, 110)
+    older = dump(scene.link)
+    scene.link.call("XDEL", STREAM, "110-0")
+    done: list[bool] = []
+
+    def reached(name: str) -> None:
+        if name == "written" and not done:
+            done.append(True)
+            restore(scene.link, older)
+
+    scene.archive(keep_ms=0, hooks=Hooks(reached=reached))
+    scene.add(111, 120)
+    assert scene.archive(keep_ms=0).remaining == 1
+    assert (scene.epoch, scene.branch) == (2, "109-0")
+    scene.check_nothing_lost()
