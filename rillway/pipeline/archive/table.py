@@ -221,6 +221,16 @@ class ArchiveTable:
         """Entries older than that were removed when they expired; None if none were."""
         return self._number(stream, "expired")
 
+    def expired_ms(self, stream: str, epoch: int) -> int:
+        """Of the last entry of an epoch that expired, -1 if none did.
+
+        Earlier releases only kept up to where files were removed, of what is the first epoch now.
+        """
+        found = self._number(stream, f"expired:{epoch}")
+        if found is None:
+            return (self.expired_before_ms(stream) or 0) - 1 if epoch == FIRST else -1
+        return found
+
     def _number(self, stream: str, name: str) -> int | None:
         version: int | None = self._delta.transaction_version(transaction_name(stream, name))
         return version
@@ -349,12 +359,18 @@ class ArchiveTable:
 
     def remove(self, stream: str, files: Iterable[ArchivedFile], before_ms: int) -> None:
         """Commit that what is older has expired. Raises CommitConflict, ArchiveError."""
+        files = list(files)
+        last_ms = {FIRST: self.expired_ms(stream, FIRST)}
+        for file in files:
+            before = last_ms.get(file.epoch, self.expired_ms(stream, file.epoch))
+            last_ms[file.epoch] = max(before, ms_of(file.last_id))
         now_ms = int(time.time() * 1000)
         removed: list[AddAction | RemoveAction] = [
             _removed(file, now_ms, data_change=True) for file in files
         ]
         note = {"rillway.operation": "expire"}
-        self._commit(removed, stream, {"expired": before_ms}, note)
+        numbers = {f"expired:{epoch}": ms for epoch, ms in last_ms.items()}
+        self._commit(removed, stream, {"expired": before_ms, **numbers}, note)
 
     def _commit(
         self,

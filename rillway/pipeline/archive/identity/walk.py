@@ -7,12 +7,13 @@ it is done only where the marker gives no proof: after a crash, a failover, a re
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias
 
+from rillway.pipeline.archive.identity.epochs import line_of
 from rillway.pipeline.archive.parquet_files import ArchivedFile, raw_entries, read_file
 from rillway.pipeline.archive.store import Store
 from rillway.pipeline.archive.table import ArchiveTable
@@ -49,7 +50,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
     The line may lack entries that have expired from the archive, if one that follows them is
     archived: two copies of a stream that have an entry in common have all before it in common.
     """
-    expired = table.expired_before_ms(stream) or 0
+    expired_ms = _expired_ms(table, stream, epoch)
     live = live_identities(connection, stream, end)
     entry = next(live, None)
     if entry is None:
@@ -69,11 +70,20 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
             row = next(rows, None)
         else:
             lacking = entry[0] if lacking is None else lacking
-            if (row is not None and row[0] == entry[0]) or ms_of(entry[0]) >= expired:
+            is_other = row is not None and row[0] == entry[0]
+            if is_other or ms_of(entry[0]) > expired_ms(entry[0]):
                 break
         entry = next(live, None)
     absent += (row is not None) + sum(1 for _ in rows)
     return Walk(None if agreed is None else Anchor(*agreed), lacking, absent)
+
+
+def _expired_ms(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int], int]:
+    """Up to which time the part of a line has expired in which an ID lies."""
+    state = table.state(stream)
+    line = [] if state is None else line_of(state.epochs, epoch)
+    parts = [(until, table.expired_ms(stream, number)) for number, until in line]
+    return lambda entry_id: next((ms for until, ms in parts if entry_id <= until), -1)
 
 
 def live_identities(connection: Connection, stream: str, end: int) -> Iterator[Identity]:

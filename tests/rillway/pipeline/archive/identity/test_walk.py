@@ -90,8 +90,9 @@ def test_it_ends_at_an_entry_with_other_bytes(redis_link: Connection, rows: Rows
 def test_what_has_expired_is_no_difference_before_what_is_archived(
     redis_link: Connection, rows: Rows
 ) -> None:
+    rows.add("2-0", "4-0")
     rows.add(*numbers(5, 10))
-    rows.table.remove(STREAM, [], before_ms=5)
+    rows.table.remove(STREAM, rows.table.files(STREAM)[:1], before_ms=5)
     add(redis_link, *numbers(3, 6))
     assert walked(redis_link, rows).agreed == at("6-0")
     assert walked(redis_link, rows).lacking is None
@@ -120,3 +121,19 @@ def test_files_that_share_ids_are_read_as_one(redis_link: Connection, rows: Rows
     assert line == [parse_id(t) for t in ("1-0", "2-0", "5-0", "6-0", "9-0", "9-0", "10-0")]
     add(redis_link, "1-0", "5-0", "9-0", "10-0")
     assert walked(redis_link, rows).agreed == at("10-0")
+
+
+def test_what_another_epoch_had_has_not_expired_from_this_one(
+    redis_link: Connection, rows: Rows
+) -> None:
+    """As for a stream that was renamed, and then restored from before it was trimmed."""
+    rows.add("1-0", "2-0")
+    rows.add("7-0", "12-0", epoch=2)
+    [first] = rows.table.files(STREAM, last=parse_id("3-0"))
+    rows.table.remove(STREAM, [first], before_ms=100)
+    add(redis_link, "2-0", "6-1", "7-0")
+    assert walked(redis_link, rows, "12-0", epoch=2).agreed is None
+    redis_link.call("XDEL", STREAM, "6-1")
+    assert walked(redis_link, rows, "12-0", epoch=2).agreed == at("7-0")
+    rows.table.remove(STREAM, [], before_ms=100)
+    assert [rows.table.expired_ms(STREAM, epoch) for epoch in (1, 2)] == [2, -1]
