@@ -242,7 +242,8 @@ class Story:
                 upper = format_id(facts.last_id + make_id(self.chance.randint(0, 5)))
                 added = facts.entries_added + self.chance.choice([0, 1, 100])
                 words = ("ENTRIESADDED", added, "MAXDELETEDID", format_id(facts.max_deleted_id))
-                self.link.call("XSETID", key, upper, *words)
+                # Refused where the ID was set down below one that was deleted.
+                self.link.call_all([("XSETID", key, upper, *words)])
 
     def remove_stream(self) -> None:
         key = self.chance.choice(KEYS)
