@@ -9,7 +9,8 @@ cdef class Interpreter:
     cdef object _run_function
     cdef object _run_function_long
     cdef object _collect
-    cdef object _look
+    cdef object _sethook
+    cdef object _early_hook
     cdef object _table_from
     cdef object _used
     cdef long long _limit_bytes

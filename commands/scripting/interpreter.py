@@ -152,7 +152,8 @@ class Interpreter:
         self._run_script, self._run_script_long = native[b"run_script"], native[b"run_script_long"]
         self._run_function = native[b"run_function"]
         self._run_function_long = native[b"run_function_long"]
-        self._collect, self._look = native[b"collect"], native[b"look"]
+        self._collect = native[b"collect"]
+        self._sethook, self._early_hook = native[b"sethook"], native[b"early_hook"]
         self._table_from = self._lua.table_from
         self._used: Callable[[], int] = self._lua.get_memory_used
         self._limit_bytes = self._collect_at_bytes = 0
@@ -180,7 +181,7 @@ class Interpreter:
 
     def look_soon(self) -> None:
         """The running script has called something slow: check the clock at its next instruction."""
-        self._look()
+        self._sethook(self._early_hook, b"", 1)
 
     # -- code ----------------------------------------------------------------------------------
 

@@ -66,12 +66,16 @@ end
 -- The running coroutine needs a hook, too.
 function native.watch() sethook(hook, '', is_killed and 1 or pace) end
 
--- Check the clock at the next instruction: long work has counted as few instructions.
-local function look()
+local function early_hook()
+  if is_killed then return sethook(hook, '', 1) end
   is_early = true
-  sethook(hook, '', 1)
+  hook()
 end
-native.look = look
+
+-- Check the clock at the next instruction: long work has counted as few instructions. The host calls
+-- `sethook` itself: in a function of Lua, the next instruction would be that function's own.
+local function look() sethook(early_hook, '', 1) end
+native.look, native.sethook, native.early_hook = look, sethook, early_hook
 
 -- Raise a kill again. Whatever catches errors calls this before it goes on: pcall, xpcall,
 -- coroutine.resume. So no script outlives its kill, whichever coroutine it arrived in.
