@@ -52,7 +52,6 @@ GROUPS = {
 
 # What Redis 7 has and Rillway has not: the feature, and its commands.
 ABSENT_COMMANDS: dict[str, str] = {
-    "Looking into HyperLogLogs": "pfdebug pfselftest",
     "Keys that move between servers": "migrate restore-asking",
     "Cluster": "asking cluster readonly readwrite",
     "Access control lists": "acl",

@@ -386,6 +386,14 @@ def too_few_for_bitop(operation: bytes) -> ReplyError:
 
 NOT_A_HYPERLOGLOG = b"WRONGTYPE Key is not a valid HyperLogLog string value."
 CORRUPT_HYPERLOGLOG = b"INVALIDOBJ Corrupted HLL object detected"
+NO_SUCH_HYPERLOGLOG = b"ERR The specified key does not exist"
+HYPERLOGLOG_NOT_SPARSE = b"ERR HLL encoding is not sparse"
+
+
+def unknown_pfdebug(sub: bytes) -> ReplyError:
+    """PFDEBUG with a first word that it does not know."""
+    return ReplyError(b"ERR Unknown PFDEBUG subcommand '%b'" % c_string(sub))
+
 
 # -- lists, and what pops from several keys ------------------------------------------------------
 

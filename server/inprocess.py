@@ -179,6 +179,12 @@ class InProcessServer:
         self.dispatcher.waiters.wake_due(self.now_ms)
         self.dispatcher.waiters.expire(self.now_ms)
         self.dispatcher.admission.end_pause_when_over()
+        if not self.instance.is_cron_paused:
+            self._run_cron()
+        self.instance.background_work.finish()
+        self.finish_cycle()
+
+    def _run_cron(self) -> None:
         expire_fields(self.instance, limit=1000)
         expire_keys(self.instance, limit=1000)
         forget_idempotent_ids(self.instance, limit=1000)
@@ -187,8 +193,6 @@ class InProcessServer:
         self.persistence.tick()
         self.replication.tick()
         self.ending.tick()
-        self.instance.background_work.finish()
-        self.finish_cycle()
 
     def finish_cycle(self) -> None:
         """End the cycle, and run further ones until no client has requests left."""

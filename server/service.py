@@ -391,7 +391,7 @@ class Service:
         self.dispatcher.start_batch(clock.now_ms())
         instance = self.instance
         instance.stats.sample(instance.now_ms)
-        if instance.gates & GATE_BUSY:
+        if instance.gates & GATE_BUSY or instance.is_cron_paused:
             self.loop.call_later(1 / instance.config.hz, self._tick)
             return  # a script runs: no data changes, and none is saved
         if not instance.persistence.loading:

@@ -20,6 +20,7 @@ from commands.hashes import reading as hash_reading
 from commands.hashes import setting as hash_setting
 from commands.hashes import walking as hash_walking
 from commands.hyperloglogs import estimating
+from commands.hyperloglogs import inspection as hyperloglog_inspection
 from commands.keys import (
     databases,
     existence,
@@ -80,6 +81,7 @@ MODULES = (
     databases, existence, expiry, objects, serialization, sorting, transfer, walking,
     bounded, common, comparing, counting, parts, reading, setting,
     estimating,
+    hyperloglog_inspection,
     bit_searching, fields, operations, single_bits,
     blocking, changing, elements, moving, popping, pushing,
     places, searching,

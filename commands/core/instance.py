@@ -104,6 +104,7 @@ class Instance:
         self.shutdown_at_ms = 0  # at the latest, while it waits for replicas
         self.is_torn = False  # a script was ended in the middle of its writes: nothing may be saved
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
+        self.is_cron_paused = False  # DEBUG PAUSE-CRON
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []
         self.propagated_units = 0  # how many actions the sinks were given

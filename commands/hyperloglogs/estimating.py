@@ -26,7 +26,7 @@ from storage.strings import StringValue
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def refused() -> Iterator[None]:
     """Convert the errors of an invalid or damaged HyperLogLog to ReplyError."""
     try:
         yield
@@ -51,7 +51,7 @@ def pfadd(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was created or any register has changed. Source: Redis 7.2."""
     key = argv[1]
     found = client.lookup_string_for_write(key)
-    with _refused():
+    with refused():
         value = _checked_or_new(client, found)
         limit = client.instance.config.hll_sparse_max_bytes
         changed = hyperloglog.add(value.in_place(), argv[2:], limit)
@@ -99,7 +99,7 @@ def _count_one(client: Client, key: bytes) -> int:
     value = client.lookup_string(key)
     if value is None:
         return 0
-    with _refused():
+    with refused():
         hyperloglog.check(value.data)
         count = hyperloglog.cached(value.data)
         if count is not None:
@@ -113,7 +113,7 @@ def _count_one(client: Client, key: bytes) -> int:
 
 def _count_several(client: Client, keys: list[bytes]) -> int:
     found: list[bytes] = []
-    with _refused():
+    with refused():
         for key in keys:
             value = client.lookup_string(key)
             if value is not None:
@@ -139,7 +139,7 @@ def _count_several(client: Client, keys: list[bytes]) -> int:
 def pfmerge(client: Client, argv: Argv) -> bytes:
     """OK. Source: Redis 7.2."""
     target = argv[1]
-    with _refused():
+    with refused():
         sources: list[bytes | bytearray] = []
         # One after the other: the first that is wrong in any way decides what the error is.
         registers = hyperloglog.greatest(_unpacked(client, argv[1:], sources))

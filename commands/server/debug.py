@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isfinite
 
+from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
@@ -15,6 +16,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.digest import EMPTY, dataset_digest, value_digest
 from storage.snapshot.payload import serialized_length
+from storage.strings import StringValue
 from storage.values import as_int64
 
 ANY_NUMBER = -1  # of arguments
@@ -119,6 +121,32 @@ def _set_active_expire(client: Client, arguments: Argv) -> bytes:
     return replies.OK
 
 
+def _pause_cron(client: Client, arguments: Argv) -> bytes:
+    """Stop the work that is done several times a second, or go on with it."""
+    client.instance.is_cron_paused = bool(as_int64(arguments[0]))
+    return replies.OK
+
+
+def _populate(client: Client, arguments: Argv) -> bytes:
+    """Make strings `<prefix>:<number>`, of `size` bytes if that is given; other keys stay.
+
+    They are not propagated. Source: Redis 8.2.
+    """
+    if not 1 <= len(arguments) <= 3:
+        raise errors.subcommand_syntax(b"DEBUG", b"POPULATE")
+    count = parse_int(arguments[0], errors.NOT_POSITIVE, minimum=0)
+    prefix = arguments[1] if len(arguments) > 1 else b"key"
+    size = parse_int(arguments[2], errors.NOT_POSITIVE, minimum=0) if len(arguments) > 2 else 0
+    db, now_ms = client.db, client.instance.now_ms
+    for number in range(count):
+        key = b"%b:%d" % (prefix, number)
+        if key not in db:
+            data = b"value:%d" % number
+            client.store(key, StringValue(data[:size].ljust(size, b"\0") if size else data, now_ms))
+            client.modified(key, 0)
+    return replies.OK
+
+
 def _stringmatch_len(client: Client, arguments: Argv) -> bytes:
     """Whether a glob pattern matches a text: 1 or 0."""
     return replies.integer(matches(arguments[0], arguments[1]))
@@ -135,6 +163,10 @@ def _help(client: Client, arguments: Argv) -> bytes:
         b"    Write the append-only file, forget everything, and load it.",
         b"OBJECT <key>",
         b"    The address, encoding, size in a snapshot and idle time of a value.",
+        b"PAUSE-CRON <0|1>",
+        b"    Stop what is done several times a second, such as expiry and saving.",
+        b"POPULATE <count> [<prefix>] [<size>]",
+        b"    Make strings, without propagating them.",
         b"RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
         b"    Save a snapshot, forget everything, and load it.",
         b"SET-ACTIVE-EXPIRE <0|1>",
@@ -151,6 +183,8 @@ _TOOLS: dict[bytes, tuple[Callable[[Client, Argv], bytes], int]] = {
     b"DIGEST": (_digest, 0),
     b"DIGEST-VALUE": (_digest_value, ANY_NUMBER),
     b"LOADAOF": (_load_append_only_file, 0),
+    b"PAUSE-CRON": (_pause_cron, 1),
+    b"POPULATE": (_populate, ANY_NUMBER),
     b"RELOAD": (_reload, ANY_NUMBER),
     b"SLEEP": (_sleep, 1),
     b"OBJECT": (_object, 1),

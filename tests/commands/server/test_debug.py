@@ -198,3 +198,42 @@ def test_unknown_tools_and_wrong_arguments_are_refused(
 def test_help_names_every_tool(client: InProcessClient) -> None:
     words = {line.split()[0] for line in decode(client.execute("DEBUG", "HELP"))}
     assert {b"SLEEP", b"OBJECT", b"SET-ACTIVE-EXPIRE", b"STRINGMATCH-LEN", b"HELP"} <= words
+
+
+def test_populate_makes_strings_that_are_not_propagated(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("SET", "key:1", "mine")
+    server.propagated.clear()
+    assert client.execute("DEBUG", "POPULATE", 3) == b"+OK\r\n"
+    values = client.execute("MGET", "key:0", "key:1", "key:2")
+    assert values == b"*3\r\n$7\r\nvalue:0\r\n$4\r\nmine\r\n$7\r\nvalue:2\r\n"
+    assert client.execute("DEBUG", "POPULATE", 2, "p", 9) == b"+OK\r\n"
+    assert client.execute("GET", "p:1") == b"$9\r\nvalue:1\0\0\r\n"
+    assert client.execute("DEBUG", "POPULATE", 1, "short", 3) == b"+OK\r\n"
+    assert client.execute("GET", "short:0") == b"$3\r\nval\r\n"
+    assert client.execute("DBSIZE") == b":6\r\n"
+    assert server.propagated == []
+
+
+@pytest.mark.parametrize("words", [["x"], ["-1"], ["1", "a", "-5"], ["1", "a", "x"]])
+def test_populate_refuses_what_is_no_size(client: InProcessClient, words: list[str]) -> None:
+    reply = client.execute("DEBUG", "POPULATE", *words)
+    assert reply == b"-ERR value is out of range, must be positive\r\n"
+    assert client.execute("DBSIZE") == b":0\r\n"
+
+
+@pytest.mark.parametrize("words", [[], ["1", "a", "2", "3"]])
+def test_populate_takes_one_to_three_words(client: InProcessClient, words: list[str]) -> None:
+    reply = client.execute("DEBUG", "POPULATE", *words)
+    assert reply.startswith(b"-ERR unknown subcommand or wrong number of arguments for 'POPULATE'")
+
+
+def test_cron_can_be_paused(server: InProcessServer, client: InProcessClient) -> None:
+    client.execute("SET", "k", "v", "PX", 10)
+    assert client.execute("DEBUG", "PAUSE-CRON", 1) == b"+OK\r\n"
+    server.advance(20)
+    assert client.execute("DBSIZE") == b":1\r\n"
+    assert client.execute("DEBUG", "PAUSE-CRON", 0) == b"+OK\r\n"
+    server.advance(1)
+    assert client.execute("DBSIZE") == b":0\r\n"
