@@ -84,8 +84,8 @@ def load_configuration(
 def apply_sources(config: Configuration, sources: list[list[Line]]) -> None:
     """Set the directives of all sources; a later source wins. Raises ConfigurationError.
 
-    A directive for a missing feature is accepted if a later source takes it back: Debian's
-    redis.conf says `daemonize yes`, and a start with that file can add `--daemonize no`.
+    A directive for a missing feature is accepted if a later source takes it back: a start with a
+    file that sets `maxmemory` can add `--maxmemory 0`.
     """
     for index, lines in enumerate(sources):
         later = {line.words[0].lower() for source in sources[index + 1 :] for line in source}
@@ -111,7 +111,7 @@ def apply_line(config: Configuration, line: Line, *, further: bool = False) -> N
     if not is_known(name):
         raise line.error(f"unknown directive '{name}'{_suggestion(name)}")
     try:
-        if not words:
+        if not words and not (name in DIRECTIVES and DIRECTIVES[name].kind.takes_no_words):
             raise ValueError("its value is missing")
         config.set(name, words, further=further)
     except ValueError as error:

@@ -292,6 +292,7 @@ class InProcessServer:
         mib = 1024 * 1024
         return ProcessFacts(
             pid=1, executable="/bin/rillway", config_file="", os="Test", started_ms=0,
+            supervisor="no",
             resident_bytes=10 * mib, peak_resident_bytes=20 * mib, total_system_bytes=1024 * mib,
             cpu_user_s=1.0, cpu_system_s=0.5, cpu_user_children_s=0.0, cpu_system_children_s=0.0,
             listeners=[("tcp", "127.0.0.1", 6379)], event_loop="none",

@@ -14,10 +14,14 @@ import uvloop
 from commands.config.configuration import Configuration
 from server import allocator
 from server.config_file import ConfigurationError, load_configuration
-from server.service import LEVELS, Service
+from server.log_file import LogFile, set_up_log
+from server.process import detach, notify_systemd, supervisor
+from server.service import Service
 
 # Descriptors beside those of clients: listeners, the log, the loop's own (32 in Redis as well).
 RESERVED_FILES = 32
+# Where a daemon without `pidfile` writes its process ID, as in Redis.
+DAEMON_PIDFILE = "/var/run/redis.pid"
 
 
 def main(argv: list[str]) -> int:
@@ -29,19 +33,33 @@ def main(argv: list[str]) -> int:
         return 1
     try:
         os.chdir(config.dir)
-        _set_up_log(config)
+        log_file = set_up_log(config)
     except OSError as error:
         print(f"rillway: {error}", file=sys.stderr)
         return 1
+    supervised_by = supervisor(config.supervised, os.environ, logging.getLogger("rillway").warning)
+    # As in Redis, a supervised server stays the process that its supervisor started.
+    if config.daemonize and supervised_by == "no":
+        config.pidfile = config.pidfile or DAEMON_PIDFILE
+        detach()
+    elif supervised_by == "upstart":
+        signal.raise_signal(signal.SIGSTOP)  # Upstart waits for it, and goes on with SIGCONT
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may close; the server stays
     _allow_open_files(config)
     allocator.keep_room_for_replies()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(config, config_file))
+        return runner.run(_serve(config, config_file, log_file, supervised_by))
 
 
-async def _serve(config: Configuration, config_file: str | None) -> int:
-    service = Service(config, config_file, asyncio.get_running_loop())
+async def _serve(
+    config: Configuration, config_file: str | None, log_file: LogFile | None, supervised_by: str
+) -> int:
+    loop = asyncio.get_running_loop()
+    service = Service(config, config_file, loop)
+    service.supervisor = supervised_by
+    if log_file is not None:
+        loop.add_signal_handler(signal.SIGHUP, log_file.reopen)
+        _watch_log(loop, log_file)
     try:
         await service.start()
     except OSError as error:
@@ -53,6 +71,8 @@ async def _serve(config: Configuration, config_file: str | None) -> int:
         return 1
     if not service.is_ending:
         service.announce()
+    if supervised_by == "systemd":
+        notify_systemd("READY=1\nSTATUS=Ready to accept connections\n", os.environ)
     await service.run()
     return 0
 
@@ -74,25 +94,7 @@ def _allow_open_files(config: Configuration) -> None:
         config.maxclients = max(1, allowed - RESERVED_FILES)
 
 
-def _set_up_log(config: Configuration) -> None:
-    """Log lines in Redis's format, to standard output or `logfile`."""
-    handler: logging.Handler
-    if config.logfile:
-        handler = logging.FileHandler(config.logfile)
-    else:
-        handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(_LogFormatter())
-    logger = logging.getLogger("rillway")
-    logger.addHandler(handler)
-    logger.setLevel(LEVELS[config.loglevel])
-    logger.propagate = False
-
-
-class _LogFormatter(logging.Formatter):
-    marks = {logging.DEBUG: ".", logging.DEBUG + 5: "-", logging.INFO: "*", logging.WARNING: "#"}
-
-    def format(self, record: logging.LogRecord) -> str:
-        when = self.formatTime(record, "%d %b %Y %H:%M:%S")
-        mark = self.marks.get(record.levelno, "#")
-        text = f"{record.process}:M {when}.{int(record.msecs):03d} {mark} {record.getMessage()}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+def _watch_log(loop: asyncio.AbstractEventLoop, log_file: LogFile) -> None:
+    """Look once a second whether the log's name leads to another file."""
+    log_file.follow_name()
+    loop.call_later(1, _watch_log, loop, log_file)

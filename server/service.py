@@ -35,6 +35,7 @@ from server.dispatch import Dispatcher
 from server.ending import Ending
 from server.event_loop_cycle import EventLoopCycle
 from server.exposure import exposure_warning
+from server.log_file import LEVELS
 from server.long_replies import LongReplies
 from server.persistence.children import ForkedChildren
 from server.persistence.files import OsFiles
@@ -47,13 +48,6 @@ from server.session import request_limits
 from server.unix_socket import SocketFile, make_way
 from storage.append_only.manifest import ManifestError
 
-LEVELS = {
-    "debug": logging.DEBUG,
-    "verbose": logging.DEBUG + 5,
-    "notice": logging.INFO,
-    "warning": logging.WARNING,
-    "nothing": logging.CRITICAL + 10,
-}
 # The thresholds of Python's garbage collector. It looks at the 10,000 newest objects in half a
 # millisecond, at the 60,000 newest in 3 ms, and never at all of them, which would take a second for
 # ten million. Long-lived objects break their reference cycles themselves: streams and groups
@@ -72,6 +66,7 @@ class Service:
         self, config: Configuration, config_file: str | None, loop: asyncio.AbstractEventLoop
     ) -> None:
         self.config_file = config_file or ""
+        self.supervisor = "no"  # under whose supervision the process runs
         self.loop = loop
         self.logger = logging.getLogger("rillway")
         self.instance: Instance = Instance(config, self, clock.now_ms())
@@ -232,7 +227,8 @@ class Service:
             f"Rillway {RILLWAY_VERSION} (as Redis {REDIS_VERSION}), pid {os.getpid()}, "
             f"{databases} databases, configuration {self.config_file or 'from defaults'}",
         )
-
+        if inert := self.instance.config.without_effect():
+            self.log("notice", f"Accepted without effect: {'; '.join(inert)}")
         if not IS_COMPILED:
             self.log(
                 "notice",
@@ -518,6 +514,7 @@ class Service:
         system = os.uname()
         return ProcessFacts(
             pid=os.getpid(),
+            supervisor=self.supervisor,
             executable=sys.executable,
             config_file=self.config_file,
             os=f"{system.sysname} {system.release} {system.machine}",

@@ -1,9 +1,10 @@
 """Directives of Redis whose feature Rillway does not have yet.
 
 An option that is accepted works. Clients and tools ask for some of these (`CONFIG GET maxmemory`),
-and redis.conf as Redis ships it names nearly all of them, so each accepts the value that it has in
+so each accepts the value that it has in
 Redis when the feature is not used; any other value is refused with an error that names the missing
-feature.
+feature. Directives that change nothing that a client or an operator relies on are accepted with any
+value instead: they are the inert ones of commands/config/configuration.py.
 
 To add a feature: move its lines from here to commands/config/configuration.py.
 """
@@ -16,57 +17,19 @@ from commands.config.directive_kinds import MEMORY_UNITS
 ABSENT: dict[str, dict[str, str]] = {
     "a memory limit": {
         "maxmemory": "0",
-        "maxmemory-policy": "noeviction",
-        "maxmemory-samples": "5",
-        "maxmemory-eviction-tenacity": "10",
         "maxmemory-clients": "0",
-        "lfu-log-factor": "10",
-        "lfu-decay-time": "1",
     },
-    "cluster mode": {
-        "cluster-enabled": "no",
-        "cluster-allow-pubsubshard-when-down": "yes",
-    },
+    "cluster mode": {"cluster-enabled": "no"},
     "TLS": {
         "tls-port": "0",
         "tls-replication": "no",
-        "tls-cluster": "no",
     },
-    "access control lists": {
-        "aclfile": "",
-        "acllog-max-len": "128",
-        "acl-pubsub-default": "resetchannels",
-    },
-    "modules": {"enable-module-command": "no"},
-    "threads for input and output": {
-        "io-threads": "1",
-        "io-threads-do-reads": "no",
-    },
-    "a choice of how memory is freed": {
-        "lazyfree-lazy-eviction": "no",
-        "lazyfree-lazy-expire": "no",
-        "lazyfree-lazy-server-del": "no",
-        "lazyfree-lazy-user-del": "no",
-        "lazyfree-lazy-user-flush": "no",
-        "activedefrag": "no",
-        "jemalloc-bg-thread": "yes",
-    },
-    "a choice of how the keyspace is maintained": {
-        "activerehashing": "yes",
-        "active-expire-effort": "1",
-        "dynamic-hz": "yes",
-    },
-    "control over its process": {
-        "daemonize": "no",
-        "supervised": "no",
-        "syslog-enabled": "no",
-        "always-show-logo": "no",
-        "set-proc-title": "yes",
-        "proc-title-template": "{title} {listen-addr} {server-mode}",
-        "locale-collate": "",
-        "oom-score-adj": "no",
-        "oom-score-adj-values": "0 200 800",
-        "disable-thp": "yes",
+    "access control lists": {"aclfile": ""},
+    "the system log": {"syslog-enabled": "no"},
+    "a choice of how text is ordered": {"locale-collate": ""},
+    "a choice of where connections come from": {
+        "bind-source-addr": "",
+        "socket-mark-id": "0",
     },
 }
 

@@ -36,6 +36,7 @@ from commands.config.directive_kinds import (
     PrimaryAddress,
     SavePoint,
     SavePoints,
+    Scores,
     ShutdownOptions,
     Text,
     Words,
@@ -54,12 +55,13 @@ def directive(
     protected: bool = False,
     sensitive: bool = False,
     alias: str = "",
+    inert: bool = False,
 ) -> Any:
     """A directive as a dataclass field; `default` as a file would give it.
 
     `immutable`: can be set only at start. `protected`: CONFIG SET needs enable-protected-configs.
     `sensitive`: the slow log does not show the value. `alias`: an older name that Redis still
-    accepts.
+    accepts. `inert`: any value is kept and shown, and has no effect.
     """
     words = default.split() if kind.takes_several_words else [default]
     metadata = {
@@ -68,11 +70,12 @@ def directive(
         "protected": protected,
         "sensitive": sensitive,
         "alias": alias,
+        "inert": inert,
     }
     return dataclasses.field(default_factory=lambda: kind.parse(words), metadata=metadata)
 
 
-# The compiled methods of a dataclass of ninety fields would take 3 ms of a start.
+# The compiled methods of a dataclass of 170 fields would take 6 ms of a start.
 @dataclass(init=False, eq=False, repr=False)
 class Configuration(EncodingLimits):
     """The values in force, one attribute per directive.
@@ -101,6 +104,8 @@ class Configuration(EncodingLimits):
     hz: int = directive(ClampedInteger(1, 500), "10")
     enable_protected_configs: str = directive(DANGEROUS_COMMANDS, "no", immutable=True)
     enable_debug_command: str = directive(DANGEROUS_COMMANDS, "no", immutable=True)
+    daemonize: bool = directive(Boolean(), "no", immutable=True)
+    supervised: str = directive(Choice("upstart", "systemd", "auto", "no"), "no", immutable=True)
     # limits
     proto_max_bulk_len: int = directive(Memory(1024**2, INT64_MAX), "512mb")
     client_query_buffer_limit: int = directive(Memory(1024**2, INT64_MAX), "1gb")
@@ -211,6 +216,127 @@ class Configuration(EncodingLimits):
     )
     tracking_table_max_keys: int = directive(Integer(0, INT64_MAX), "1000000")
 
+    # Inert: of Redis's implementation, or of a feature that another directive leaves unused. Any
+    # legal value is accepted, kept and shown; the log says that it has no effect.
+    maxmemory_policy: str = directive(
+        Choice(
+            "volatile-lru",
+            "volatile-lfu",
+            "volatile-random",
+            "volatile-ttl",
+            "allkeys-lru",
+            "allkeys-lfu",
+            "allkeys-random",
+            "noeviction",
+        ),
+        "noeviction",
+        inert=True,
+    )
+    maxmemory_samples: int = directive(Integer(1, 64), "5", inert=True)
+    maxmemory_eviction_tenacity: int = directive(Integer(0, 100), "10", inert=True)
+    lfu_log_factor: int = directive(Integer(0, INT32_MAX), "10", inert=True)
+    lfu_decay_time: int = directive(Integer(0, INT32_MAX), "1", inert=True)
+    lazyfree_lazy_eviction: bool = directive(Boolean(), "no", inert=True)
+    lazyfree_lazy_expire: bool = directive(Boolean(), "no", inert=True)
+    lazyfree_lazy_server_del: bool = directive(Boolean(), "no", inert=True)
+    lazyfree_lazy_user_del: bool = directive(Boolean(), "no", inert=True)
+    lazyfree_lazy_user_flush: bool = directive(Boolean(), "no", inert=True)
+    activedefrag: bool = directive(Boolean(), "no", inert=True)
+    active_defrag_cycle_min: int = directive(Integer(1, 99), "1", inert=True)
+    active_defrag_cycle_max: int = directive(Integer(1, 99), "25", inert=True)
+    active_defrag_ignore_bytes: int = directive(Memory(1, INT64_MAX), "100mb", inert=True)
+    active_defrag_max_scan_fields: int = directive(Integer(1, INT64_MAX), "1000", inert=True)
+    active_defrag_threshold_lower: int = directive(Integer(0, 1000), "10", inert=True)
+    active_defrag_threshold_upper: int = directive(Integer(0, 1000), "100", inert=True)
+    jemalloc_bg_thread: bool = directive(Boolean(), "yes", inert=True)
+    activerehashing: bool = directive(Boolean(), "yes", inert=True)
+    active_expire_effort: int = directive(Integer(1, 10), "1", inert=True)
+    dynamic_hz: bool = directive(Boolean(), "yes", inert=True)
+    io_threads: int = directive(Integer(1, 128), "1", inert=True, immutable=True)
+    io_threads_do_reads: bool = directive(Boolean(), "no", inert=True, immutable=True)
+    max_new_connections_per_cycle: int = directive(Integer(1, 1000), "10", inert=True)
+    max_new_tls_connections_per_cycle: int = directive(Integer(1, 1000), "1", inert=True)
+    server_cpulist: str = directive(Text(), "", inert=True, immutable=True, alias="server_cpulist")
+    bio_cpulist: str = directive(Text(), "", inert=True, immutable=True, alias="bio_cpulist")
+    aof_rewrite_cpulist: str = directive(
+        Text(), "", inert=True, immutable=True, alias="aof_rewrite_cpulist"
+    )
+    bgsave_cpulist: str = directive(Text(), "", inert=True, immutable=True, alias="bgsave_cpulist")
+    always_show_logo: bool = directive(Boolean(), "no", inert=True, immutable=True)
+    set_proc_title: bool = directive(Boolean(), "yes", inert=True, immutable=True)
+    proc_title_template: str = directive(Text(), "{title} {listen-addr} {server-mode}", inert=True)
+    oom_score_adj: str = directive(Choice("no", "yes", "relative", "absolute"), "no", inert=True)
+    oom_score_adj_values: list[int] = directive(Scores(), "0 200 800", inert=True)  # noqa: RUF009
+    disable_thp: bool = directive(Boolean(), "yes", inert=True, immutable=True)
+    syslog_ident: str = directive(Text(), "redis", inert=True, immutable=True)
+    syslog_facility: str = directive(
+        Choice(
+            "user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"
+        ),
+        "local0",
+        inert=True,
+        immutable=True,
+    )
+    crash_log_enabled: bool = directive(Boolean(), "yes", inert=True)
+    crash_memcheck_enabled: bool = directive(Boolean(), "yes", inert=True)
+    ignore_warnings: str = directive(Text(), "", inert=True)
+    hide_user_data_from_log: bool = directive(Boolean(), "no", inert=True)
+    enable_module_command: str = directive(DANGEROUS_COMMANDS, "no", inert=True, immutable=True)
+    acllog_max_len: int = directive(Integer(0, INT64_MAX), "128", inert=True)
+    acl_pubsub_default: str = directive(
+        Choice("allchannels", "resetchannels"), "resetchannels", inert=True
+    )
+    propagation_error_behavior: str = directive(
+        Choice("ignore", "panic", "panic-on-replicas"), "ignore", inert=True
+    )
+    replica_ignore_disk_write_errors: bool = directive(Boolean(), "no", inert=True)
+    replica_full_sync_buffer_limit: int = directive(Memory(0, INT64_MAX), "0", inert=True)
+    aof_disable_auto_gc: bool = directive(Boolean(), "no", inert=True)
+    cluster_allow_pubsubshard_when_down: bool = directive(Boolean(), "yes", inert=True)
+    cluster_allow_reads_when_down: bool = directive(Boolean(), "no", inert=True)
+    cluster_allow_replica_migration: bool = directive(Boolean(), "yes", inert=True)
+    cluster_require_full_coverage: bool = directive(Boolean(), "yes", inert=True)
+    cluster_slot_stats_enabled: bool = directive(Boolean(), "no", inert=True)
+    cluster_replica_no_failover: bool = directive(
+        Boolean(), "no", inert=True, alias="cluster-slave-no-failover"
+    )
+    cluster_replica_validity_factor: int = directive(
+        Integer(0, INT32_MAX), "10", inert=True, alias="cluster-slave-validity-factor"
+    )
+    cluster_announce_bus_port: int = directive(Integer(0, 65535), "0", inert=True)
+    cluster_announce_port: int = directive(Integer(0, 65535), "0", inert=True)
+    cluster_announce_tls_port: int = directive(Integer(0, 65535), "0", inert=True)
+    cluster_announce_hostname: str = directive(Text(), "", inert=True)
+    cluster_announce_human_nodename: str = directive(Text(), "", inert=True)
+    cluster_announce_ip: str = directive(Text(), "", inert=True)
+    cluster_config_file: str = directive(Text(), "nodes.conf", inert=True, immutable=True)
+    cluster_link_sendbuf_limit: int = directive(Memory(0, INT64_MAX), "0", inert=True)
+    cluster_migration_barrier: int = directive(Integer(0, INT32_MAX), "1", inert=True)
+    cluster_node_timeout: int = directive(Integer(0, INT64_MAX), "15000", inert=True)
+    cluster_port: int = directive(Integer(0, 65535), "0", inert=True, immutable=True)
+    cluster_preferred_endpoint_type: str = directive(
+        Choice("ip", "hostname", "unknown-endpoint"), "ip", inert=True
+    )
+    cluster_compatibility_sample_ratio: int = directive(Integer(0, 100), "0", inert=True)
+    tls_cluster: bool = directive(Boolean(), "no", inert=True)
+    tls_auth_clients: str = directive(Choice("no", "yes", "optional"), "yes", inert=True)
+    tls_ca_cert_dir: str = directive(Text(), "", inert=True)
+    tls_ca_cert_file: str = directive(Text(), "", inert=True)
+    tls_cert_file: str = directive(Text(), "", inert=True)
+    tls_ciphers: str = directive(Text(), "", inert=True)
+    tls_ciphersuites: str = directive(Text(), "", inert=True)
+    tls_client_cert_file: str = directive(Text(), "", inert=True)
+    tls_client_key_file: str = directive(Text(), "", inert=True)
+    tls_client_key_file_pass: str = directive(Text(), "", inert=True, sensitive=True)
+    tls_dh_params_file: str = directive(Text(), "", inert=True)
+    tls_key_file: str = directive(Text(), "", inert=True)
+    tls_key_file_pass: str = directive(Text(), "", inert=True, sensitive=True)
+    tls_protocols: str = directive(Text(), "", inert=True)
+    tls_prefer_server_ciphers: bool = directive(Boolean(), "no", inert=True)
+    tls_session_cache_size: int = directive(Integer(0, INT32_MAX), "20480", inert=True)
+    tls_session_cache_timeout: int = directive(Integer(0, INT32_MAX), "300", inert=True)
+    tls_session_caching: bool = directive(Boolean(), "yes", inert=True)
+
     def __init__(self) -> None:
         for attribute in dataclasses.fields(self):
             assert attribute.default_factory is not dataclasses.MISSING
@@ -227,6 +353,8 @@ class Configuration(EncodingLimits):
         if name in absent_features.FEATURES:
             absent_features.check(name, words)
             return
+        if further and not words:
+            return  # as in Redis: `save` alone adds nothing
         found = DIRECTIVES[name]
         value, old = found.kind.parse(words), getattr(self, found.attribute)
         combine = found.kind.extend if further else found.kind.combine
@@ -238,6 +366,16 @@ class Configuration(EncodingLimits):
             return absent_features.VALUES[name]
         found = DIRECTIVES[name]
         return found.kind.format(getattr(self, found.attribute))
+
+    def without_effect(self) -> list[str]:
+        """The inert directives that are not at their default, as `name value`."""
+        return [
+            f"{name} {found.kind.format(value)}"
+            for name, found in DIRECTIVES.items()
+            if found.inert
+            and name == found.name
+            and (value := getattr(self, found.attribute)) != found.default
+        ]
 
 
 @frozen_record
@@ -251,6 +389,7 @@ class Directive:
     immutable: bool
     protected: bool
     sensitive: bool
+    inert: bool
 
 
 def _directives() -> dict[str, Directive]:

@@ -25,6 +25,7 @@ class Kind:
 
     expected = ""  # a description of a valid value, for the error at start
     takes_several_words = False
+    takes_no_words = False  # whether a line of a file may have the name alone
 
     def parse(self, words: list[str]) -> Any:
         """The value. Raises ValueError with a text that says what is wrong."""
@@ -167,6 +168,27 @@ class Words(Kind):
         return " ".join(value)
 
 
+class Scores(Kind):
+    """oom-score-adj-values: three numbers."""
+
+    expected = "three numbers between -2000 and 2000"
+    takes_several_words = True
+
+    def parse(self, words: list[str]) -> list[int]:
+        scores = [as_int64(word.encode()) for text in words for word in text.split()]
+        if len(scores) != 3:
+            raise ValueError("wrong number of arguments")
+        checked = [score for score in scores if score is not None and -2000 <= score <= 2000]
+        if len(checked) != 3:
+            raise ValueError(
+                "Invalid oom-score-adj-values, elements must be between -2000 and 2000."
+            )
+        return checked
+
+    def format(self, value: list[int]) -> str:
+        return " ".join(map(str, value))
+
+
 class PrimaryAddress(Kind):
     """The host and port of the primary; None for a server that follows none."""
 
@@ -227,7 +249,7 @@ class Percentiles(Kind):
     """latency-tracking-info-percentiles: numbers from 0 to 100."""
 
     expected = "numbers between 0 and 100, e.g. 50 99 99.9"
-    takes_several_words = True
+    takes_several_words = takes_no_words = True
 
     def parse(self, words: list[str]) -> list[float]:
         name = "latency-tracking-info-percentiles"
@@ -265,7 +287,7 @@ class OutputLimitTable(Kind):
     """
 
     expected = "groups of <normal|replica|pubsub> <hard limit> <soft limit> <soft seconds>"
-    takes_several_words = True
+    takes_several_words = takes_no_words = True
 
     def parse(self, words: list[str]) -> OutputLimits:
         words = Words().parse(words)
@@ -335,7 +357,7 @@ class SavePoints(Kind):
     """
 
     expected = 'pairs of <seconds> <changes>, or "" for none'
-    takes_several_words = True
+    takes_several_words = takes_no_words = True
 
     def parse(self, words: list[str]) -> tuple[SavePoint, ...]:
         numbers = [as_int64(word.encode()) for text in words for word in text.split()]

@@ -26,6 +26,7 @@ class ProcessFacts:
     pid: int
     executable: str
     config_file: str
+    supervisor: str  # "no", "systemd" or "upstart"
     os: str
     started_ms: int
     resident_bytes: int

@@ -91,7 +91,15 @@ def config_set(client: Client, argv: Argv) -> bytes:
     except ReplyError:
         values.update(before)
         raise
+    _log_inert(client, pairs)
     return replies.OK
+
+
+def _log_inert(client: Client, pairs: dict[str, str]) -> None:
+    """Log which of the directives that were set have no effect."""
+    inert = [name for name in pairs if name in DIRECTIVES and DIRECTIVES[name].inert]
+    if inert:
+        client.instance.host.log("notice", f"CONFIG SET: without effect here: {', '.join(inert)}")
 
 
 def _check_changeable(client: Client, name: str) -> None:

@@ -46,7 +46,7 @@ def server(instance: Instance) -> Iterator[Field]:
     yield "monotonic_clock", "POSIX clock_gettime"
     yield "multiplexing_api", facts.event_loop
     yield "process_id", facts.pid
-    yield "process_supervised", "no"
+    yield "process_supervised", facts.supervisor
     yield "run_id", instance.run_id
     yield "tcp_port", config.port
     yield "server_time_usec", now_us
@@ -134,7 +134,7 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield from _scripting_memory(instance)
     yield "maxmemory", 0
     yield "maxmemory_human", "0B"
-    yield "maxmemory_policy", "noeviction"
+    yield "maxmemory_policy", instance.config.maxmemory_policy
     yield "allocator_frag_ratio", "1.00"
     yield "allocator_frag_bytes", 0
     yield "allocator_rss_ratio", "1.00"

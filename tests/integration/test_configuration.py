@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -127,3 +131,90 @@ def test_a_bad_line_stops_the_start_and_is_shown(file: Path) -> None:
         f"rillway: {file}, line 2:\n    maxclient 5\n"
         "unknown directive 'maxclient'; did you mean 'maxclients'?\n"
     )
+
+
+# -- the process -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def daemon_file(tmp_path: Path) -> Path:
+    """What a distribution's redis.conf says, with the test's own folder and port."""
+    file = tmp_path / "redis.conf"
+    file.write_text(
+        f"port {free_port()}\ndir {tmp_path}\ndaemonize yes\nsupervised auto\n"
+        f"pidfile {tmp_path}/redis.pid\nlogfile {tmp_path}/redis.log\n"
+        "save\nalways-show-logo yes\nset-proc-title yes\nlazyfree-lazy-expire yes\n"
+        "oom-score-adj-values 0 200 800\njemalloc-bg-thread yes\nio-threads 2\n"
+    )
+    return file
+
+
+@pytest.fixture
+def daemon(daemon_file: Path) -> Iterator[int]:
+    """The process ID of a server that was started as a daemon, once it accepts connections."""
+    argv = [sys.executable, "-m", "rillway", "serve", str(daemon_file)]
+    started = subprocess.run(argv, cwd=SERVED, timeout=DEADLINE_SECONDS, check=False)
+    assert started.returncode == 0
+    folder = daemon_file.parent
+    until_it_says(folder / "redis.log", "Ready to accept connections")
+    pid = int((folder / "redis.pid").read_text())
+    try:
+        yield pid
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def until_it_says(log: Path, text: str) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not (log.exists() and text in log.read_text()):
+        assert time.monotonic() < deadline, log.read_text() if log.exists() else f"no {log}"
+        time.sleep(0.02)
+
+
+def test_a_daemon_leads_a_session_and_removes_its_pid_file_at_the_end(
+    daemon: int, daemon_file: Path
+) -> None:
+    log = daemon_file.with_name("redis.log")
+    assert os.getsid(daemon) == daemon != os.getsid(0)
+    assert "Accepted without effect: " in log.read_text()
+    assert "io-threads 2" in log.read_text()
+    os.kill(daemon, signal.SIGTERM)
+    until_it_says(log, "bye bye")
+    assert not daemon_file.with_name("redis.pid").exists()
+
+
+def test_the_log_goes_on_in_a_new_file_after_a_rename_and_at_sighup(
+    daemon: int, daemon_file: Path
+) -> None:
+    log = daemon_file.with_name("redis.log")
+    log.rename(log.with_suffix(".1"))
+    until_it_exists(log)
+    log.rename(log.with_suffix(".2"))
+    os.kill(daemon, signal.SIGHUP)
+    until_it_exists(log)
+    os.kill(daemon, signal.SIGTERM)
+    until_it_says(log, "bye bye")
+
+
+def until_it_exists(path: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not path.exists():
+        assert time.monotonic() < deadline, f"no {path}"
+        time.sleep(0.02)
+
+
+def test_a_server_under_systemd_reports_when_it_is_ready(daemon_file: Path) -> None:
+    address = str(daemon_file.with_name("notify"))
+    argv = [sys.executable, "-m", "rillway", "serve", str(daemon_file)]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(address)
+        sock.settimeout(DEADLINE_SECONDS)
+        environment = {**os.environ, "NOTIFY_SOCKET": address}
+        process = subprocess.Popen(argv, cwd=SERVED, env=environment)
+        try:
+            assert sock.recv(1000).startswith(b"READY=1\n")
+            assert process.poll() is None  # it did not fork
+        finally:
+            process.kill()
+            process.wait()

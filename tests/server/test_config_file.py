@@ -154,9 +154,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             " expected an integer between 0 and 65535",
         ),
         (
-            "daemonize yes",
-            "'daemonize': Rillway does not have control over its process yet,"
-            " only 'no' is accepted",
+            "cluster-enabled yes",
+            "'cluster-enabled': Rillway does not have cluster mode yet, only 'no' is accepted",
         ),
         ('requirepass "a', "unbalanced quotes, or no blank between a closing quote and a word"),
         ("appendonly maybe", "'appendonly': argument must be 'yes' or 'no'"),
@@ -188,11 +187,44 @@ def test_save_alone_means_no_save_points() -> None:
     assert (config.get("save"), config.hz) == ("", 20)
 
 
+def test_save_alone_in_a_file_adds_no_save_points(file: Path) -> None:
+    assert load(file, "save\n").get("save") == ""
+    assert load(file, "save 900 1\nsave\n").get("save") == "900 1"
+    assert load(file, "save\nsave 900 1\n").get("save") == "900 1"
+    assert load(file, 'save 900 1\nsave ""\n').get("save") == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "always-show-logo yes",
+        "enable-module-command yes",
+        "propagation-error-behavior panic",
+        "io-threads 4",
+        "crash-log-enabled no",
+        "lazyfree-lazy-user-del yes",
+        "oom-score-adj-values 0 100 200",
+        "bio-cpulist 1,3",
+    ],
+)
+def test_an_inert_directive_keeps_and_names_any_legal_value(file: Path, line: str) -> None:
+    config = load(file, f"{line}\n")
+    assert config.get(line.partition(" ")[0]) == line.partition(" ")[2]
+    assert config.without_effect() == [line]
+
+
+def test_an_inert_directive_refuses_a_value_that_redis_refuses(file: Path) -> None:
+    file.write_text("io-threads 129\n")
+    assert "argument must be between 1 and 128 inclusive" in refusal([str(file)])
+    file.write_text("oom-score-adj-values 0 100 2001\n")
+    assert "elements must be between -2000 and 2000" in refusal([str(file)])
+
+
 def test_a_missing_feature_may_be_asked_for_where_a_later_place_takes_it_back(file: Path) -> None:
-    assert load(file, "daemonize yes\nhz 20\n", "--daemonize", "no").hz == 20
-    file.write_text("daemonize yes\n")
-    assert load_configuration([str(file)], {"RILLWAY_DAEMONIZE": "no"})[0].hz == 10
-    assert "only 'no' is accepted" in refusal([str(file), "--daemonize", "yes"])
+    assert load(file, "maxmemory 1gb\nhz 20\n", "--maxmemory", "0").hz == 20
+    file.write_text("maxmemory 1gb\n")
+    assert load_configuration([str(file)], {"RILLWAY_MAXMEMORY": "0"})[0].hz == 10
+    assert "only '0' is accepted" in refusal([str(file), "--maxmemory", "1gb"])
     assert "line 1" in refusal([str(file), "--hz", "20"])
 
 

@@ -12,10 +12,8 @@ from commands.config.configuration import DIRECTIVES
     ("name", "words"),
     [
         ("aclfile", [""]),
-        ("daemonize", ["NO"]),
+        ("cluster-enabled", ["NO"]),
         ("maxmemory", ["0b"]),
-        ("oom-score-adj-values", ["0", "200", "800"]),
-        ("proc-title-template", ["{title} {listen-addr} {server-mode}"]),
     ],
 )
 def test_the_value_that_says_the_feature_is_not_used_is_accepted(
@@ -27,7 +25,7 @@ def test_the_value_that_says_the_feature_is_not_used_is_accepted(
 @pytest.mark.parametrize(
     ("name", "words", "reason"),
     [
-        ("daemonize", ["yes"], "Rillway does not have control over its process yet, only 'no' is"),
+        ("syslog-enabled", ["yes"], "Rillway does not have the system log yet, only 'no' is"),
         ("maxmemory", ["100mb"], "Rillway does not have a memory limit yet, only '0' is accepted"),
         ("tls-port", ["1"], "Rillway does not have TLS yet, only '0' is accepted"),
         ("loadmodule", ["x.so"], "Rillway does not have modules yet"),

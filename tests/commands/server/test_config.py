@@ -102,7 +102,7 @@ def test_a_refused_value_leaves_every_directive_as_it_was(
             ("io-threads", "4"),
             failed(
                 "io-threads",
-                "Rillway does not have threads for input and output yet, only '1' is accepted",
+                "can't set immutable config",
             ),
         ),
     ],
@@ -113,8 +113,25 @@ def test_set_refuses_with_the_text_of_redis(
     assert client.execute("CONFIG", "SET", *words) == reply
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lazyfree-lazy-user-del", "yes"),
+        ("crash-log-enabled", "no"),
+        ("propagation-error-behavior", "panic"),
+        ("maxmemory-policy", "allkeys-lru"),
+    ],
+)
+def test_an_inert_directive_is_set_and_shown_and_the_log_says_that_it_has_no_effect(
+    client: InProcessClient, name: str, value: str
+) -> None:
+    assert client.execute("CONFIG", "SET", name, value) == b"+OK\r\n"
+    assert get(client, name) == {name.encode(): value.encode()}
+    assert ("notice", f"CONFIG SET: without effect here: {name}") in client.server.log_lines
+
+
 def test_the_off_value_of_a_missing_feature_can_be_set(client: InProcessClient) -> None:
-    assert client.execute("CONFIG", "SET", "io-threads", "1", "maxmemory", "0") == b"+OK\r\n"
+    assert client.execute("CONFIG", "SET", "cluster-enabled", "no", "maxmemory", "0") == b"+OK\r\n"
 
 
 def test_a_protected_directive_can_be_set_by_whom_the_configuration_lets() -> None:
