@@ -37,3 +37,8 @@ def has_passed(interval_ms: int, since_ms: int, now_ms: int) -> bool:
     Acting too early does less harm than waiting until the clock has caught up.
     """
     return not 0 <= now_ms - since_ms < interval_ms
+
+
+def delay_us(directive: int, keys: int) -> int:
+    """How long to wait after that many keys, by `key-load-delay` or `rdb-key-save-delay`."""
+    return directive * keys if directive >= 0 else keys // -directive

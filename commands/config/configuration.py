@@ -56,12 +56,14 @@ def directive(
     sensitive: bool = False,
     alias: str = "",
     inert: bool = False,
+    hidden: bool = False,
 ) -> Any:
     """A directive as a dataclass field; `default` as a file would give it.
 
     `immutable`: can be set only at start. `protected`: CONFIG SET needs enable-protected-configs.
     `sensitive`: the slow log does not show the value. `alias`: an older name that Redis still
-    accepts. `inert`: any value is kept and shown, and has no effect.
+    accepts. `inert`: any value is kept and shown, and has no effect. `hidden`: CONFIG GET shows it
+    by its whole name only.
     """
     words = default.split() if kind.takes_several_words else [default]
     metadata = {
@@ -71,6 +73,7 @@ def directive(
         "sensitive": sensitive,
         "alias": alias,
         "inert": inert,
+        "hidden": hidden,
     }
     return dataclasses.field(default_factory=lambda: kind.parse(words), metadata=metadata)
 
@@ -125,6 +128,13 @@ class Configuration(EncodingLimits):
     # part
     rdb_stream_type: str = directive(Choice("auto", "15", "19", "21"), "auto")
     rdb_skip_unsupported: bool = directive(Boolean(), "no")
+    # For tests, in microseconds for each key: how long a save, and a load, takes longer. Below 0: 1
+    # for each so many keys.
+    rdb_key_save_delay: int = directive(Integer(INT32_MIN, INT32_MAX), "0", hidden=True)
+    key_load_delay: int = directive(Integer(INT32_MIN, INT32_MAX), "0", hidden=True)
+    loading_process_events_interval_bytes: int = directive(
+        Integer(1024, INT32_MAX), "2097152", hidden=True
+    )
     # the append-only file
     appendonly: bool = directive(Boolean(), "no")
     appendfilename: str = directive(
@@ -390,6 +400,7 @@ class Directive:
     protected: bool
     sensitive: bool
     inert: bool
+    hidden: bool
 
 
 def _directives() -> dict[str, Directive]:
@@ -408,7 +419,8 @@ def _directives() -> dict[str, Directive]:
 
 
 DIRECTIVES = _directives()  # by every name, aliases too
-NAMES = [*DIRECTIVES, *absent_features.VALUES]  # what CONFIG GET * answers
+NAMES = [*DIRECTIVES, *absent_features.VALUES]  # what CONFIG GET answers
+HIDDEN = {name for name, found in DIRECTIVES.items() if found.hidden}  # not to patterns
 
 
 def is_known(name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from commands.config.configuration import DIRECTIVES, NAMES, is_known
+from commands.config.configuration import DIRECTIVES, HIDDEN, NAMES, is_known
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
@@ -54,7 +54,7 @@ def _matching(pattern: bytes) -> Iterator[str]:
     if not any(mark in pattern for mark in b"*?["):
         return  # as in Redis; it also avoids a comparison with every name
     fits = matcher(pattern, ignore_case=True)
-    yield from (name for name in NAMES if fits(name.encode()))
+    yield from (name for name in NAMES if name not in HIDDEN and fits(name.encode()))
 
 
 @command(

@@ -33,6 +33,7 @@ from typing import TypeAlias
 
 from commands.core.instance import Instance
 from protocol.records import frozen_record
+from server.clock import delay_us
 from server.persistence.files import Buffer, Files
 from server.persistence.replay import Replay, UnreplayableRequest
 from server.persistence.snapshot_restore import (
@@ -50,6 +51,7 @@ from storage.snapshot.unsupported import UnsupportedValue
 from storage.stream import Stream
 
 SNAPSHOT_MAGIC = b"REDIS"
+
 
 # The time slice of loading, approximately.
 SLICE_US = 50_000
@@ -91,6 +93,7 @@ class Loader:
         self._state = instance.persistence
         self._loaded_bytes = 0  # of the files before the current one
         self._slice_us = self._progress_us = self._started_us = 0  # when each began
+        self._slice_at = self._interval_bytes = 0
         self.replaces_keys = False  # DEBUG RELOAD MERGE
 
     def run(self) -> None:
@@ -210,6 +213,8 @@ class Loader:
         state = self._state
         now_us = self._clock_us()
         self._slice_us = self._progress_us = self._started_us = now_us
+        self._slice_at = 0
+        self._interval_bytes = self._instance.config.loading_process_events_interval_bytes
         state.loading_started_ms = now_us // 1000
         state.loading_total_bytes = sum(source.size for source in sources)
         state.loading_loaded_bytes = 0
@@ -243,14 +248,24 @@ class Loader:
         """Yield if the time slice is over. `position`: up to where the file is read."""
         now_us = self._clock_us()
         state = self._state
-        state.loading_loaded_bytes = self._loaded_bytes + position
-        if 0 <= now_us - self._slice_us < SLICE_US:  # below 0: the clock was set back
+        begin, state.loading_loaded_bytes = self._slice_at, self._loaded_bytes + position
+        is_short = state.loading_loaded_bytes - begin < self._interval_bytes
+        if is_short and 0 <= now_us - self._slice_us < SLICE_US:  # below 0: the clock was set back
             return
         if not 0 <= now_us - self._progress_us < PROGRESS_US:
             self._progress_us = now_us
             self._log("notice", self._progress(now_us))
         yield
-        self._slice_us = self._clock_us()
+        self._slice_us, self._slice_at = self._clock_us(), state.loading_loaded_bytes
+
+    def _delay(self, keys: int) -> Iterator[None]:
+        """Wait as `key-load-delay` says, in parts between which clients have their turn."""
+        host = self._instance.host
+        left_us = delay_us(self._instance.config.key_load_delay, keys)
+        while left_us > 0:
+            host.pause(min(left_us, SLICE_US) / 1e6)
+            left_us -= SLICE_US
+            yield
 
     def _progress(self, now_us: int) -> str:
         loaded, total = self._state.loading_loaded_bytes, self._state.loading_total_bytes
@@ -279,6 +294,7 @@ class Loader:
         """Load a snapshot; returns where it ends."""
         config, state = self._instance.config, self._state
         now_ms = self._clock_us() // 1000
+        loaded = 0
         try:
             reader = SnapshotReader(
                 buffer,
@@ -296,6 +312,8 @@ class Loader:
                 note_expired=lambda db_index, key: state.dropped_on_load.append((db_index, key)),
             )
             for position in restore.steps():
+                keys, loaded = restore.loaded - loaded, restore.loaded
+                yield from self._delay(keys)
                 yield from self._pause(position)
         except UnsupportedValue as error:
             raise LoadFailed(
@@ -340,7 +358,9 @@ class Loader:
         replay = Replay(self._instance, source.path)
         try:
             for batch in file.batches():
+                before = replay.requests
                 replay.run(batch)
+                yield from self._delay(replay.requests - before)
                 yield from self._pause(file.position)
             torn_at = replay.open_unit_offset
         except TornFile as error:

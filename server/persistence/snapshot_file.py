@@ -13,13 +13,14 @@ from commands.core.instance import Instance
 from commands.core.version import REDIS_VERSION
 from commands.keys.serialization import snapshot_options
 from commands.replication.state import ReplicationState
+from server.clock import delay_us
 from server.persistence.files import Files, write_all
 from storage.append_only.requests import encode_request, select_request
 from storage.append_only.rewriting import rebuild_requests
 from storage.keyspace import Database
 from storage.snapshot.opcodes import STREAM_2, STREAM_3
 from storage.snapshot.options import SnapshotOptions
-from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot
+from storage.snapshot.writer import CHUNK_BYTES, KEYS_PER_REPORT, standard_aux, write_snapshot
 
 # rdb-save-incremental-fsync and aof-rewrite-incremental-fsync: sync after this many bytes.
 SYNC_BYTES = 4 * 1024 * 1024
@@ -82,9 +83,12 @@ def _write_snapshot(
     with_functions: bool = True,
 ) -> None:
     keys = 0
+    delay = instance.config.rdb_key_save_delay
 
     def note(keys_done: int) -> None:
         nonlocal keys
+        if delay:
+            instance.host.pause(delay_us(delay, keys_done - keys) / 1e6)
         keys = keys_done
 
     def write_chunk(data: bytes) -> None:
@@ -100,6 +104,7 @@ def _write_snapshot(
             aux=aux,
             libraries=_libraries(instance) if with_functions else (),
             progress=note,
+            keys_per_report=1 if delay > 0 else KEYS_PER_REPORT,
         )
     )
 
@@ -134,8 +139,12 @@ def write_requests_file(instance: Instance, files: Files, path: str, report: Rep
 
     def produce(write: Write) -> None:
         chunk: list[bytes] = []
-        size = 0
+        size = begun = 0
+        delay = instance.config.rdb_key_save_delay
         for keys, data in _encoded_requests(instance):
+            if delay and keys > begun:
+                instance.host.pause(delay_us(delay, keys - begun) / 1e6)
+                begun = keys
             chunk.append(data)
             size += len(data)
             if size >= CHUNK_BYTES:

@@ -15,6 +15,7 @@ Leaves out: keys are not tested for having expired, as in Redis; the reader's si
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from storage.keyspace import Database
 from storage.redis_format.checksum import NO_CHECKSUM, crc64, encode_checksum
@@ -28,7 +29,7 @@ from storage.strings import StringValue
 CHUNK_BYTES = 64 * 1024
 
 # How many keys are written between two reports of progress.
-_KEYS_PER_REPORT = 1024
+KEYS_PER_REPORT = 1024
 
 # The oldest version of the format with libraries of functions.
 LIBRARIES_VERSION = 10
@@ -45,14 +46,16 @@ def write_snapshot(
     aux: dict[bytes, bytes],
     libraries: Sequence[bytes] = (),
     progress: Callable[[int], object] | None = None,
+    keys_per_report: int = KEYS_PER_REPORT,
 ) -> int:
     """Write all keys of all databases; how many these were.
 
     `libraries` are the sources of libraries of functions. `aux` goes into the header as it is.
-    `progress` is called periodically with the number of keys written. What `write` raises passes
-    through.
+    `progress` is called every `keys_per_report` keys with the number of keys written. What `write`
+    raises passes through.
     """
     output = _Output(write)
+    report = _Report(progress, keys_per_report)
     version = max((_version(database, options) for database in databases), default=0)
     version = version or plain_version(options)
     if libraries:
@@ -65,7 +68,7 @@ def write_snapshot(
     written = 0
     for database in databases:
         if len(database):
-            written = _write_database(database, output, options, now_ms, written, progress)
+            written = _write_database(database, output, options, now_ms, written, report)
     output.put(bytes((opcodes.EOF,)))
     output.flush()
     write(encode_checksum(output.checksum) if options.checksum else NO_CHECKSUM)
@@ -109,7 +112,7 @@ def _write_database(
     options: SnapshotOptions,
     now_ms: int,
     written: int,
-    progress: Callable[[int], object] | None,
+    report: _Report,
 ) -> int:
     """Write a database that is not empty; how many keys there are with those `written` before."""
     put = output.put
@@ -126,8 +129,8 @@ def _write_database(
         for piece in value_pieces(value, options, now_ms):
             put(piece)
         written += 1
-        if progress is not None and written % _KEYS_PER_REPORT == 0:
-            progress(written)
+        if report.progress is not None and written % report.every_keys == 0:
+            report.progress(written)
     return written
 
 
@@ -139,6 +142,13 @@ def encode_library(code: bytes, *, compress: bool) -> bytes:
 def _aux_field(name: bytes, text: bytes) -> bytes:
     words = encode_string(name, compress=False) + encode_string(text, compress=False)
     return b"%c%b" % (opcodes.AUX, words)
+
+
+class _Report(NamedTuple):
+    """What is called with the number of keys written, and how often."""
+
+    progress: Callable[[int], object] | None
+    every_keys: int
 
 
 class _Output:

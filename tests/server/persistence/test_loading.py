@@ -442,3 +442,23 @@ def test_an_append_only_server_comes_back_with_what_it_had() -> None:
     again = server.restart(server.files.crash())
     assert dataset_digest(again.instance.databases, again.now_ms) == before
     assert encode_request([b"EXEC"]) in b"".join(server.files.snapshot().values())
+
+
+def test_a_delay_for_each_key_makes_loading_longer_and_lets_clients_have_their_turn() -> None:
+    data = requests(*[f"SET k{n} v" for n in range(100)])
+    server = InProcessServer(key_load_delay="10000")
+    before_ms = server.now_ms
+    steps = list(Loader(server.instance, append_only(b"", data)).append_only_steps())
+    assert server.now_ms - before_ms == 1000
+    assert len(steps) >= 20
+    server = InProcessServer(key_load_delay="-50")  # 1 us for each 50 keys
+    list(Loader(server.instance, append_only(b"", data)).append_only_steps())
+    assert server.now_ms - before_ms <= 1
+
+
+def test_clients_have_their_turn_after_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.append_only.reader.BATCH_BYTES", 200)
+    data = requests(*[f"SET k{n:04d} v" for n in range(200)])
+    server = InProcessServer(loading_process_events_interval_bytes="1024")
+    steps = list(Loader(server.instance, append_only(b"", data)).append_only_steps())
+    assert len(data) // 1400 <= len(steps) <= len(data) // 1024

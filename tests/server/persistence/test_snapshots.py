@@ -377,3 +377,22 @@ def test_a_failed_child_leaves_no_files() -> None:
     server.advance(TICK_MS)
     assert state(server)["rdb_last_bgsave_status"] == "err"
     assert "temp-1000.rdb" not in server.files.snapshot()
+
+
+@pytest.mark.parametrize(("delay_us", "passed_ms"), [("100000", 300), ("-3", 0), ("0", 0)])
+def test_a_delay_for_each_key_makes_a_save_longer(delay_us: str, passed_ms: int) -> None:
+    server = with_key(rdb_key_save_delay=delay_us)
+    run(server, "MSET", "k2", "v", "k3", "v")
+    before_ms = server.now_ms
+    assert run(server, "SAVE") == OK
+    assert server.now_ms - before_ms == passed_ms
+
+
+def test_directives_for_tests_are_shown_by_their_whole_names_only() -> None:
+    server = with_key()
+    assert run(server, "CONFIG", "GET", "*key*delay") == b"*0\r\n"
+    reply = run(server, "CONFIG", "GET", "rdb-key-save-delay", "key-load-delay")
+    assert (
+        reply
+        == b"*4\r\n$18\r\nrdb-key-save-delay\r\n$1\r\n0\r\n$14\r\nkey-load-delay\r\n$1\r\n0\r\n"
+    )
