@@ -621,3 +621,7 @@ class Dispatcher:
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client, and resume it with its next request."""
         self.waiters.unblock(client, reply)
+
+    def end_waiting(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client whose command is over; it counts as a call."""
+        self.waiters.end(client, reply)

@@ -62,6 +62,15 @@ class Waiters:
         self._instance.host.wake(client)
         self._turns.resume(client)
 
+    def end(self, client: Client, reply: bytes) -> None:
+        """Answer a client whose command is over without being run again; it counts as a call."""
+        command = client.last_command
+        assert command is not None
+        self._runner.account_repeated(command, 1)
+        if reply.startswith(b"-"):
+            self._instance.stats.of(command).failed_calls += 1
+        self.unblock(client, reply)
+
     # -- ready keys ----------------------------------------------------------------------------
 
     def serve_ready_keys(self) -> None:
@@ -128,7 +137,7 @@ class Waiters:
         """Answer the clients whose timeout is over."""
         for client in self._blocked.take_expired(now_ms):
             assert client.waiting is not None
-            self.unblock(client, client.waiting.block.timeout_reply)
+            self.end(client, client.waiting.block.timeout_reply)
 
     # -- running again -------------------------------------------------------------------------
 
@@ -150,7 +159,7 @@ class Waiters:
         if refusal is not None and takes:
             # As in Redis, nothing is delivered whose delivery cannot be made durable.
             self._instance.stats.count_error(refusal.code)
-            self.unblock(client, refusal.wire)
+            self.end(client, refusal.wire)
             return None
         position = len(client.output)
         reply = self._runner.account(

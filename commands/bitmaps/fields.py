@@ -171,7 +171,8 @@ def _run_all(client: Client, key: bytes, operations: Sequence[FieldOperation]) -
             encoded.append(replies.NIL[client.resp])
             continue
         one.write(value, number)
-        changes += 1
+        # As in Redis, writing the number that is there already changes nothing.
+        changes += grows or number != old
         encoded.append(replies.integer(old if one.name == b"SET" else number))
     if changes or grows:
         client.modified(key, changes or 1)

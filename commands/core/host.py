@@ -253,8 +253,10 @@ class Dispatcher(Protocol):
     def wake(self, client: Client) -> None:
         """Run the command of a blocked client again: it is answered or keeps waiting."""
 
-    def unblock(self, client: Client, reply: bytes) -> None:
-        """Answer a blocked client with `reply` and let it go on with its next request."""
+    def end_waiting(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client with `reply`, which counts as a call, and let it go on with its
+        next request.
+        """
 
     def account(
         self, client: Client, command: Command, argv: Argv, handler: Handler | None

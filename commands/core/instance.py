@@ -147,7 +147,7 @@ class Instance:
 
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client and let it go on."""
-        self.dispatcher.unblock(client, reply)
+        self.dispatcher.end_waiting(client, reply)
 
     def _report_failed_task(self, error: Exception) -> None:
         text = "".join(traceback.format_exception(error))

@@ -53,10 +53,13 @@ def take(value: ListValue, side: bytes, count: int) -> list[bytes]:
     return value.pop_left(count) if side == LEFT else value.pop_right(count)
 
 
-def settle(client: Client, key: bytes, value: ListValue, side: bytes, count: int) -> None:
-    """`count` elements were taken from the list at `key`: announce it, and remove an empty list."""
+def settle(client: Client, key: bytes, value: ListValue, side: bytes, changes: int) -> None:
+    """Elements were taken from the list at `key`: announce it, and remove an empty list.
+
+    `changes` counts towards the `save` points.
+    """
     client.notify(notifications.LIST, _POP_EVENTS[side], key)
-    after_removal(client, key, value, count)
+    after_removal(client, key, value, changes)
 
 
 def after_removal(client: Client, key: bytes, value: ListValue, changes: int) -> None:

@@ -130,7 +130,8 @@ def move(client: Client, request: Move) -> list[bytes] | None:
     if request.keeps_order and request.source_side == request.target_side:
         items.reverse()
     push(client, request.target, target, request.target_side, items)
-    settle(client, request.source, source, request.source_side, len(items))
+    # As in Redis, a move is one change: the push has counted it.
+    settle(client, request.source, source, request.source_side, 0)
     return items if request.target_side == RIGHT else items[::-1]
 
 

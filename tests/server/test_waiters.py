@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from commands.core.registry import COMMANDS
 from protocol import errors
 from server.inprocess import InProcessClient, InProcessServer
 
@@ -197,3 +200,37 @@ def test_client_caching_holds_for_a_command_that_blocks() -> None:
     assert client.received().startswith(INVALIDATED % (1, b"s") + b"%1\r\n")
     other.execute("XADD", "s", "2-1", "f", "v")
     assert client.received() == INVALIDATED % (1, b"s")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "BLPOP k 1",
+        "BLMOVE k l LEFT LEFT 1",
+        "BZPOPMIN k 1",
+        "XREAD BLOCK 1000 STREAMS x $",
+        "XREADGROUP GROUP g c BLOCK 1000 STREAMS x >",
+        "WAIT 1 1000",
+    ],
+)
+def test_a_command_that_times_out_counts_as_one_call(words: str) -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("XGROUP", "CREATE", "x", "g", "$", "MKSTREAM")
+    command = COMMANDS[words.split()[0].lower().encode()]
+    assert client.execute(*words.split()) == b""
+    assert server.instance.stats.of(command).calls == 0
+    server.advance(1001)
+    assert client.received()
+    stats = server.instance.stats.of(command)
+    assert (stats.calls, stats.failed_calls) == (1, 0)
+
+
+def test_a_command_that_another_client_ends_with_an_error_counts_as_a_failed_call() -> None:
+    server = InProcessServer()
+    client, other = server.connect(), server.connect()
+    client.execute("BLPOP", "k", "0")
+    other.execute("CLIENT", "UNBLOCK", str(client.state.id), "ERROR")
+    assert client.received().startswith(b"-UNBLOCKED")
+    stats = server.instance.stats.of(COMMANDS[b"blpop"])
+    assert (stats.calls, stats.failed_calls) == (1, 1)
