@@ -232,8 +232,14 @@ local function new_library()
 
   local function read_number()
     local from, stop = find(text, '^[+-]?0[xX]%x+', at)
-    if not from then from, stop = find(text, '^[+-]?%d+%.?%d*[eE][+-]?%d+', at) end
-    if not from then from, stop = find(text, '^[+-]?%d+%.?%d*', at) end
+    if not from then
+      -- Part by part: a pattern for all parts would try every number of digits for the first.
+      from, stop = find(text, '^[+-]?%d+', at)
+      if from then
+        stop = select(2, find(text, '^%.?%d*', stop + 1))
+        stop = select(2, find(text, '^[eE][+-]?%d+', stop + 1)) or stop
+      end
+    end
     if not from then from, stop = find(text, '^[+-]?%.%d+', at) end
     if from then return set('T_NUMBER', tonumber(sub(text, from, stop)), stop + 1) end
     local sign, word = sub(text, at):match('^([+-]?)(%a+)')

@@ -89,6 +89,12 @@ def test_no_pcall_prevents_a_kill(
     assert client.execute("EVAL", "return 1", 0) == b":1\r\n"
 
 
+def test_a_number_of_many_digits_is_decoded_in_one_pass(client: InProcessClient) -> None:
+    # Were each number of digits tried, this would not end.
+    many = "return tostring(cjson.decode('[' .. string.rep('7', 2000000) .. ']')[1])"
+    assert client.execute("EVAL", many, 0) == b"$3\r\ninf\r\n"
+
+
 def test_function_kill_ends_the_loading_of_a_library(
     server: InProcessServer, busy: InProcessClient
 ) -> None:
