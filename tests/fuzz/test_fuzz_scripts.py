@@ -31,12 +31,14 @@ def play(script: str, ending: str) -> None:
     assert Player(played, math.inf).play()
 
 
+@pytest.mark.interpreted  # a method of a C type cannot be replaced
 def test_a_kill_that_is_not_obeyed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scripting, "kill", lambda self, *, function: b"+OK\r\n")
     with pytest.raises(Broken, match="it goes on after its kill"):
         play(LOOP, "kill")
 
 
+@pytest.mark.interpreted  # a method of a C type cannot be replaced
 def test_a_part_of_a_script_in_the_file_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Dispatcher, "drop_propagation", lambda self: None)
     with pytest.raises(Broken, match="the file holds"):
