@@ -11,8 +11,9 @@ from protocol import replies
 # Words that stand for several sections.
 _GROUPS = {
     "default": SECTIONS.keys() - ONLY_WHEN_ASKED_FOR,
-    "all": SECTIONS.keys() - {"modules"},
-    "everything": set(SECTIONS),
+    # Without keysizes, for which every key is looked at: exporters ask for all every few seconds.
+    "all": SECTIONS.keys() - {"modules", "keysizes"},
+    "everything": SECTIONS.keys() - {"keysizes"},
 }
 
 

@@ -335,6 +335,13 @@ class Group:
         twin._order = self._order.copy(twin.pending)
         return twin
 
+    def has_idle(self, since_ms: int) -> bool:
+        """Whether a pending entry has no owner, or was last delivered at `since_ms` or before."""
+        if self._order.releases:
+            return True
+        oldest = next(self._order.owned(), None)
+        return oldest is not None and oldest[2] <= since_ms
+
     def memory_bytes(self) -> int:
         """An estimate of the memory that the group takes, consumers and PELs included."""
         size = sys.getsizeof(self) + sys.getsizeof(self.consumers)

@@ -120,6 +120,8 @@ def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
         pending = owner.pending
     if query.count == 0:
         return replies.EMPTY_ARRAY
+    if query.min_idle_ms > 0 and not group.has_idle(now_ms - query.min_idle_ms):
+        return replies.EMPTY_ARRAY  # what an alert asks for: no look at each entry
     if len(pending) > MANY_ENTRIES and (query.count > MANY_ENTRIES or query.min_idle_ms > 0):
         blocks = pending.lend(query.start, query.end)
         return LongReply(_list_in_pieces(blocks, owner, query, now_ms))

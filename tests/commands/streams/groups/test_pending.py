@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -161,3 +162,31 @@ def test_an_entry_without_owner_is_of_nobody_and_always_old_enough(
     after = client.do("XPENDING s g")
     assert after[:3] == before[:3]
     assert sum(int(n) for _, n in after[3]) == after[0] - 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_idle_entries_are_those_of_the_whole_list_that_are_old_enough(seed: int) -> None:
+    chance = random.Random(seed)
+    server = InProcessServer()
+    client = Talk(server)
+    client.do("XGROUP CREATE s g 0 MKSTREAM")
+    added = 0
+    for _ in range(60):
+        server.now_ms += chance.choice([0, 1, 10, 100])
+        consumer = chance.choice("ab")
+        some = [f"{chance.randint(1, added + 1)}-1" for _ in range(chance.randint(1, 3))]
+        step = chance.randrange(6)
+        if step < 2:
+            added += 1
+            client.do(f"XADD s {added}-1 f v")
+            client.do(f"XREADGROUP GROUP g {consumer} STREAMS s >")
+        elif step == 2:
+            client.do(f"XACK s g {' '.join(some)}")
+        elif step == 3:
+            client.do(f"XCLAIM s g {consumer} 0 {' '.join(some)} IDLE {chance.randrange(300)}")
+        elif step == 4:
+            client.do(f"XNACK s g SILENT IDS {len(some)} {' '.join(some)}")
+        whole = rows(client, "- + 100")
+        idle_ms = chance.choice([1, 10, 50, 200, 1000])
+        found = rows(client, f"IDLE {idle_ms} - + 100")
+        assert found == [row for row in whole if row[2] == -1 or row[2] >= idle_ms]
