@@ -63,8 +63,14 @@ class StringValue(Value):
     def overwrite(self, offset: int, patch: bytes) -> None:
         """Put `patch` over the content from `offset` on; a gap before it is filled with zeros."""
         data = self.in_place()
-        if offset > len(data):
-            data.extend(bytes(offset - len(data)))
+        gap = offset - len(data)
+        if gap > len(data):
+            # The system has zeros ready: a long gap is not written. Short ones grow in place.
+            self.data = grown = bytearray(offset + len(patch))
+            grown[: len(data)] = data
+            data = grown
+        elif gap > 0:
+            data.extend(bytes(gap))
         data[offset : offset + len(patch)] = patch
 
     def in_place(self) -> bytearray:
