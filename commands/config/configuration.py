@@ -128,8 +128,7 @@ class Configuration(EncodingLimits):
     # part
     rdb_stream_type: str = directive(Choice("auto", "15", "19", "21"), "auto")
     rdb_skip_unsupported: bool = directive(Boolean(), "no")
-    # For tests, in microseconds for each key: how long a save, and a load, takes longer. Below 0: 1
-    # for each so many keys.
+    # For tests: the microseconds that a save or a load waits for each key; -n: 1 for n keys.
     rdb_key_save_delay: int = directive(Integer(INT32_MIN, INT32_MAX), "0", hidden=True)
     key_load_delay: int = directive(Integer(INT32_MIN, INT32_MAX), "0", hidden=True)
     loading_process_events_interval_bytes: int = directive(
