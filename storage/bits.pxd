@@ -4,28 +4,23 @@ cdef extern from *:
     """
     #include <string.h>
 
-    static Py_ssize_t rillway_count_words(const unsigned char* text, Py_ssize_t words) {
-        Py_ssize_t found = 0, i;
-        for (i = 0; i < words; i++) {
-            unsigned long long word;
-            memcpy(&word, text + 8 * i, 8);
-            found += __builtin_popcountll(word);
+    #define RILLWAY_COUNT_WORDS(NAME) \\
+        static Py_ssize_t NAME(const unsigned char* text, Py_ssize_t words) { \\
+            Py_ssize_t found = 0, i; \\
+            for (i = 0; i < words; i++) { \\
+                unsigned long long word; \\
+                memcpy(&word, text + 8 * i, 8); \\
+                found += __builtin_popcountll(word); \\
+            } \\
+            return found; \\
         }
-        return found;
-    }
+
+    RILLWAY_COUNT_WORDS(rillway_count_words)
 
     #if defined(__x86_64__)
-    /* The same loop, with the instruction for it that nearly all processors have. */
+    /* With the instruction for it that nearly all processors have. */
     __attribute__((target("popcnt")))
-    static Py_ssize_t rillway_count_words_at_once(const unsigned char* text, Py_ssize_t words) {
-        Py_ssize_t found = 0, i;
-        for (i = 0; i < words; i++) {
-            unsigned long long word;
-            memcpy(&word, text + 8 * i, 8);
-            found += __builtin_popcountll(word);
-        }
-        return found;
-    }
+    RILLWAY_COUNT_WORDS(rillway_count_words_at_once)
     #endif
 
     static Py_ssize_t count_set_bits(const unsigned char* text, Py_ssize_t size) {
