@@ -7,7 +7,6 @@ from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.state import notifications
 from commands.streams.groups.delivery import group_changed
-from commands.streams.groups.group import counter_limit
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -34,7 +33,7 @@ def xsetid(client: Client, argv: Argv) -> bytes:
     while arguments:
         option = arguments.next_keyword()
         if option == b"ENTRIESADDED":
-            entries_added = arguments.next_int(maximum=counter_limit(client) - 1)
+            entries_added = arguments.next_int()
             if entries_added < 0:
                 raise ReplyError(errors.XSETID_ADDED_NEGATIVE)
         elif option == b"MAXDELETEDID":

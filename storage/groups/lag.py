@@ -11,12 +11,6 @@ from storage.entries.entry_id import MIN_ID, EntryID
 from storage.groups.group import UNKNOWN, Group
 from storage.stream import Stream
 
-# What clients may set entries-added and entries-read to, exclusive: counting on from there never
-# passes 2^63, where Redis goes on with negative numbers.
-COUNTER_LIMIT = 2**62
-# What files, primaries and payloads may hold: there, a counter has counted on.
-LOADED_COUNTER_LIMIT = 2**62 + 2**61
-
 
 def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
     """Move `group` past the entries `ids`, which are delivered to it now (reference 1.12).

@@ -23,7 +23,7 @@ from operator import lt
 from storage.entries.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
 from storage.groups.consumer import NEVER
 from storage.groups.group import UNKNOWN, Group
-from storage.groups.lag import LOADED_COUNTER_LIMIT, estimate_entries_read
+from storage.groups.lag import estimate_entries_read
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
@@ -38,6 +38,9 @@ from storage.snapshot.stream_encoder import (
 from storage.stream import Stream
 
 ID_BYTES = 16
+
+# Counters and times are 64-bit numbers with a sign in commands and replies.
+NUMBER_LIMIT = 2**63
 
 # What XCFGSET takes (Redis 8.6).
 MAX_DURATION_S = 86_400
@@ -149,10 +152,10 @@ def _read_counters(cursor: Cursor, stream: Stream, stream_type: int) -> None:
 
 
 def _number(cursor: Cursor, what: str) -> int:
-    """A counter, which is below LOADED_COUNTER_LIMIT."""
+    """A counter, which is below 2^63."""
     start = cursor.position
     number = cursor.length()
-    if number >= LOADED_COUNTER_LIMIT:
+    if number >= NUMBER_LIMIT:
         raise CorruptSnapshot(start, f"{what} cannot be {number}")
     return number
 
@@ -189,7 +192,7 @@ def _read_entries_read(cursor: Cursor, stream: Stream, group: Group, stream_type
     number = cursor.length()
     if number == UNKNOWN_CODE:
         return UNKNOWN
-    if number >= LOADED_COUNTER_LIMIT:
+    if number >= NUMBER_LIMIT:
         raise CorruptSnapshot(start, f"entries-read cannot be {number}")
     return number
 

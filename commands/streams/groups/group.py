@@ -16,7 +16,6 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import UNKNOWN, Group
-from storage.groups.lag import COUNTER_LIMIT, LOADED_COUNTER_LIMIT
 from storage.stream import Stream
 
 HELP = (
@@ -64,12 +63,7 @@ def _set_entries_read(
         client.propagate(*request)
 
 
-def counter_limit(client: Client) -> int:
-    """Below which ENTRIESADDED and ENTRIESREAD have to be."""
-    return LOADED_COUNTER_LIMIT if client.replays else COUNTER_LIMIT
-
-
-def _parse_options(client: Client, argv: Argv, *, can_create: bool) -> GroupOptions:
+def _parse_options(argv: Argv, *, can_create: bool) -> GroupOptions:
     """Raises ReplyError."""
     options = GroupOptions()
     arguments = Arguments(argv, 5)
@@ -79,7 +73,7 @@ def _parse_options(client: Client, argv: Argv, *, can_create: bool) -> GroupOpti
             options.mkstream = True
         elif option == b"ENTRIESREAD" and arguments:
             options.entries_read_position = arguments.position
-            options.entries_read = arguments.next_int(maximum=counter_limit(client) - 1)
+            options.entries_read = arguments.next_int()
             if options.entries_read < UNKNOWN:
                 raise ReplyError(errors.ENTRIESREAD_NEGATIVE)
         else:
@@ -113,7 +107,7 @@ def _changed(client: Client, key: bytes, event: bytes) -> None:
 )
 def xgroup_create(client: Client, argv: Argv) -> bytes:
     """OK. A request that fails creates no stream either. Source: Redis 7.4."""
-    options = _parse_options(client, argv, can_create=True)
+    options = _parse_options(argv, can_create=True)
     key, name = argv[2], argv[3]
     stream = client.lookup_stream_for_write(key)
     if stream is None and not options.mkstream:
@@ -149,7 +143,7 @@ def xgroup_create(client: Client, argv: Argv) -> bytes:
 )
 def xgroup_setid(client: Client, argv: Argv) -> bytes:
     """OK. Takes `-` and `+` as well, as Redis does. Source: Redis 7.4."""
-    options = _parse_options(client, argv, can_create=False)
+    options = _parse_options(argv, can_create=False)
     key = argv[2]
     stream = _stream_at(client, key)
     group = group_of(stream, key, argv[3])

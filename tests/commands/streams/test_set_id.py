@@ -113,30 +113,3 @@ def test_a_transaction_that_watches_the_key_does_not_fail(
     Talk(server).do("XSETID s 5-5")
     client.do("MULTI")
     assert client.raw("EXEC") == b"*0\r\n"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "XSETID s 2-1 ENTRIESADDED",
-        "XGROUP CREATE s g 0 ENTRIESREAD",
-        "XGROUP SETID s known 0 ENTRIESREAD",
-    ],
-)
-def test_a_counter_is_refused_from_which_counting_on_could_pass_64_bits(
-    client: Talk, words: str
-) -> None:
-    client.all("XGROUP CREATE s known 0")
-    assert client.error(f"{words} {2**62}") == "ERR value is not an integer or out of range"
-    assert client.raw(f"{words} {2**62 - 1}") == b"+OK\r\n"
-
-
-def test_a_stream_with_the_greatest_counters_goes_on_and_is_restored(client: Talk) -> None:
-    client.all(
-        f"XSETID s 2-1 ENTRIESADDED {2**62 - 1}", f"XGROUP CREATE s g 0 ENTRIESREAD {2**62 - 1}"
-    )
-    client.all("XADD s 3-1 f v")
-    assert client.fields("XINFO STREAM s")["entries-added"] == 2**62
-    client.replay(f"XSETID s 3-1 ENTRIESADDED {2**62}")  # as a rewritten file has it
-    client.all("XADD s 4-1 f v")
-    assert client.fields("XINFO STREAM s")["entries-added"] == 2**62 + 1
