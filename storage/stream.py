@@ -55,6 +55,11 @@ _LAST_SEQ: cython.ulonglong = MAX_SEQ
 SPARSE_WANTED = 8
 
 
+# Where entries-added and entries-read stop: commands, files and replies have 64 bits with a sign.
+# Redis goes on with negative numbers.
+MAX_COUNT = 2**63 - 1
+
+
 @cython.cclass
 class Stream(Value):
     """One stream. XSETID and the snapshot reader set its plain attributes directly."""
@@ -151,7 +156,8 @@ class Stream(Value):
         self._last_id = None
         self._ms, self._seq = ms, seq
         self.length += 1
-        self.entries_added += 1
+        if self.entries_added < MAX_COUNT:
+            self.entries_added += 1
         return id_bulk
 
     def append_now(

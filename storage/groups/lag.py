@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from storage.entries.entry_id import MIN_ID, EntryID
 from storage.groups.group import UNKNOWN, Group
-from storage.stream import Stream
+from storage.stream import MAX_COUNT, Stream
 
 
 def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
@@ -25,7 +25,11 @@ def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
             and not has_tombstone_after(stream, group.last_delivered_id)
         ):
             # From here on the same holds for each ID that follows.
-            group.entries_read += len(ids) - position
+            count = len(ids) - position
+            if group.entries_read > MAX_COUNT - count:
+                group.entries_read = MAX_COUNT
+            else:
+                group.entries_read += count
             group.last_delivered_id = ids[-1]
             return
         if stream.entries_added:

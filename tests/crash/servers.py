@@ -30,7 +30,10 @@ HARMLESS = re.compile(
     r"|TCP backlog setting|Server initialized|Redis version=|Redis is starting|Configuration loaded"
     r"|User requested shutdown|Received SIGTERM|is now ready to exit|failed to set soft limit"
 )
-TORN_TAIL = re.compile(r"[Tt]runcat|[Uu]nexpected end|AOF loaded anyway|torn|cut", re.IGNORECASE)
+TORN_TAIL = re.compile(
+    r"[Tt]runcat|[Uu]nexpected end|AOF loaded anyway|torn|cut|short read|Revert incomplete MULTI",
+    re.IGNORECASE,
+)
 
 Begin = Callable[[Path, Path, tuple[str, ...]], "Server"]
 

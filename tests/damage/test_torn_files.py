@@ -26,7 +26,7 @@ from tests.damage.disks import (
 )
 
 LAST_BYTES = 1024
-CUT_LINE = re.compile(r"Cut off there: (\d+) bytes")
+CUT_LINE = re.compile(r"(\d+) bytes were cut off")
 TRANSACTION = ("MULTI", "XADD orders 60-1 a b", "SET number 7", "XACK orders billing 9-1", "EXEC")
 
 

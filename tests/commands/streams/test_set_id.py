@@ -113,3 +113,17 @@ def test_a_transaction_that_watches_the_key_does_not_fail(
     Talk(server).do("XSETID s 5-5")
     client.do("MULTI")
     assert client.raw("EXEC") == b"*0\r\n"
+
+
+def test_counters_stop_at_the_greatest_number_and_the_stream_goes_on(client: Talk) -> None:
+    most = 2**63 - 1
+    client.all("XGROUP CREATE s g 0", f"XSETID s 2-1 ENTRIESADDED {most - 1}")
+    client.all(f"XGROUP SETID s g 2-1 ENTRIESREAD {most - 1}", "XADD s 3-1 f v", "XADD s 4-1 f v")
+    assert client.fields("XINFO STREAM s")["entries-added"] == most
+    client.do("XREADGROUP GROUP g c STREAMS s >")
+    [group] = client.do("XINFO GROUPS s")
+    assert group[group.index(b"entries-read") + 1] == most
+    assert group[group.index(b"lag") + 1] == 0
+    copy = client.do("DUMP s")
+    assert client.server.connect().execute("RESTORE", "copy", 0, copy) == b"+OK\r\n"
+    assert client.fields("XINFO STREAM copy")["entries-added"] == most

@@ -39,7 +39,7 @@ def test_a_server_keeps_its_port_log_and_configuration_over_a_restart(tmp_path: 
         assert server.log.count("Ready to accept connections") == 2
         assert server.state == "running"
     assert server.state == "exit status 0"
-    assert "shutting down" in server.log
+    assert "scheduling shutdown" in server.log
 
 
 def test_a_server_can_be_stopped_twice_and_started_again() -> None:
