@@ -1,6 +1,6 @@
 """Both programs go through the same story of restarts, and look alike after each step.
 
-The seed of each story is in the test's name. The nightly run (`make compat`) tells others, too.
+The seed of each story is in the test's name. The nightly run (`make compat`) runs others, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whatever happens: archived and live together are what was produced, each once; nothing that a
 group still needs is trimmed; and nothing is trimmed that this history has not in the archive.
 
-`make archive-model` tells the stories of the last part for hours, and with checks that are missing.
+`make archive-model` runs the stories of the last part for hours, and with checks that are missing.
 """
 
 from __future__ import annotations
