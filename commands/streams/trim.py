@@ -118,16 +118,8 @@ class Trim:
         if not self.approximate:
             return argv
         exact = list(argv)
-        if self.by_length or self.references is References.ACKED:
-            # Entries that groups keep may precede removed ones, so the first ID does not define the
-            # trim.
-            exact[self.threshold_position - 2] = b"MAXLEN"
-            threshold = b"%d" % stream.length
-        else:
-            # If the stream is empty, the replica's must be empty too.
-            threshold = format_id(stream.first_id if stream.length else MAX_ID)
-        exact[self.threshold_position] = threshold
-        exact[self.threshold_position - 1] = b"="
+        place = self.threshold_position
+        exact[place - 2 : place + 1] = self.words(stream)
         for position in reversed(self.limit_positions):
             del exact[position : position + 2]
         return exact
