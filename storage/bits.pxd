@@ -37,11 +37,12 @@ cdef extern from *:
     }
 
     static Py_ssize_t find_other(const unsigned char* text, unsigned char byte, Py_ssize_t size) {
-        unsigned long long same = 0x0101010101010101ULL * byte, word;
+        unsigned long long same = 0x0101010101010101ULL * byte;
         Py_ssize_t i = 0;
-        for (; i + 8 <= size; i += 8) {
-            memcpy(&word, text + i, 8);
-            if (word != same) break;
+        for (; i + 32 <= size; i += 32) {
+            unsigned long long four[4];
+            memcpy(four, text + i, 32);
+            if ((four[0] ^ same) | (four[1] ^ same) | (four[2] ^ same) | (four[3] ^ same)) break;
         }
         while (i < size && text[i] == byte) i++;
         return i;

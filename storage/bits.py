@@ -86,28 +86,31 @@ def combine(name: bytes, sources: Sequence[Data]) -> bytearray:
     for DIFF, DIFF1 and ANDOR; ONE keeps the bits that one source alone has.
     """
     length = max(map(len, sources))
-    result = bytearray(length)
+    start, steps = _steps(name, sources)
+    result = bytearray(start)
+    if len(start) < length:
+        result += bytes(length - len(start))
     for at in range(0, length, BLOCK_BYTES):
         size = min(BLOCK_BYTES, length - at)
         if name == b"ONE":
             _merge_one(result, sources, at, size)
-            continue
-        for how, source in _steps(name, sources):
+        for how, source in steps:
             merge(how, result, at, source, at if source is not _BLOCKS[0xFF] else 0, size)
     return result
 
 
-def _steps(name: bytes, sources: Sequence[Data]) -> list[tuple[int, Data]]:
-    """What is merged, one after the other, into a block of zeros."""
+def _steps(name: bytes, sources: Sequence[Data]) -> tuple[Data, list[tuple[int, Data]]]:
+    """What the result begins as, and what is merged into a block of it, one after the other."""
     first, others = sources[0], sources[1:]
     if name == b"NOT":
-        return [(OR, _BLOCKS[0xFF]), (AND_NOT, first)]
-    if name == b"DIFF1":
-        return [*((OR, one) for one in others), (AND_NOT, first)]
-    if name == b"ANDOR":
-        return [*((OR, one) for one in others), (AND, first)]
+        return first, [(XOR, _BLOCKS[0xFF])]
+    if name == b"ONE":
+        return b"", []
+    if name in (b"DIFF1", b"ANDOR"):
+        last = AND if name == b"ANDOR" else AND_NOT
+        return others[0], [*((OR, one) for one in others[1:]), (last, first)]
     how = {b"AND": AND, b"OR": OR, b"XOR": XOR, b"DIFF": AND_NOT}[name]
-    return [(OR, first), *((how, one) for one in others)]
+    return first, [(how, one) for one in others]
 
 
 def _merge_one(result: bytearray, sources: Sequence[Data], at: int, size: int) -> None:

@@ -23,6 +23,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import getsizeof
 from typing import Any, TypeAlias
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from sortedcontainers import SortedList
 
 from protocol.records import frozen_record
@@ -140,7 +145,7 @@ class SortedSetValue(Value):
             return cls.of({member: score for score, member in pairs}, limits, access_ms)
         pairs.sort()
         made = cls(access_ms, SKIPLIST)
-        made._scores = {member: score for score, member in pairs}
+        made._scores = _scores_of(pairs)
         made._order = _in_parts(pairs)
         return made
 
@@ -199,6 +204,20 @@ class SortedSetValue(Value):
         """The (score, member) pairs of a span; `reverse`: from its end to its start."""
         pairs: Iterator[Pair] = self._order.islice(start, end, reverse=reverse)
         return pairs
+
+    def pairs(self, start: int, end: int) -> list[Pair]:
+        """The (score, member) pairs of a span, in a list of their own: faster than a slice."""
+        if start >= end:
+            return []
+        parts = _parts(self._order)
+        first, low = _position(self._order, start)
+        last, high = _position(self._order, end - 1)
+        if first == last:
+            return parts[first][low : high + 1]
+        found = parts[first][low:]
+        for part in parts[first + 1 : last]:
+            found += part
+        return found + parts[last][: high + 1]
 
     def span_of_scores(self, bounds: ScoreBounds) -> Span:
         """The ranks of the members whose scores are within the bounds."""
@@ -313,7 +332,7 @@ class SortedSetValue(Value):
         """Another sorted set of the members at these ranks, in the smallest possible form."""
         count = len(self._scores)
         if end - start <= limits.zset_max_listpack_entries or 2 * (end - start) < count:
-            return SortedSetValue.of_pairs(list(self.slice(start, end)), limits)
+            return SortedSetValue.of_pairs(self.pairs(start, end), limits)
         twin = self.copy()  # a table is copied faster than it is made from pairs
         twin._encoding = SKIPLIST
         twin.remove_span(end, count)
@@ -356,6 +375,26 @@ def _parts(order: SortedList[Any]) -> list[list[Pair]]:
     """
     parts: list[list[Pair]] = order._lists  # type: ignore[attr-defined]
     return parts
+
+
+def _position(order: SortedList[Any], rank: int) -> tuple[int, int]:
+    """The part that holds a rank, and the place of the rank in the part."""
+    position: tuple[int, int] = order._pos(rank)  # type: ignore[attr-defined]
+    return position
+
+
+def _scores_of(pairs: list[Pair]) -> dict[bytes, float]:
+    """The score of each member."""
+    if not cython.compiled:
+        return {member: score for score, member in pairs}
+    scores: dict[bytes, float] = {}
+    place: cython.Py_ssize_t
+    for place in range(len(pairs)):
+        prefetch_pair(pairs, place)  # type: ignore[name-defined]  # noqa: F821
+        prefetch_item(pairs, place, 1)  # type: ignore[name-defined]  # noqa: F821
+        pair: tuple[float, bytes] = pairs[place]
+        scores[pair[1]] = pair[0]
+    return scores
 
 
 def _of_parts(parts: list[list[Pair]], count: int) -> SortedList[Any]:

@@ -2,6 +2,8 @@
 
 from libc.math cimport asin, cos, fabs, sin, sqrt
 
+from storage.prefetch cimport prefetch_item, prefetch_pair
+
 
 cdef int _STEP_MAX
 cdef double _LONGITUDE_MAX

@@ -9,7 +9,6 @@ depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import pi
 from typing import TypeAlias
 
@@ -158,7 +157,7 @@ def latitude_distance_m(latitude: cython.double, other: cython.double) -> cython
 
 
 def within_circle(
-    pairs: Iterable[Pair],
+    pairs: list[Pair],
     longitude: cython.double,
     latitude: cython.double,
     radius_m: cython.double,
@@ -168,13 +167,17 @@ def within_circle(
     found: list[Pair] = []
     distances: list[float] = []
     count: cython.Py_ssize_t = 0
-    pair: tuple[float, bytes]
-    for pair in pairs:
+    place: cython.Py_ssize_t
+    for place in range(len(pairs)):
+        if cython.compiled:
+            prefetch_pair(pairs, place)  # type: ignore[name-defined]  # noqa: F821
+            prefetch_item(pairs, place, 0)  # type: ignore[name-defined]  # noqa: F821
+        pair: tuple[float, bytes] = pairs[place]
         bits: cython.ulonglong = _whole_bits(pair[0])
-        place: cython.double = distance_m(longitude, latitude, _longitude(bits), _latitude(bits))
-        if place <= radius_m:
+        far_m: cython.double = distance_m(longitude, latitude, _longitude(bits), _latitude(bits))
+        if far_m <= radius_m:
             found.append(pair)
-            distances.append(place)
+            distances.append(far_m)
             count += 1
             if count == most:
                 break
@@ -182,7 +185,7 @@ def within_circle(
 
 
 def within_box(
-    pairs: Iterable[Pair],
+    pairs: list[Pair],
     longitude: cython.double,
     latitude: cython.double,
     half_width_m: cython.double,
@@ -193,8 +196,12 @@ def within_box(
     found: list[Pair] = []
     distances: list[float] = []
     count: cython.Py_ssize_t = 0
-    pair: tuple[float, bytes]
-    for pair in pairs:
+    place: cython.Py_ssize_t
+    for place in range(len(pairs)):
+        if cython.compiled:
+            prefetch_pair(pairs, place)  # type: ignore[name-defined]  # noqa: F821
+            prefetch_item(pairs, place, 0)  # type: ignore[name-defined]  # noqa: F821
+        pair: tuple[float, bytes] = pairs[place]
         bits: cython.ulonglong = _whole_bits(pair[0])
         north: cython.double = _latitude(bits)
         east: cython.double = _longitude(bits)

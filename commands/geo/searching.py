@@ -88,12 +88,14 @@ class _Search:
     def has_details(self) -> bool:
         return self.with_distance or self.with_hash or self.with_place
 
-    def pairs_near(self, shape: Shape) -> Iterator[Pair]:
-        """The places in the cells around the shape."""
+    def pairs_near(self, shape: Shape) -> list[Pair]:
+        """The places in the cells around the shape, as they are now."""
         assert self.value is not None
+        near: list[Pair] = []
         for start, end in shape.spans():
             bounds = ScoreBounds(float(start), float(end), excludes_high=True)
-            yield from self.value.slice(*self.value.span_of_scores(bounds))
+            near += self.value.pairs(*self.value.span_of_scores(bounds))
+        return near
 
     def order_of(self, distances: list[float]) -> Sequence[int]:
         """The indexes of those places that are wanted, in order."""
@@ -211,12 +213,11 @@ def _answer(client: Client, search: _Search) -> bytes | LongReply:
     if search.value is None:
         return replies.EMPTY_ARRAY
     shape = search.made_shape()
-    near = search.pairs_near(shape)
+    pairs = search.pairs_near(shape)
     if search.takes_any:
-        found = shape.within(near, search.count)
+        found = shape.within(pairs, search.count)
         reply = LongReply(_pieces(search, *found, client.resp))
         return reply if len(found[0]) > FEW_PLACES else reply.join()
-    pairs = list(near)  # as they are now
     if len(pairs) <= FEW_PLACES:
         return b"".join(_pieces(search, *shape.within(pairs), client.resp))
     return LongReply(_search_in_pieces(search, shape, pairs, client.resp))

@@ -7,7 +7,7 @@ the shape. The cells are large enough for the nine to cover it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import cos, isfinite, nan, sqrt
 
 from commands.geo.distances import (
@@ -62,7 +62,7 @@ class Shape(ABC):
         """Half of the width and of the height."""
 
     @abstractmethod
-    def within(self, pairs: Iterable[Pair], most: int = 0) -> Found:
+    def within(self, pairs: list[Pair], most: int = 0) -> Found:
         """The places within the shape: the first `most`, all if that is 0."""
 
     def spans(self) -> Iterator[tuple[int, int]]:
@@ -154,7 +154,7 @@ class Circle(Shape):
         half = self.unit_m * self._radius
         return half, half
 
-    def within(self, pairs: Iterable[Pair], most: int = 0) -> Found:
+    def within(self, pairs: list[Pair], most: int = 0) -> Found:
         return within_circle(pairs, *self.center, self._radius * self.unit_m, most)
 
 
@@ -175,6 +175,6 @@ class Rectangle(Shape):
     def half_size_m(self) -> tuple[float, float]:
         return self.unit_m * (self._width / 2), self.unit_m * (self._height / 2)
 
-    def within(self, pairs: Iterable[Pair], most: int = 0) -> Found:
+    def within(self, pairs: list[Pair], most: int = 0) -> Found:
         half_width_m, half_height_m = self._width * self.unit_m / 2, self._height * self.unit_m / 2
         return within_box(pairs, *self.center, half_width_m, half_height_m, most)

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Set
 from functools import cache, lru_cache
 
-Matcher = Callable[[bytes], bool]
+Matcher = Callable[[bytes], object]  # true or false
 
 COMPILED_PATTERN_BYTES = 1024
 CACHED_PATTERNS = 512
@@ -34,7 +34,7 @@ _STARS = re.compile(rb"\*+")
 
 def matches(pattern: bytes, text: bytes, ignore_case: bool = False) -> bool:
     """Whether `text` as a whole fits `pattern`. `ignore_case` is for ASCII letters."""
-    return matcher(pattern, ignore_case)(text)
+    return bool(matcher(pattern, ignore_case)(text))
 
 
 def matcher(pattern: bytes, ignore_case: bool = False) -> Matcher:
@@ -51,8 +51,7 @@ def matcher(pattern: bytes, ignore_case: bool = False) -> Matcher:
 def _compile(pattern: bytes, ignore_case: bool) -> Matcher:
     if not pattern:
         return lambda text: not text
-    find = re.compile(_expression(pattern, ignore_case), re.DOTALL).fullmatch
-    return lambda text: text != b"" and find(text) is not None
+    return re.compile(rb"(?!\Z)" + _expression(pattern, ignore_case), re.DOTALL).fullmatch
 
 
 def _expression(pattern: bytes, ignore_case: bool) -> bytes:

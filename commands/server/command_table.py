@@ -116,7 +116,7 @@ def _filter(arguments: Arguments) -> Callable[[Command], bool]:
         return lambda declared: category in acl_categories(declared)
     if kind == b"PATTERN":
         fits = matcher(value, ignore_case=True)
-        return lambda declared: fits(declared.fullname)
+        return lambda declared: bool(fits(declared.fullname))
     raise ReplyError(errors.SYNTAX)
 
 

@@ -107,7 +107,7 @@ def test_walking_a_pattern_and_compiling_it_come_to_the_same(
     pattern: bytes, text: bytes, ignore_case: bool
 ) -> None:
     walk, find = _walker(pattern, ignore_case), _compile(pattern, ignore_case)
-    assert walk(text) is find(text)
+    assert walk(text) is bool(find(text))
 
 
 def test_many_stars_cost_no_more_than_text_times_pattern() -> None:
