@@ -87,6 +87,7 @@ COMPILED = (
     "storage/redis_format/listpack_size.py",
     "storage/redis_format/listpack_writer.py",
     "storage/redis_format/lzf.py",
+    "storage/redis_format/radix_tree.py",
     "storage/snapshot/node_encoder.py",
     "storage/snapshot/stream_encoder.py",
     "commands/config/output_limits.py",

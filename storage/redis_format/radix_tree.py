@@ -8,7 +8,10 @@ of each key.
 
 from __future__ import annotations
 
-from itertools import pairwise
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 KEY_BITS = 128
 KEY_BYTES = 16
@@ -21,19 +24,24 @@ def radix_node_count(keys: list[int]) -> int:
     """The number of nodes for ascending 128-bit `keys`. The time is linear in their number."""
     if not keys:
         return 1
-    # Each two neighbours part at the byte that has the highest bit in which they differ.
-    depths = [(KEY_BITS - (low ^ high).bit_length()) // 8 for low, high in pairwise(keys)]
-    count = len(keys)
-    for left, right in pairwise([ABOVE_ROOT, *depths, ABOVE_ROOT]):
+    count: cython.Py_ssize_t = len(keys)
+    partings = [ABOVE_ROOT]  # the depths of those on the way from the root to the present key
+    left: cython.int = ABOVE_ROOT
+    place: cython.Py_ssize_t
+    for place in range(1, len(keys) + 1):
+        right: cython.int = ABOVE_ROOT
+        if place < len(keys):
+            # Two neighbours part at the byte that has the highest bit in which they differ.
+            right = (KEY_BITS - (keys[place - 1] ^ keys[place]).bit_length()) // 8
         # A key branches off from both neighbours at the deeper of its two partings; bytes may
         # follow there.
-        count += max(left, right) < KEY_BYTES - 1
-    partings: list[int] = []  # the depths of those on the way from the root to the present key
-    for depth in [*depths, ABOVE_ROOT]:
-        while partings and partings[-1] > depth:
-            below = partings.pop()
-            above = max(depth, partings[-1] if partings else ABOVE_ROOT)
-            count += 1 + (below - above > 1)
-        if depth > (partings[-1] if partings else ABOVE_ROOT):
-            partings.append(depth)
+        if max(left, right) < KEY_BYTES - 1:
+            count += 1
+        while partings[-1] > right:
+            below: cython.int = partings.pop()
+            above: cython.int = max(right, partings[-1])
+            count += 2 if below - above > 1 else 1
+        if right > partings[-1]:
+            partings.append(right)
+        left = right
     return count
