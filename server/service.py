@@ -224,7 +224,7 @@ class Service:
         databases = self.instance.config.databases
         self.log(
             "notice",
-            f"Rillway {RILLWAY_VERSION} (as Redis {REDIS_VERSION}), pid {os.getpid()}, "
+            f"Rillway {RILLWAY_VERSION} (as Redis {REDIS_VERSION}), PID: {os.getpid()}, "
             f"{databases} databases, configuration {self.config_file or 'from defaults'}",
         )
         if inert := self.instance.config.without_effect():

@@ -86,6 +86,11 @@ def _selected(client: Client, argv: Argv) -> list[Client]:
     raise ReplyError(errors.SYNTAX)
 
 
+def describe_client(client: Client) -> bytes:
+    """A client's line without its end, for the log."""
+    return _describe(client, client, []).rstrip()
+
+
 def _describe(client: Client, caller: Client, argv: Argv) -> bytes:
     """A client's line. Only the caller's own request, `argv`, exists while this one runs."""
     now_ms = client.instance.now_ms

@@ -192,7 +192,9 @@ class Instance:
             client.long_reply = None
         self.clients.pop(client.id, None)
         self.monitors.pop(client, None)
-        self.replication.replicas.pop(client, None)
+        replica = self.replication.replicas.pop(client, None)
+        if replica is not None:
+            self.host.log("notice", f"Connection with replica {replica.name} lost.")
         self.blocked.unblock(client)
         self.pubsub.forget(client)
         self.tracking.forget(client)

@@ -5,6 +5,7 @@ Source: redis-server 7.0.15.
 
 from __future__ import annotations
 
+from commands.connection.client_list import describe_client
 from commands.core.arguments import parse_int
 from commands.core.client import GATE_REPLICA, Client
 from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, Argv, command
@@ -36,15 +37,27 @@ def _change_role(client: Client, argv: Argv) -> bytes:
     if argv[1].lower() == b"no" and argv[2].lower() == b"one":
         if state.is_replica:
             instance.host.replication.promote()
+            _log(client, "MASTER MODE enabled")
         return replies.OK
     if client.gates & GATE_REPLICA:
         raise ReplyError(errors.NOT_FOR_REPLICAS)
     port = parse_int(argv[2], errors.INVALID_MASTER_PORT, 0, 65535)
     host = argv[1].decode("utf-8", "surrogateescape")
     if instance.config.replicaof == (host, port):
+        instance.host.log(
+            "notice",
+            "REPLICAOF would result into synchronization with the master we are already connected"
+            " with. No operation performed.",
+        )
         return replies.simple(b"OK Already connected to specified master")
     instance.host.replication.follow(host, port)
+    _log(client, f"REPLICAOF {host}:{port} enabled")
     return replies.OK
+
+
+def _log(client: Client, what: str) -> None:
+    who = describe_client(client).decode("latin-1")
+    client.instance.host.log("notice", f"{what} (user request from '{who}')")
 
 
 @command(

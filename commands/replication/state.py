@@ -87,6 +87,12 @@ class Replica:
         """The address at which others reach it."""
         return self.announced_ip or self.client.address.rpartition(b":")[0].strip(b"[]")
 
+    @property
+    def name(self) -> str:
+        """What the log calls it: where others reach it, in Redis's words."""
+        port = str(self.port) if self.port else "<unknown-replica-port>"
+        return f"{self.ip.decode('latin-1')}:{port}" if self.ip else f"client id #{self.client.id}"
+
 
 class BacklogFacts(Protocol):
     """What INFO reports about the backlog (server/replication/backlog.py)."""

@@ -8,6 +8,7 @@ Source: docs/architecture/replication.md; redis-server 7.0.15 for texts.
 
 from __future__ import annotations
 
+from commands.connection.client_list import describe_client
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.registry import (
@@ -47,10 +48,19 @@ def psync(client: Client, argv: Argv) -> None:
     if client.replica is not None and client.replica.is_attached:
         return
     if len(argv) > 3 and argv[3].lower() == b"failover":
-        replication.take_over(argv[1])
+        _take_over(client, argv[1])
     replication.check_can_serve(client)
     offset = parse_int(argv[2])
     replication.synchronise(client, argv[1], offset)
+
+
+def _take_over(client: Client, replication_id: bytes) -> None:
+    host = client.instance.host
+    name = replication_id.decode("latin-1")
+    host.log("notice", f"Failover request received for replid {name}.")
+    host.replication.take_over(replication_id)
+    who = describe_client(client).decode("latin-1")
+    host.log("notice", f"MASTER MODE enabled (failover request from '{who}')")
 
 
 @command(

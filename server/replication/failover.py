@@ -51,12 +51,12 @@ class Failover:
         self._is_forced = force
         self._state.failover = WAITING
         self._instance.set_gate(GATE_WRITES_HELD, is_shut=True)
-        self._log("FAILOVER requested.")
+        self._log(f"FAILOVER requested to {self._aim}.")
         self.tick()
 
     def abort(self) -> None:
         """FAILOVER ABORT."""
-        self._log("FAILOVER aborted.")
+        self._log_abort("Failover manually aborted")
         if self._state.failover == IN_PROGRESS:
             self._promote()
         self._finish()
@@ -68,20 +68,21 @@ class Failover:
         if self._state.failover == WAITING:
             self._wait()
         elif self._state.failover == IN_PROGRESS and self._state.is_link_up:
-            self._log("FAILOVER succeeded: this server is a replica now.")
             self._finish()
 
     def _wait(self) -> None:
         ready = self._ready()
         if ready is not None:
-            self._hand_over(*ready)
+            host, port = ready
+            self._log(f"Failover target {host}:{port} is synced, failing over.")
+            self._hand_over(host, port)
         elif self._until_ms and self._instance.now_ms >= self._until_ms:
             if self._is_forced and self._target is not None:
                 host, port = self._target
                 self._log(f"FAILOVER to {host}:{port} time out exceeded, failing over.")
                 self._hand_over(host, port)
             else:
-                self._log("FAILOVER: the replica did not catch up in time.")
+                self._log_abort("Replica never caught up before timeout")
                 self._finish()
 
     def _ready(self) -> tuple[str, int] | None:
@@ -93,7 +94,6 @@ class Failover:
         return None
 
     def _hand_over(self, host: str, port: int) -> None:
-        self._log(f"FAILOVER: handing over to {host}:{port}.")
         self._state.failover = IN_PROGRESS
         self._link.failover = True
         self._follow(host, port)
@@ -101,7 +101,7 @@ class Failover:
     def _refused(self) -> None:
         """The replica did not take over, or cannot be reached."""
         if self._state.failover == IN_PROGRESS:
-            self._log("FAILOVER: the replica did not take over. This server stays the primary.")
+            self._log_abort("the replica did not take over. This server stays the primary.")
             self._promote()
             self._finish()
 
@@ -110,6 +110,13 @@ class Failover:
         self._state.failover = NONE
         self._instance.set_gate(GATE_WRITES_HELD, is_shut=False)
         self._instance.host.resume_postponed()
+
+    @property
+    def _aim(self) -> str:
+        return "any replica" if self._target is None else f"{self._target[0]}:{self._target[1]}"
+
+    def _log_abort(self, reason: str) -> None:
+        self._log(f"FAILOVER to {self._aim} aborted: {reason}")
 
     def _log(self, message: str) -> None:
         self._instance.host.log("notice", message)

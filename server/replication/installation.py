@@ -64,7 +64,17 @@ class Installation:
             for db in databases:
                 db.clear()
             raise
+        self._log_replacement()
         self._replace_data(databases)
+
+    def _log_replacement(self) -> None:
+        """In Redis's words. Its order differs: it may flush first, and then load."""
+        log = self._instance.host.log
+        if self._instance.config.repl_diskless_load == "swapdb":
+            log("notice", "MASTER <-> REPLICA sync: Swapping active DB with loaded DB")
+            log("notice", "MASTER <-> REPLICA sync: Discarding old DB in background")
+        else:
+            log("notice", "MASTER <-> REPLICA sync: Flushing old data")
 
     def _load(self, databases: list[Database]) -> Iterator[None]:
         instance = self._instance

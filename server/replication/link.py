@@ -45,11 +45,13 @@ _HARMLESS = (b"+", b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted")
 _FULL = re.compile(rb"\+FULLRESYNC ([0-9a-fA-F]{40}) ([0-9]{1,18})")
 _CONTINUE = re.compile(rb"\+CONTINUE(?: ([0-9a-fA-F]{40}))?")
 
-# What the log says of a primary that is silent for too long: the patterns that tools look for.
+# What the log says of a primary that is silent for too long. As all lines here, in Redis's words:
+# tools search the log for them. A reason of ours comes after.
 _SILENCE = {
     LinkPhase.CONNECTING: "Timeout connecting to the MASTER...",
     LinkPhase.HANDSHAKE: "Timeout connecting to the MASTER...",
-    LinkPhase.SYNC: "Timeout receiving bulk data from MASTER...",
+    LinkPhase.SYNC: "Timeout receiving bulk data from MASTER... If the problem persists try to set"
+    " the 'repl-timeout' parameter in redis.conf to a larger value.",
     LinkPhase.CONNECTED: "MASTER timeout: no data nor PING received...",
 }
 
@@ -83,6 +85,7 @@ class Link:
         self._history_changed = history_changed
         self._wire: Wire | None = None
         self._retry_at_ms = 0
+        self._approach = "Connecting"  # or "Reconnecting": what the log says of the next attempt
         self._heard_ms = self._sent_ms = 0
         self._owed_offset = UNKNOWN  # to be acknowledged again when it is on disk
         self._addresses = (b"", b"", -1)
@@ -108,18 +111,25 @@ class Link:
         self._facts.attempts = 0
         self._set_phase(LinkPhase.CONNECT)
         self._retry_at_ms = 0
+        self._approach = "Connecting"
         if self._facts.down_since_ms == UNKNOWN and self._facts.up_since_ms != UNKNOWN:
             self._facts.down_since_ms = self._instance.now_ms
         self._connect()
 
     def stop(self) -> None:
         """Stop: this server follows no primary any more, or another one."""
+        if self._facts.phase is LinkPhase.CONNECTED:
+            self._log("warning", "Connection with master lost. Reason: this server leaves it")
         self._disconnect()
         self._set_phase(LinkPhase.NONE)
 
     def drop(self, reason: str, *, at_once: bool = True) -> None:
-        """Drop the connection; a new one follows."""
-        self._log("warning", f"Connection with primary lost: {reason}")
+        """Drop the connection; a new one follows. `reason` is mostly the whole line of the log."""
+        self._approach = "Connecting"
+        if self._facts.phase is LinkPhase.CONNECTED:
+            reason = f"Connection with master lost. Reason: {reason}"
+            self._approach = "Reconnecting"
+        self._log("warning", reason)
         self._disconnect()
         self._set_phase(LinkPhase.CONNECT)
         self._retry_at_ms = self._instance.now_ms + (0 if at_once else RETRY_MS)
@@ -157,7 +167,8 @@ class Link:
     def _connect(self) -> None:
         address = self._config.replicaof
         assert address is not None
-        self._log("notice", f"Connecting to primary {address[0]}:{address[1]}")
+        self._log("notice", f"{self._approach} to MASTER {address[0]}:{address[1]}")
+        self._log("notice", "MASTER <-> REPLICA sync started")
         self._heard_ms = self._instance.now_ms
         self._facts.attempts += 1
         self._facts.total_attempts += 1
@@ -169,13 +180,30 @@ class Link:
         self._addresses = address, local_address, descriptor
         self._heard_ms = self._instance.now_ms
         self._set_phase(LinkPhase.HANDSHAKE)
+        self._log("notice", "Non blocking connect for SYNC fired the event.")
         self._ask([b"PING"], self._after_ping)
 
     def lost(self, reason: str) -> None:
         """See `Receiver.lost`. Reconnects at once after a working link, else after a delay."""
         at_once = self._facts.phase in (LinkPhase.CONNECTED, LinkPhase.SYNC)
         self._wire = None
-        self.drop(reason, at_once=at_once)
+        self.drop(self._loss(reason), at_once=at_once)
+
+    def _loss(self, reason: str) -> str:
+        """The line of the log for a connection that broke: what was interrupted, and why."""
+        phase = self._facts.phase
+        if phase is LinkPhase.CONNECTING:
+            return f"Error condition on socket for SYNC: {reason}"
+        if phase is LinkPhase.HANDSHAKE:
+            what = "did not respond to command during SYNC handshake"
+            if self._after_psync in self._answers:
+                what = "did not reply to PSYNC, will try later"
+            return f"Failed to read response from the server: {reason}. Master {what}"
+        if phase is LinkPhase.SYNC:
+            is_waiting = self._reception is not None and self._reception.is_waiting
+            doing = "reading bulk count from" if is_waiting else "trying to sync with"
+            return f"I/O error {doing} MASTER: {reason}"
+        return reason
 
     def received(self, data: bytes) -> None:
         """See `Receiver.received`."""
@@ -222,29 +250,36 @@ class Link:
 
     def _after_ping(self, line: bytes) -> None:
         if not line.startswith(_HARMLESS):
-            raise BadSnapshot(f"PING was answered {line!r}")
+            raise BadSnapshot(f"Error reply to PING from master: '{_decode(line)}'")
+        self._log("notice", "Master replied to PING, replication can continue...")
         config = self._config
         if config.masterauth:
             user = [_encode(config.masteruser)] if config.masteruser else []
             self._ask([b"AUTH", *user, _encode(config.masterauth)], self._after_auth)
         port = config.replica_announce_port or config.port
-        self._ask([b"REPLCONF", b"listening-port", b"%d" % port], self._after_option)
+        self._ask_option("listening-port", b"%d" % port)
         if config.replica_announce_ip:
-            ip = _encode(config.replica_announce_ip)
-            self._ask([b"REPLCONF", b"ip-address", ip], self._after_option)
+            self._ask_option("ip-address", _encode(config.replica_announce_ip))
         words = [b"capa", b"eof", b"capa", b"psync2", b"capa", RILLWAY]
         self._ask([b"REPLCONF", *words], self._after_last_option)
 
     def _after_auth(self, line: bytes) -> None:
         if line.startswith(b"-"):
-            raise BadSnapshot(f"the primary refuses masterauth: {line!r}")
+            raise BadSnapshot(f"Unable to AUTH to MASTER: {_decode(line)}")
 
-    def _after_option(self, line: bytes) -> None:
+    def _ask_option(self, name: str, value: bytes) -> None:
+        words = [b"REPLCONF", name.encode(), value]
+        self._ask(words, lambda line: self._after_option(name, line))
+
+    def _after_option(self, name: str, line: bytes) -> None:
         if line.startswith(b"-"):
-            self._log("notice", f"The primary does not know what REPLCONF says: {line!r}")
+            self._log(
+                "notice",
+                f"(Non critical) Master does not understand REPLCONF {name}: {_decode(line)}",
+            )
 
     def _after_last_option(self, line: bytes) -> None:
-        self._after_option(line)
+        self._after_option("capa", line)
         request = [b"PSYNC", b"?", b"-1"]
         self._asked_to_resume = self.can_resume
         if self.can_resume:
@@ -255,17 +290,21 @@ class Link:
                 f"Trying a partial resynchronization (request {self._state.replication_id}:"
                 f"{self._state.offset + 1}).",
             )
+        else:
+            self._log("notice", "Partial resynchronization not possible (no cached master)")
         if self.failover:
             request.append(b"FAILOVER")
         self._ask(request, self._after_psync)
 
     def _after_psync(self, line: bytes) -> None:
         if line.startswith(_TEMPORARY_ERRORS):
-            raise BadSnapshot(f"the primary cannot serve now: {line!r}")
+            raise BadSnapshot(
+                "Master is currently unable to PSYNC but should be in the future: " + _decode(line)
+            )
         if line.startswith(b"+FULLRESYNC"):
             found = _FULL.fullmatch(line)
             if found is None:
-                raise BadSnapshot(f"{line!r} names no history")
+                raise BadSnapshot(f"Master replied with wrong +FULLRESYNC syntax. It says {line!r}")
             self._begin_full_sync(found[1].decode().lower(), int(found[2]))
         elif line.startswith(b"+CONTINUE"):
             resumed = _CONTINUE.fullmatch(line)
@@ -273,30 +312,41 @@ class Link:
                 raise BadSnapshot(f"{line!r} goes on with a history that was not asked for")
             self._resume((resumed[1] or b"").decode().lower())
         elif self.failover:
-            raise BadSnapshot(f"FAILOVER was refused: {line!r}")
+            raise BadSnapshot(f"Failover target rejected psync request. It says {line!r}")
         else:
-            self._log("notice", f"The primary does not know PSYNC: {line!r}")
+            self._log_unknown_psync(line)
             self._knows_offsets = False
             self._write(b"SYNC\r\n")
             self._begin_full_sync(self._instance.host.random_hex(40), 0)
+
+    def _log_unknown_psync(self, line: bytes) -> None:
+        if line.startswith(b"-ERR"):
+            text = f"Master does not support PSYNC or is in error state (reply: {_decode(line)})"
+            self._log("notice", text)
+        else:
+            self._log("warning", f"Unexpected reply to PSYNC from master: {_decode(line)}")
+        self._log("notice", "Retrying with SYNC...")
 
     # -- going on ------------------------------------------------------------------------------
 
     def _resume(self, replication_id: str) -> None:
         state = self._state
+        self._log("notice", "Successful partial resynchronization with master.")
         if replication_id and replication_id != state.replication_id:
+            self._log("notice", f"Master replication ID changed to {replication_id}")
             state.second_id, state.second_offset = state.replication_id, state.offset + 1
             state.replication_id = replication_id
             self._history_changed()
         if self._feed.backlog is None:
             self._feed.begin_backlog()
-        self._log("notice", "The primary accepted a partial resynchronization.")
+        self._log("notice", "MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.")
         self._begin_following(state.stream_db)
 
     # -- the snapshot --------------------------------------------------------------------------
 
     def _begin_full_sync(self, replication_id: str, offset: int) -> None:
-        self._log("notice", f"Full resync from primary: {replication_id}:{offset}")
+        if self._knows_offsets:
+            self._log("notice", f"Full resync from master: {replication_id}:{offset}")
         self._full_sync = replication_id, offset
         self._reception = Reception(self._files, f"temp-link-{os.getpid()}.rdb")
         facts = self._facts
@@ -307,7 +357,13 @@ class Link:
     def _take_snapshot(self, data: bytes) -> None:
         reception, facts = self._reception, self._facts
         assert reception is not None
+        was_waiting = reception.is_waiting
         self._early = reception.feed(data)
+        if was_waiting and not reception.is_waiting:
+            what = f"{reception.expected_bytes} bytes from master to disk"
+            if reception.has_mark:
+                what = "streamed RDB from master with EOF to disk"
+            self._log("notice", f"MASTER <-> REPLICA sync: receiving {what}")
         facts.snapshot_bytes = reception.expected_bytes
         facts.snapshot_bytes_read = reception.received_bytes
         facts.snapshot_heard_ms = self._instance.now_ms
@@ -324,6 +380,7 @@ class Link:
         state = self._instance.persistence
         state.loading_started_ms = self._instance.now_ms
         state.loading_total_bytes = reception.received_bytes
+        self._log("notice", "MASTER <-> REPLICA sync: Loading DB in memory")
         installation = Installation(self._instance, self._files, reception.path)
         self._steps = self._installing(installation, reception)
         self._facts.is_installing = True
@@ -340,7 +397,10 @@ class Link:
             self._steps = None
             self._instance.set_loading(False)
             self.can_resume = False
-            self.drop(str(error), at_once=False)
+            self.drop(
+                f"Failed trying to load the MASTER synchronization DB from disk: {error}",
+                at_once=False,
+            )
             return
         self._keep_file(reception)
         self._steps = None
@@ -354,13 +414,23 @@ class Link:
         is_kept = config.repl_diskless_load == "disabled" and self._knows_offsets
         if config.rdb_del_sync_files and not config.save and not config.appendonly:
             is_kept = False
+            self._log(
+                "notice",
+                "Removing the RDB file obtained from the master. This replica has persistence"
+                " disabled",
+            )
         if not is_kept:
             reception.discard()
             return
         try:
             self._files.rename(reception.path, config.dbfilename)
         except OSError as error:
-            self._log("warning", f"Can't keep the snapshot of the primary: {error.strerror}")
+            self._log(
+                "warning",
+                f"Failed trying to rename the temp DB into {config.dbfilename} in MASTER <->"
+                f" REPLICA synchronization: {error.strerror}. The data is loaded, the file is not"
+                " kept",
+            )
             reception.discard()
 
     def _adopt(self, stream_db: int) -> None:
@@ -372,8 +442,10 @@ class Link:
         self._feed.begin_backlog()
         self._facts.synced_offset = UNKNOWN
         early = self._early
+        self._log("notice", "MASTER <-> REPLICA sync: Finished with success")
+        if self._config.appendonly:
+            self._log("notice", "MASTER <-> REPLICA sync: Starting AOF after a successful sync")
         self._instance.host.persistence.data_replaced()
-        self._log("notice", "Synchronization with the primary has succeeded.")
         self._begin_following(stream_db)
         assert self._wire is not None
         self._wire.resume()
@@ -510,3 +582,7 @@ class Link:
 
 def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
+
+
+def _decode(line: bytes) -> str:
+    return line.decode("latin-1")

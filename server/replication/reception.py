@@ -44,6 +44,11 @@ class Reception:
         self._unsynced_bytes = 0
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the first line, which announces the snapshot, has not come yet."""
+        return self._line is not None
+
+    @property
     def has_mark(self) -> bool:
         """Whether the primary waits for an acknowledgement before it sends more."""
         return bool(self._mark)
@@ -69,7 +74,7 @@ class Reception:
         data = data.lstrip(b"\r\n")
         line, end, rest = data.partition(b"\r\n")
         if len(line) > _MAX_LINE_BYTES or (line and not line.startswith(b"$")):
-            raise BadSnapshot(f"the primary sends {line[:80]!r} instead of a snapshot")
+            raise BadSnapshot(_no_snapshot(line[:80].decode("latin-1")))
         if not end:
             self._line = data
             return b""
@@ -127,3 +132,13 @@ class Reception:
         self.close()
         with contextlib.suppress(OSError):
             self._files.remove(self.path)
+
+
+def _no_snapshot(line: str) -> str:
+    """What the log says of a first line that announces no snapshot."""
+    if line.startswith("-"):
+        return f"MASTER aborted replication with an error: {line[1:]}"
+    return (
+        f"Bad protocol from MASTER, the first byte is not '$' (we received '{line}'), are you sure"
+        " the host and port are right?"
+    )

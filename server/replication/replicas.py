@@ -54,9 +54,11 @@ class Replicas:
     def synchronise(self, client: Client, replication_id: bytes, offset: int) -> None:
         """PSYNC: resume from `offset`, or send a snapshot."""
         replica = self._attach(client)
-        if self._can_go_on(replication_id, offset):
+        refusal = self._refusal(replica, replication_id, offset)
+        if refusal is None:
             self._go_on(replica, offset)
             return
+        self._log(refusal)
         if not replication_id.startswith(b"?"):
             self._state.refused_partial_syncs += 1
         self._synchronise_fully(replica)
@@ -73,6 +75,7 @@ class Replicas:
         replica = client.replica
         replica.phase = ReplicaPhase.WAIT_SNAPSHOT
         replica.heard_ms = self._instance.now_ms
+        self._log(f"Replica {replica.name} asks for synchronization")
         client.gates |= GATE_REPLICA
         self._instance.host.set_delay(client, is_allowed=self._config.repl_disable_tcp_nodelay)
         self._state.replicas[client] = replica
@@ -80,13 +83,36 @@ class Replicas:
         self._feed.flush()  # to the replicas that were attached before
         return replica
 
-    def _can_go_on(self, replication_id: bytes, offset: int) -> bool:
+    def _refusal(self, replica: Replica, replication_id: bytes, offset: int) -> str | None:
+        """The line of the log on why a replica cannot resume; None if it can."""
         state, backlog = self._state, self._feed.backlog
+        if replication_id.startswith(b"?"):
+            return f"Full resync requested by replica {replica.name}"
         wanted = replication_id.decode("latin-1").lower()
-        is_known = wanted == state.replication_id or (
-            wanted == state.second_id and wanted != NO_ID and offset <= state.second_offset
+        if wanted != state.replication_id:
+            if wanted != state.second_id or wanted == NO_ID:
+                return (
+                    "Partial resynchronization not accepted: Replication ID mismatch (Replica asked"
+                    f" for '{wanted}', my replication IDs are '{state.replication_id}' and"
+                    f" '{state.second_id}')"
+                )
+            if offset > state.second_offset:
+                return (
+                    "Partial resynchronization not accepted: Requested offset for second ID was"
+                    f" {offset}, but I can reply up to {state.second_offset}"
+                )
+        if backlog is not None and backlog.holds(offset):
+            return None
+        text = (
+            f"Unable to partial resync with replica {replica.name} for lack of backlog (Replica"
+            f" request was: {offset})."
         )
-        return is_known and backlog is not None and backlog.holds(offset)
+        if offset > state.offset + 1:
+            text += (
+                f" Warning: replica {replica.name} tried to PSYNC with an offset that is greater"
+                " than the master replication offset."
+            )
+        return text
 
     def _go_on(self, replica: Replica, offset: int) -> None:
         backlog = self._feed.backlog
@@ -100,17 +126,14 @@ class Replicas:
         state.output_bytes += len(missing)
         self._instance.host.replication.send(replica, replies.simple(line) + missing)
         self._count_good()
-        address = replica.client.address.decode("latin-1")
         self._log(
-            f"Partial resynchronization request from {address} accepted. Sending"
+            f"Partial resynchronization request from {replica.name} accepted. Sending"
             f" {len(missing)} bytes of backlog starting from offset {offset}."
         )
 
     def _synchronise_fully(self, replica: Replica) -> None:
         if self._feed.backlog is None and not self._state.is_replica:
             self._begin_history()
-        address = replica.client.address.decode("latin-1")
-        self._log(f"Full resync requested by replica {address}")
         self._transfers.request(replica)
 
     def _begin_history(self) -> None:
@@ -119,6 +142,10 @@ class Replicas:
         state.second_id, state.second_offset = NO_ID, UNKNOWN
         self._feed.begin_backlog()
         self._feed.start()
+        self._log(
+            "Replication backlog created, my new replication IDs are"
+            f" '{state.replication_id}' and '{state.second_id}'"
+        )
 
     # -- while they follow ---------------------------------------------------------------------
 
@@ -156,8 +183,9 @@ class Replicas:
         for replica in self._state.online_replicas:
             is_silent = has_passed(timeout_ms, replica.heard_ms, self._instance.now_ms)
             if is_silent and replica.knows_offsets:
-                address = replica.client.address.decode("latin-1")
-                self._log(f"Disconnecting timedout replica (streaming sync): {address}")
+                self._log(
+                    f"Disconnecting timedout replica (streaming sync): {replica.name}", "warning"
+                )
                 self._instance.host.close(replica.client)
 
     def _forget_history_when_alone(self) -> None:
@@ -171,7 +199,9 @@ class Replicas:
             self._feed.drop_backlog()
             state.replication_id = self._instance.host.random_hex(40)
             state.second_id, state.second_offset = NO_ID, UNKNOWN
-            self._log(f"Replication backlog freed after {ttl_s} seconds without replicas.")
+            self._log(
+                f"Replication backlog freed after {ttl_s} seconds without connected replicas."
+            )
 
     # -- min-replicas-to-write -----------------------------------------------------------------
 
@@ -191,5 +221,5 @@ class Replicas:
         """Count again: a replica was added or lost, or a directive or the role has changed."""
         self._count_good()
 
-    def _log(self, message: str) -> None:
-        self._instance.host.log("notice", message)
+    def _log(self, message: str, level: str = "notice") -> None:
+        self._instance.host.log(level, message)

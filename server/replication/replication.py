@@ -164,6 +164,13 @@ class Replication:
         instance.dispatcher.settle_propagation()
         self.feed.stop()
         was_replica = state.is_replica
+        if not was_replica:
+            instance.host.log(
+                "notice",
+                "Before turning into a replica, using my own master parameters to synthesize a"
+                " cached master: I may be able to synchronize with the new master with just a"
+                " partial transfer.",
+            )
         self.link.stop()
         self._config.replicaof = host, port
         state.is_replica = True
@@ -188,13 +195,17 @@ class Replication:
             self.feed.start()
         self._review_gates()
         self.replicas.review()
-        instance.host.log("notice", "This server is a primary now")
 
     def _part_ways(self) -> None:
         """Begin a new history. This server's replicas reconnect, and ask by the old ID."""
         state = self._state
         state.second_id, state.second_offset = state.replication_id, state.offset + 1
         state.replication_id = self._instance.host.random_hex(40)
+        self._instance.host.log(
+            "notice",
+            f"Setting secondary replication ID to {state.second_id}, valid up to offset:"
+            f" {state.second_offset}. New replication ID is {state.replication_id}",
+        )
         self.replicas.disconnect_all()
 
     def _release_blocked(self) -> None:
@@ -219,7 +230,6 @@ class Replication:
             raise ReplyError(errors.PSYNC_FAILOVER_ON_PRIMARY)
         if replication_id.decode("latin-1").lower() != state.replication_id:
             raise ReplyError(errors.PSYNC_FAILOVER_OTHER_ID)
-        self._instance.host.log("notice", "The primary hands its role over to this server.")
         self.promote()
 
     def start_failover(

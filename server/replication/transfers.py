@@ -103,8 +103,21 @@ class Transfers:
             replica.held = list(run.replicas[0].held)
             replica.held_bytes = run.replicas[0].held_bytes
             run.replicas.append(replica)
+            self._log("notice", "Waiting for end of BGSAVE for SYNC")
         elif run is None:
             self._start_when_due()
+            if self._run is None and replica.phase is ReplicaPhase.WAIT_SNAPSHOT:
+                self._log("notice", "Delay next BGSAVE for diskless SYNC")
+        elif run.path:
+            self._log(
+                "notice",
+                "Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC",
+            )
+        else:
+            self._log(
+                "notice",
+                "Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC",
+            )
 
     @staticmethod
     def _can_join(replica: Replica, run: _Run) -> bool:
@@ -149,13 +162,18 @@ class Transfers:
     def _start(self, plan: _Plan) -> None:
         self._feed.flush()  # earlier bytes are in the snapshot, and need not be held
         run = _Run(plan.replicas, self._state.offset, progress_ms=self._instance.now_ms)
+        target = "replicas sockets" if plan.is_diskless else "disk"
+        self._log("notice", f"Starting BGSAVE for SYNC with target: {target}")
         try:
             if plan.is_diskless:
                 self._start_diskless(run)
             else:
                 self._start_on_disk(run)
         except OSError as error:
-            self._log("warning", f"Can't save for replicas in background: {error.strerror}")
+            self._log(
+                "warning",
+                f"BGSAVE for replication failed. Can't save in background: fork: {error.strerror}",
+            )
             self._refuse(run)
             return
         self._run = run
@@ -212,7 +230,7 @@ class Transfers:
                 file.close()
 
         pid = start_child(self._instance, self._children, write)
-        self._log("notice", f"Background saving for replicas started by pid {pid}")
+        self._log("notice", f"Background saving started by pid {pid} for replicas")
 
     def _introduce(self, replica: Replica, offset: int) -> None:
         """Tell the replica where the stream continues, and hold the stream from there on."""
@@ -234,6 +252,11 @@ class Transfers:
             return
         if not data:
             run.is_read = True
+            still_up = len(_alive(run.replicas))
+            self._log(
+                "warning",
+                f"Diskless rdb transfer, done reading from pipe, {still_up} replicas still up.",
+            )
             self._hear_of_child(run)
             return
         run.progress_ms = self._instance.now_ms
@@ -283,8 +306,7 @@ class Transfers:
             run.pipe.close()
         replicas = _alive(run.replicas)
         if not ending.succeeded:
-            reason = ending.error or f"signal {ending.signal}"
-            self._log("warning", f"The snapshot for replicas failed: {reason}")
+            self._log_failure(run, ending)
             for replica in replicas:
                 self._instance.host.close(replica.client)
             self._discard(run.path)
@@ -295,13 +317,30 @@ class Transfers:
             for replica in replicas:
                 self._send(replica, run.mark)
                 self._is_transferred(replica)
+                self._log(
+                    "notice",
+                    f"Streamed RDB transfer with replica {replica.name} succeeded (socket). Waiting"
+                    " for REPLCONF ACK from slave to enable streaming",
+                )
         self._start_when_due()
 
+    def _log_failure(self, run: _Run, ending: Ending) -> None:
+        what = "saving" if run.path else "transfer"
+        how = f"terminated by signal {ending.signal}" if ending.signal else f"error: {ending.error}"
+        self._log("warning", f"Background {what} {how}")
+        if not ending.was_called_off:
+            self._log("warning", "SYNC failed. BGSAVE child returned an error")
+
     def _begin_sending(self, run: _Run, replicas: list[Replica]) -> None:
+        self._log("notice", "DB saved on disk for replicas")
+        self._log("notice", "Background saving terminated with success")
         try:
             buffer = self._files.buffer(run.path)
         except OSError as error:
-            self._log("warning", f"Can't send {run.path}: {error.strerror}")
+            self._log(
+                "warning",
+                f"SYNC failed. Can't open/stat DB after BGSAVE: {run.path}: {error.strerror}",
+            )
             for replica in replicas:
                 self._instance.host.close(replica.client)
             return
@@ -338,13 +377,17 @@ class Transfers:
         replica.heard_ms = instance.now_ms
         if replica.wants_snapshot_only:
             replica.client.close_after_reply = True
-        address = replica.client.address.decode("latin-1")
-        self._log("notice", f"Synchronization with replica {address} succeeded")
+            self._log(
+                "notice",
+                f"RDB transfer completed, rdb only replica ({replica.name}) should be disconnected"
+                " asap",
+            )
 
     def release(self, replica: Replica) -> None:
         """Send the stream since the snapshot: the replica has acknowledged that it is ready."""
         if replica.holds and replica.is_online:
             replica.holds = False
+            self._log("notice", f"Synchronization with replica {replica.name} succeeded")
             held, replica.held, replica.held_bytes = replica.held, [], 0
             self._state.output_bytes += sum(map(len, held))
             if held and not replica.wants_snapshot_only:
@@ -364,7 +407,12 @@ class Transfers:
             self._start_when_due()
             return
         if not _alive(run.replicas):
-            self._log("notice", "No replica waits for the snapshot for replicas any more")
+            if run.path:
+                self._log("notice", "No replica waits for the snapshot any more: killing the child")
+            else:
+                self._log(
+                    "warning", "Diskless rdb transfer, last replica dropped, killing fork child."
+                )
             self._ended(run, self._children.kill())
         elif run.pipe is None or run.is_read:
             self._hear_of_child(run)
@@ -391,7 +439,7 @@ class Transfers:
                 _alive(run.replicas),
                 key=lambda replica: instance.host.unsent_bytes(replica.client),
             )
-            self._log("warning", "Disconnecting timedout replica (full sync)")
+            self._log("warning", f"Disconnecting timedout replica (full sync): {slowest.name}")
             instance.host.close(slowest.client)
 
     def _drop_slow(self) -> None:

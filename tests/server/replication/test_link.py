@@ -339,7 +339,7 @@ def test_nonsense_is_refused_and_the_data_stays(answer: bytes) -> None:
     assert not [name for name in replica.files.names(".") if name.startswith("temp-")]
     cluster.settle(2)
     assert fake.connections == 2  # after a while, and not at once
-    assert any("lost" in text for _, text in replica.log_lines)
+    assert any(level == "warning" for level, _ in replica.log_lines)
 
 
 @pytest.mark.parametrize("head", [b"$999999999999999999\r\n", b"$EOF:" + b"m" * 40 + b"\r\n"])
@@ -752,6 +752,6 @@ def test_a_primary_that_hangs_in_the_handshake_is_noticed_and_asked_again(answer
     follow(replica)
     for _ in range(20):
         cluster.advance(500)
-    reason = "Connection with primary lost: Timeout connecting to the MASTER..."
+    reason = "Timeout connecting to the MASTER..."
     assert ("warning", reason) in replica.log_lines
     assert fake.connections > 1
