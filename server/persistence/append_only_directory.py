@@ -84,12 +84,12 @@ class AppendOnlyDirectory:
         self._files.make_directory(self.path)
         self._files.sync_directory(self._parent)
 
-    def remove_leftovers(self) -> None:
-        """Remove the files that interrupted work has left: history, and temporary files."""
+    def remove_leftovers(self) -> list[str]:
+        """Remove the files that interrupted work has left; as `remove_history`."""
         for name in self._files.names(self.path):
             if name.startswith("temp-") and self.filename in name:
                 self._remove_quietly(f"{self.path}/{name}")
-        self.remove_history()
+        return self.remove_history()
 
     # -- changes -------------------------------------------------------------------------------
 
@@ -184,13 +184,17 @@ class AppendOnlyDirectory:
 
     # -- history -------------------------------------------------------------------------------
 
-    def remove_history(self) -> None:
-        """Begin to remove history files, in the background: large ones take long."""
-        for part in self.manifest.history:
-            if part.name not in self._removals:
-                job = Job(self._removal(self.path_of(part)))
-                self._removals[part.name] = job
-                self._syncer.submit(job)
+    def remove_history(self) -> list[str]:
+        """Begin to remove history files, in the background: large ones take long.
+
+        Returns their names.
+        """
+        names = [part.name for part in self.manifest.history if part.name not in self._removals]
+        for name in names:
+            job = Job(self._removal(f"{self.path}/{name}"))
+            self._removals[name] = job
+            self._syncer.submit(job)
+        return names
 
     def _removal(self, path: str) -> Callable[[], None]:
         def remove() -> None:

@@ -25,6 +25,7 @@ from server.persistence.append_only_directory import AppendOnlyDirectory
 from server.persistence.append_only_writer import AppendOnlyWriter, reason
 from server.persistence.files import File, Files
 from server.persistence.syncing import Syncer
+from storage.append_only.manifest import Part
 
 
 class Phase(Enum):
@@ -85,7 +86,7 @@ class AppendOnlyFile:
         directory.read()
         # The server that wrote this manifest may have been killed before its name was on disk.
         self._files.sync_directory(directory.path)
-        directory.remove_leftovers()
+        self._log_removed(directory.remove_leftovers())
         if not directory.manifest.loaded and write_base is not None:
             self._make_first_base(write_base)
         file = self._last_increment()
@@ -100,10 +101,14 @@ class AppendOnlyFile:
         directory = self.directory
         increments = directory.manifest.increments
         if not increments:
-            return directory.new_increment()
+            file = directory.new_increment()
+            name = directory.manifest.increments[-1].name
+            self._log(f"Creating AOF incr file {name} on server start")
+            return file
         for part in increments:
             # A killed process may have left them unsynced; from now on they must be durable.
             self._sync_now(directory.path_of(part))
+        self._log(f"Opening AOF incr file {increments[-1].name} on server start")
         return self._files.append(directory.path_of(increments[-1]))
 
     def _make_first_base(self, write_base: Callable[[str], object]) -> None:
@@ -115,6 +120,7 @@ class AppendOnlyFile:
         except OSError:
             directory.discard(path)
             raise
+        self._log(f"Creating AOF base file {base.name} on server start")
         directory.persist(directory.manifest.rewritten(base, ()), (directory.path_of(base),))
 
     def _sync_now(self, path: str) -> None:
@@ -217,12 +223,14 @@ class AppendOnlyFile:
         self._kept_increments = len(increments) - is_empty
         if not is_empty:
             writer.rotate(directory.new_increment())
+            self._log_created(directory.manifest.increments[-1].name)
 
     def _begin_collecting(self) -> None:
         directory = self._new_directory(self._files, self._syncer, self._config)
         directory.make()
         directory.read()
         file = self._files.create(directory.collecting_path())
+        self._log_created(_name(directory.collecting_path()))
         self.directory = directory
         self._writer.begin(file, 0, 0)
         self._start(Phase.COLLECTING)
@@ -237,27 +245,34 @@ class AppendOnlyFile:
         if self.phase is Phase.COLLECTING:
             self._finish_collecting(base_path, is_snapshot)
         else:
-            base = directory.new_base(base_path, is_snapshot=is_snapshot)
+            base = self._name_base(base_path, is_snapshot=is_snapshot)
             increments = directory.manifest.increments[self._kept_increments :]
             directory.persist(
                 directory.manifest.rewritten(base, increments), (directory.path_of(base),)
             )
         self._is_rewriting = False
-        directory.remove_history()
+        self._log_removed(directory.remove_history())
         total_bytes = directory.total_bytes()
         self._writer.trust(self._rotation_units)
         self._writer.earlier_bytes = total_bytes - self._writer.file_bytes
         self._state.base_bytes = self._state.current_bytes = total_bytes
 
+    def _name_base(self, path: str, *, is_snapshot: bool) -> Part:
+        """Rename a complete base. Raises OSError."""
+        base = self.directory.new_base(path, is_snapshot=is_snapshot)
+        self._log_renamed("base", path, base.name)
+        return base
+
     def _finish_collecting(self, base_path: str, is_snapshot: bool) -> None:
         directory = self.directory
         self._writer.bring_to_disk()
-        base = directory.new_base(base_path, is_snapshot=is_snapshot)
+        base = self._name_base(base_path, is_snapshot=is_snapshot)
         try:
             increment = directory.collected_increment()
         except OSError:
             directory.discard(directory.path_of(base))
             raise
+        self._log_renamed("incr", directory.collecting_path(), increment.name)
         directory.persist(
             directory.manifest.rewritten(base, (increment,)),
             (directory.path_of(base), directory.path_of(increment)),
@@ -278,4 +293,25 @@ class AppendOnlyFile:
         if self.phase is Phase.COLLECTING:
             self._stop()
             self._writer.drop()
-            self.directory.discard(self.directory.collecting_path())
+            path = self.directory.collecting_path()
+            self._log(f"Removing the temp incr aof file {_name(path)} in the background")
+            self.directory.discard(path)
+
+    # -- the log, in Redis's words -------------------------------------------------------------
+
+    def _log_created(self, name: str) -> None:
+        self._log(f"Creating AOF incr file {name} on background rewrite")
+
+    def _log_renamed(self, kind: str, path: str, name: str) -> None:
+        self._log(f"Successfully renamed the temporary AOF {kind} file {_name(path)} into {name}")
+
+    def _log_removed(self, names: list[str]) -> None:
+        for name in names:
+            self._log(f"Removing the history file {name} in the background")
+
+    def _log(self, message: str) -> None:
+        self._instance.host.log("notice", message)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

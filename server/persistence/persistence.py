@@ -38,6 +38,7 @@ from server.persistence.snapshots import Snapshots
 from server.persistence.syncing import Syncer
 
 _ONE_EACH = "Each server needs a folder of its own: give this one another --dir."
+_OTHER_CHILD = "but there is already another background operation"
 _RELOAD_FAILED = b"ERR Error trying to load the RDB dump, check server logs."
 
 
@@ -252,7 +253,7 @@ class Persistence:
         self._instance.dirty = 0
         if self._is_open and self._config.appendonly:
             self.rewrites.switch_off()
-            self.rewrites.switch_on(may_start=not self._has_child)
+            self.rewrites.switch_on(_OTHER_CHILD if self._has_child else "")
 
     def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
         """See `commands.core.host.Persistence`."""
@@ -292,8 +293,10 @@ class Persistence:
         if not self._config.appendonly:
             self.rewrites.switch_off()
             return
-        in_transaction = self._instance.dispatcher.is_in_transaction
-        if not self.rewrites.switch_on(may_start=not in_transaction and not self._has_child):
+        hindrance = _OTHER_CHILD if self._has_child else ""
+        if self._instance.dispatcher.is_in_transaction:
+            hindrance = hindrance or "during a transaction"
+        if not self.rewrites.switch_on(hindrance):
             raise ValueError("Unable to turn on AOF. Check server logs.")
 
     # -- WAITAOF -------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class Rewrites:
         try:
             file.begin_rewrite()
         except (OSError, ManifestError) as error:
-            self._log("warning", f"Can't begin to rewrite the append only file: {error}")
+            self._log("warning", f"Can't rewrite append only file in background: {error}")
             self._failed()
             return False
         try:
@@ -96,17 +96,22 @@ class Rewrites:
         state.rewrite_copied_bytes = ending.progress.copied_bytes
         path = file.temporary_base_path
         if ending.succeeded:
+            name = path.rpartition("/")[2]
+            self._log("notice", f"Successfully created the temporary AOF base file {name}")
             self._log("notice", "Background AOF rewrite terminated with success")
             self._take_in(path)
             return
-        file.abandon_rewrite(path)
+        if ending.was_called_off:
+            self._log("notice", f"Killing running AOF rewrite child: {ending.pid}")
+            file.abandon_rewrite(path)
+            return
         if ending.signal:
             reason = f"terminated by signal {ending.signal}"
         else:
             reason = f"terminated with error: {ending.error}"
         self._log("warning", f"Background AOF rewrite {reason}")
-        if not ending.was_called_off:
-            self._failed()
+        file.abandon_rewrite(path)
+        self._failed()
 
     def _take_in(self, path: str) -> None:
         file, state = self._file, self._state
@@ -136,14 +141,14 @@ class Rewrites:
 
     # -- switching the file on and off ---------------------------------------------------------
 
-    def switch_on(self, *, may_start: bool) -> bool:
+    def switch_on(self, hindrance: str = "") -> bool:
         """CONFIG SET appendonly yes: as soon as a first base is written. False if that failed.
 
-        `may_start`: whether a child can be started at this moment.
+        `hindrance`: why no child can be started at this moment, for the log; "" if one can.
         """
         if self._state.rewrite_in_progress:
             return True  # a rewrite requested while the file was off: the file will stay on
-        if may_start:
+        if not hindrance:
             is_started = self.start()
             if not is_started:
                 self._state.rewrite_scheduled = False  # the client gets an error and may try again
@@ -151,8 +156,7 @@ class Rewrites:
         self._state.rewrite_scheduled = True
         self._log(
             "notice",
-            "AOF was enabled but there is already another background operation. An AOF background"
-            " was scheduled to start when possible.",
+            f"AOF was enabled {hindrance}. An AOF background was scheduled to start when possible.",
         )
         return True
 

@@ -60,7 +60,7 @@ class Snapshots:
         try:
             self._write(self._files, os.getpid(), lambda keys: None)
         except OSError as error:
-            self._log("warning", f"Error saving DB on disk: {error} (in {self._config.dir})")
+            self._log("warning", f"Write error saving DB on disk: {error} (in {self._config.dir})")
             return False
         self._instance.dirty = 0
         self._log("notice", "DB saved on disk")
@@ -119,6 +119,7 @@ class Snapshots:
         state.save_duration_s = (self._instance.now_ms - state.save_started_ms) // 1000
         state.save_copied_bytes = ending.progress.copied_bytes
         if ending.succeeded:
+            self._log("notice", "DB saved on disk")
             self._log("notice", "Background saving terminated with success")
             # DEBUG RELOAD may have set it to 0 meanwhile.
             self._instance.dirty = max(0, self._instance.dirty - self._dirty_at_start)

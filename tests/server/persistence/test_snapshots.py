@@ -76,7 +76,7 @@ def test_a_save_that_fails_anywhere_leaves_one_whole_snapshot(at: int) -> None:
     assert run(server, "SAVE") == FAILED
     assert server.files.faults_left == 0
     assert state(server)["rdb_changes_since_last_save"] == "1"
-    errors = [line for _, line in server.log_lines if line.startswith("Error saving DB on disk: ")]
+    errors = [line for _, line in server.log_lines if line.startswith("Write error saving DB")]
     assert errors
     assert errors[0].endswith("(in .)")
     assert kept(server.files.crash()) == b"$3\r\nold\r\n"
