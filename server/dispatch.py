@@ -61,6 +61,10 @@ from protocol.cutter import MAX_WORDS, Cutter
 from protocol.errors import ReplyError
 from server.admission import Admission
 from server.propagation import Propagation
+from server.replication.unexpected_replies import (
+    note_error_for_primary,
+    refuse_reply_to_replica,
+)
 from server.script_runs import ScriptRuns
 from server.turns import Turns
 from server.waiters import Waiters
@@ -178,12 +182,12 @@ class Dispatcher:
             command = self._find(client, argv)
             if command is None:
                 return self.mark_ns < self.turn_end_ns
+        client.last_command = command
         count, arity = len(argv), command.arity
         if count != arity and (arity >= 0 or count < -arity):
             self.reject(client, command, errors.wrong_arity(command.fullname))
             return self.mark_ns < self.turn_end_ns
         instance = self.instance
-        client.last_command = command
         client.last_interaction_ms = instance.now_ms
         if (client.gates or instance.gates) and not self.admission.admits(client, command, argv):
             return not self.turns.is_postponed(client) and self.mark_ns < self.turn_end_ns
@@ -380,6 +384,7 @@ class Dispatcher:
 
     def _find(self, client: Client, argv: Argv) -> Command | None:
         """The command or sub-command in any spelling; None, after an error reply, if unknown."""
+        client.last_command = None  # until it is known
         command = COMMANDS.get(argv[0].lower())
         if command is None and argv[0].lower() in _HTTP_WORDS:
             # Cross-protocol scripting: a browser was made to send this. What follows must not run.
@@ -417,15 +422,13 @@ class Dispatcher:
     def answer(client: Client, reply: bytes, position: int) -> None:
         """Insert a reply before the messages that its own command sent to the client.
 
-        CLIENT REPLY OFF drops replies; SKIP drops the one after its own. A replica would take a
-        reply for a part of the stream, so its connection is closed instead.
+        CLIENT REPLY OFF drops replies; SKIP drops the one after its own. A replica gets none.
         """
         if client.gates & GATE_PRIMARY and reply.startswith(b"-"):
-            client.instance.stats.unexpected_error_replies += 1
-            client.instance.host.log("warning", f"A request of the primary failed: {reply!r}")
+            note_error_for_primary(client, reply)
         if client.gates & GATE_REPLICA:
             if reply:
-                client.instance.host.close(client)
+                refuse_reply_to_replica(client, reply)
         elif not client.gates & GATE_SILENT:
             client.output.insert(position, reply)
         elif client.reply_mode == b"SKIP_NEXT":

@@ -122,7 +122,7 @@ class InProcessServer:
         self.children = InProcessChildren(files)
         self.syncer = ManualSyncer()
         self.syncs_are_held = False  # if not, jobs of the syncer run at each tick
-        self.persistence = Persistence(self.instance, files, self.children, self.syncer, self._die)
+        self.persistence = Persistence(self.instance, files, self.children, self.syncer, self.fatal)
         self.cycle.before_output.append(self.persistence.flush)
 
     def _make_replicated(self) -> None:
@@ -151,7 +151,8 @@ class InProcessServer:
         client.output.append(data)
         self.cycle.add_output(client)
 
-    def _die(self, message: str) -> NoReturn:
+    def fatal(self, message: str) -> NoReturn:
+        """The process would end: the test sees `ServerDied`."""
         raise ServerDied(message)
 
     def restart(self, files: MemoryFiles | None = None) -> Self:

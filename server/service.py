@@ -97,7 +97,7 @@ class Service:
             files,
             ForkedChildren(files, no_cache),
             ThreadSyncer(self._wake),
-            self._fatal,
+            self.fatal,
         )
         self.cycle.before_output.append(self.persistence.flush)
         self.dispatcher.script_runs.schedule = loop.call_soon
@@ -317,8 +317,8 @@ class Service:
         self.persistence.snapshots.discard_own()
         self._exit()
 
-    def _fatal(self, message: str) -> NoReturn:
-        """End at once: data that was acknowledged cannot be made durable."""
+    def fatal(self, message: str) -> NoReturn:
+        """See `commands.core.host.Host`."""
         self.log("warning", message)
         self._exit()
 

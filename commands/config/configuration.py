@@ -296,7 +296,7 @@ class Configuration(EncodingLimits):
         Choice("allchannels", "resetchannels"), "resetchannels", inert=True
     )
     propagation_error_behavior: str = directive(
-        Choice("ignore", "panic", "panic-on-replicas"), "ignore", inert=True
+        Choice("ignore", "panic", "panic-on-replicas"), "ignore"
     )
     replica_ignore_disk_write_errors: bool = directive(Boolean(), "no", inert=True)
     replica_full_sync_buffer_limit: int = directive(Memory(0, INT64_MAX), "0", inert=True)

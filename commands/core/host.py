@@ -6,7 +6,7 @@ server implement it in memory. Code in `commands/` has no other access to the pr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from protocol.records import record
 
@@ -215,6 +215,9 @@ class Host(Protocol):
 
     def resume(self) -> None:
         """A script that had paused has ended: finish the cycle."""
+
+    def fatal(self, message: str) -> NoReturn:
+        """Log the message and end the process at once, with exit status 1: going on does harm."""
 
     def log(self, level: str, message: str) -> None:
         """Write to the server's log; levels as the `loglevel` directive names them."""

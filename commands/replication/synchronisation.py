@@ -50,7 +50,13 @@ def psync(client: Client, argv: Argv) -> None:
     if len(argv) > 3 and argv[3].lower() == b"failover":
         _take_over(client, argv[1])
     replication.check_can_serve(client)
-    offset = parse_int(argv[2])
+    offset = as_int64(argv[2])
+    if offset is None:
+        name = (client.replica or Replica(client)).name
+        client.instance.host.log(
+            "warning", f"Replica {name} asks for synchronization but with a wrong offset"
+        )
+        raise ReplyError(errors.NOT_AN_INTEGER)
     replication.synchronise(client, argv[1], offset)
 
 

@@ -396,7 +396,14 @@ class Loader:
             return
         counts = ", ".join(f"{count} x '{name}'" for name, count in replay.refusals.items())
         what = f"{source.path}: writes were refused: {counts}; the first: {replay.first_refusal}"
-        if self._instance.config.aof_skip_refused_writes:
+        config = self._instance.config
+        if config.propagation_error_behavior == "panic":
+            raise LoadFailed(
+                "This server panicked sending an error to its AOF-loading-client after processing"
+                f" the command '{replay.first_refusal.command}' (propagation-error-behavior is"
+                f" panic). {what}"
+            )
+        if config.aof_skip_refused_writes:
             self._log("warning", f"{what}. They are left out (aof-skip-refused-writes is yes).")
             return
         raise LoadFailed(

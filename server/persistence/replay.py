@@ -220,7 +220,10 @@ class Replay:
             self.first_refusal = refusal
         if self.refusals[refusal.command] == 1:
             self._instance.host.log(
-                "warning", f"{self._file_name}: refused while loading: {refusal}"
+                "warning",
+                "== CRITICAL == This server is sending an error to its AOF-loading-client:"
+                f" '{error.removeprefix('ERR ')}' after processing the command"
+                f" '{refusal.command}' of {self._file_name} at offset {offset}",
             )
 
 

@@ -205,7 +205,7 @@ class Following:
 
     def _run(self, argv: Argv) -> None:
         command = _find(argv)
-        if command is None or not _belongs_here(command, argv):
+        if command is not None and not _belongs_here(command, argv):
             name = b" ".join(argv[:2])[:128].decode("latin-1")
             self._instance.host.log(
                 "warning", f"The primary sends '{name}', which changes no data here: skipped"

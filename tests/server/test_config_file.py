@@ -199,7 +199,6 @@ def test_save_alone_in_a_file_adds_no_save_points(file: Path) -> None:
     [
         "always-show-logo yes",
         "enable-module-command yes",
-        "propagation-error-behavior panic",
         "io-threads 4",
         "crash-log-enabled no",
         "lazyfree-lazy-user-del yes",

@@ -118,7 +118,6 @@ def test_set_refuses_with_the_text_of_redis(
     [
         ("lazyfree-lazy-user-del", "yes"),
         ("crash-log-enabled", "no"),
-        ("propagation-error-behavior", "panic"),
         ("maxmemory-policy", "allkeys-lru"),
     ],
 )

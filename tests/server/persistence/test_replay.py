@@ -187,7 +187,8 @@ def test_a_refusal_is_logged_once_and_the_replay_goes_on(replay: ReplayRequests)
         "'incr' at offset 27: ERR value is not an integer or out of range"
     )
     assert warnings(server) == [
-        f"some.aof: refused while loading: {replayed.first_refusal}",
+        "== CRITICAL == This server is sending an error to its AOF-loading-client: 'value is not an"
+        " integer or out of range' after processing the command 'incr' of some.aof at offset 27",
     ]
     assert server.connect().execute("GET", "b") == b"$1\r\n1\r\n"
 

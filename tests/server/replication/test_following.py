@@ -138,7 +138,7 @@ def test_the_stream_waits_for_a_library_that_loads_for_long(following: Following
     assert not following.has_work
     assert instance.replication.offset == len(data)
     assert server.connect().execute("XLEN", "s") == b":2\r\n"
-    assert any("A request of the primary failed" in line for _, line in server.log_lines)
+    assert any("== CRITICAL ==" in line for _, line in server.log_lines)
 
 
 def test_a_transaction_of_the_stream_is_passed_on_after_its_library(following: Following) -> None:
