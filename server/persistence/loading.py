@@ -39,7 +39,7 @@ from server.persistence.replay import Replay, UnreplayableRequest
 from server.persistence.snapshot_restore import (
     SnapshotRestore,
     UnfitContent,
-    loaded_line,
+    loaded_lines,
     squeeze_nodes,
 )
 from storage.append_only import manifest as manifests
@@ -339,16 +339,10 @@ class Loader:
         self, source: Source, reader: SnapshotReader, restore: SnapshotRestore, now_ms: int
     ) -> None:
         """Log what was loaded, and which server wrote it when, if the file says so."""
-        aux = reader.aux
-        if b"redis-ver" in aux:
-            version = aux[b"redis-ver"].decode("latin-1")
-            self._log("notice", f"Loading RDB produced by version {version}")
-        if aux.get(b"ctime", b"").isdigit():
-            age_s = max(0, now_ms // 1000 - int(aux[b"ctime"]))
-            self._log("notice", f"RDB age {age_s} seconds")
         for name, count in sorted(reader.skipped.items()):
             self._log("warning", f"{source.path}: left out, not supported: {count} of type {name}")
-        self._log("notice", loaded_line(restore))
+        for line in loaded_lines(restore, reader.aux, now_ms):
+            self._log("notice", line)
 
     # -- requests ------------------------------------------------------------------------------
 

@@ -131,10 +131,15 @@ class SnapshotRestore:
         return self._databases[index]
 
 
-def loaded_line(restore: SnapshotRestore) -> str:
-    """The log line about a snapshot that was loaded."""
-    counts = f"keys loaded: {restore.loaded}, keys expired: {restore.expired}"
-    return f"Done loading RDB, {counts}."
+def loaded_lines(restore: SnapshotRestore, aux: dict[bytes, bytes], now_ms: int) -> Iterator[str]:
+    """The log lines about a snapshot that was loaded; `aux`: what its file says of itself."""
+    if b"redis-ver" in aux:
+        yield f"Loading RDB produced by version {aux[b'redis-ver'].decode('latin-1')}"
+    if aux.get(b"ctime", b"").isdigit():
+        yield f"RDB age {max(0, now_ms // 1000 - int(aux[b'ctime']))} seconds"
+    if aux.get(b"used-mem", b"").isdigit():
+        yield f"RDB memory usage when created {int(aux[b'used-mem']) / (1 << 20):.2f} Mb"
+    yield f"Done loading RDB, keys loaded: {restore.loaded}, keys expired: {restore.expired}."
 
 
 def squeeze_nodes(nodes: list[AnyNode]) -> Iterator[None]:

@@ -19,7 +19,7 @@ from server.persistence.files import Files
 from server.persistence.snapshot_restore import (
     SnapshotRestore,
     UnfitContent,
-    loaded_line,
+    loaded_lines,
     squeeze_nodes,
 )
 from storage.keyspace import Database
@@ -104,7 +104,8 @@ class Installation:
         state = instance.persistence
         state.loaded_keys, state.expired_keys_on_load = restore.loaded, restore.expired
         state.skipped_keys_on_load = reader.skipped.total()
-        instance.host.log("notice", loaded_line(restore))
+        for line in loaded_lines(restore, reader.aux, instance.now_ms):
+            instance.host.log("notice", line)
 
     def _prepare_libraries(self, codes: list[bytes]) -> None:
         scripting = self._instance.scripting_if_used

@@ -85,7 +85,7 @@ class Link:
         self._history_changed = history_changed
         self._wire: Wire | None = None
         self._retry_at_ms = 0
-        self._approach = "Connecting"  # or "Reconnecting": what the log says of the next attempt
+        self._approach = ""  # what the log says of the next attempt, {}: the address
         self._heard_ms = self._sent_ms = 0
         self._owed_offset = UNKNOWN  # to be acknowledged again when it is on disk
         self._addresses = (b"", b"", -1)
@@ -111,7 +111,7 @@ class Link:
         self._facts.attempts = 0
         self._set_phase(LinkPhase.CONNECT)
         self._retry_at_ms = 0
-        self._approach = "Connecting"
+        self._approach = "Connecting to MASTER {}"
         if self._facts.down_since_ms == UNKNOWN and self._facts.up_since_ms != UNKNOWN:
             self._facts.down_since_ms = self._instance.now_ms
         self._connect()
@@ -120,16 +120,21 @@ class Link:
         """Stop: this server follows no primary any more, or another one."""
         if self._facts.phase is LinkPhase.CONNECTED:
             self._log("warning", "Connection with master lost. Reason: this server leaves it")
+            self._log_cached()
         self._disconnect()
         self._set_phase(LinkPhase.NONE)
 
     def drop(self, reason: str, *, at_once: bool = True) -> None:
         """Drop the connection; a new one follows. `reason` is mostly the whole line of the log."""
-        self._approach = "Connecting"
-        if self._facts.phase is LinkPhase.CONNECTED:
-            reason = f"Connection with master lost. Reason: {reason}"
-            self._approach = "Reconnecting"
-        self._log("warning", reason)
+        phase, self._approach = self._facts.phase, "Connecting to MASTER {}"
+        if phase is LinkPhase.CONNECTED:
+            self._approach = "Reconnecting to MASTER {}"
+            self._log("warning", f"Connection with master lost. Reason: {reason}")
+            self._log_cached()
+        else:
+            self._log("warning", reason)
+            if phase is LinkPhase.SYNC or reason in _SILENCE.values():
+                self._approach = "Reconnecting to MASTER {} after failure"
         self._disconnect()
         self._set_phase(LinkPhase.CONNECT)
         self._retry_at_ms = self._instance.now_ms + (0 if at_once else RETRY_MS)
@@ -138,6 +143,10 @@ class Link:
             self.refused()
         elif at_once:
             self._connect()
+
+    def _log_cached(self) -> None:
+        if self.can_resume:
+            self._log("notice", "Caching the disconnected master state.")
 
     def _disconnect(self) -> None:
         if self._wire is not None:
@@ -167,7 +176,7 @@ class Link:
     def _connect(self) -> None:
         address = self._config.replicaof
         assert address is not None
-        self._log("notice", f"{self._approach} to MASTER {address[0]}:{address[1]}")
+        self._log("notice", self._approach.format(f"{address[0]}:{address[1]}"))
         self._log("notice", "MASTER <-> REPLICA sync started")
         self._heard_ms = self._instance.now_ms
         self._facts.attempts += 1
@@ -347,6 +356,8 @@ class Link:
     def _begin_full_sync(self, replication_id: str, offset: int) -> None:
         if self._knows_offsets:
             self._log("notice", f"Full resync from master: {replication_id}:{offset}")
+        if self._asked_to_resume:
+            self._log("notice", "Discarding previously cached master state.")
         self._full_sync = replication_id, offset
         self._reception = Reception(self._files, f"temp-link-{os.getpid()}.rdb")
         facts = self._facts

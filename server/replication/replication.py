@@ -186,6 +186,8 @@ class Replication:
         instance, state = self._instance, self._state
         instance.dispatcher.settle_propagation()
         self.link.stop()
+        if self.link.can_resume:
+            instance.host.log("notice", "Discarding previously cached master state.")
         self.link.can_resume = False
         self._config.replicaof = None
         state.is_replica = False
