@@ -148,9 +148,9 @@ class Loader:
         for path in paths:
             if not self._files.exists(path):
                 raise LoadFailed(
-                    f"Unable to obtain the AOF file {path.rpartition('/')[2]} length: the manifest"
-                    f" names {path}, and there is no such file. Without it the data is not"
-                    " complete; put it back, or restore the data from a backup."
+                    f"Unable to obtain the AOF file {path.rpartition('/')[2]} length. stat: No"
+                    f" such file or directory. The manifest names {path}. Without it the data is"
+                    " not complete; put it back, or restore the data from a backup."
                 )
         sizes = [self._files.size(path) for path in paths]
         for path, size in zip(paths, sizes, strict=True):

@@ -96,7 +96,7 @@ class Replication:
         state.offset, state.stream_db = offset, stream_db
         if state.is_replica:
             state.replication_id = name
-            self.link.can_resume = True
+            self._resume_by_own_history()
         else:
             state.second_id, state.second_offset = name, offset + 1
             self.feed.begin_backlog()
@@ -164,22 +164,25 @@ class Replication:
         instance.dispatcher.settle_propagation()
         self.feed.stop()
         was_replica = state.is_replica
-        if not was_replica:
-            instance.host.log(
-                "notice",
-                "Before turning into a replica, using my own master parameters to synthesize a"
-                " cached master: I may be able to synchronize with the new master with just a"
-                " partial transfer.",
-            )
         self.link.stop()
         self._config.replicaof = host, port
         state.is_replica = True
         if not was_replica:
-            self.link.can_resume = True  # by this server's own history, which the other may share
+            self._resume_by_own_history()
             self._release_blocked()
         self._review_gates()
         self.replicas.review()
         self.link.start()
+
+    def _resume_by_own_history(self) -> None:
+        """Ask to resume by the history of this server, which the primary may share."""
+        self.link.can_resume = True
+        self._instance.host.log(
+            "notice",
+            "Before turning into a replica, using my own master parameters to synthesize a cached"
+            " master: I may be able to synchronize with the new master with just a partial"
+            " transfer.",
+        )
 
     def promote(self) -> None:
         """See `commands.core.host.Replication`."""

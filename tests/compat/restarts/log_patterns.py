@@ -139,9 +139,20 @@ EVENTS = {
         r"This replica panicked sending an error to its master after processing the command",
     ),
 }
-_EITHER = re.compile("|".join(f"(?:{re.sub(r'[?]P<f>', '', p)})" for p in LOADING + ENDING))
+# Of changes of roles, of which each happens once, and in one order.
+ROLES = (
+    r"MASTER MODE enabled \((user|failover) request from",
+    r"Failover request received for replid",
+    r"FAILOVER requested to",
+    r"Failover target \S+:\d+ is synced, failing over\.",
+    r"Before turning into a replica, using my own master parameters",
+    r"Full resync from master:",
+    r"Successful partial resynchronization with master\.",
+    r"MASTER <-> REPLICA sync: Finished with success",
+)
+_EITHER = re.compile("|".join(f"(?:{re.sub(r'[?]P<f>', '', p)})" for p in LOADING + ENDING + ROLES))
 # What differs between two servers, or from run to run.
-_PLACES = re.compile(r"\S+:\d+ reported|lag=\d+")
+_PLACES = re.compile(r"\S+:\d+ (reported|is synced)|lag=\d+")
 
 
 def events(log: str) -> list[str]:

@@ -138,7 +138,10 @@ def test_a_server_without_append_only_file_loads_the_snapshot_that_is_configured
     [
         (b"garbage\n", "Invalid AOF manifest file format, line 1: b'garbage'"),
         (b"", "Found an empty AOF manifest"),
-        (b"file x.rdb seq 1 type b\n", "names appendonlydir/x.rdb, and there is no such file"),
+        (
+            b"file x.rdb seq 1 type b\n",
+            "AOF file x.rdb length. stat: No such file or directory. The manifest names",
+        ),
     ],
 )
 def test_a_manifest_that_cannot_be_used_stops_the_start(manifest: bytes, message: str) -> None:
