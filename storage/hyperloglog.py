@@ -100,14 +100,14 @@ def place_of(element: bytes) -> tuple[int, int]:
 # -- adding ------------------------------------------------------------------------------------
 
 
-def add(data: bytearray, elements: Iterable[bytes], sparse_max_bytes: int) -> bool:
-    """Add elements; whether any register has changed. Raises CorruptHyperLogLog."""
-    changed = False
+def add(data: bytearray, elements: Iterable[bytes], sparse_max_bytes: int) -> int:
+    """Add elements; how many of them have changed a register. Raises CorruptHyperLogLog."""
+    changes = 0
     for element in elements:
-        changed |= raise_register(data, *place_of(element), sparse_max_bytes)
-    if changed:
+        changes += raise_register(data, *place_of(element), sparse_max_bytes)
+    if changes:
         data[15] |= _STALE
-    return changed
+    return changes
 
 
 def raise_register(data: bytearray, index: int, value: int, sparse_max_bytes: int) -> bool:

@@ -95,7 +95,7 @@ def bitfield(client: Client, argv: Argv) -> bytes:
     operations = _parse(client, Arguments(argv, 2))
     if all(one.name == b"GET" for one in operations):
         return _read_all(client, argv[1], operations)
-    return _run_all(client, argv[1], operations)
+    return _run_all(client, argv, operations)
 
 
 @command(
@@ -152,7 +152,8 @@ def _read_all(client: Client, key: bytes, operations: Sequence[FieldOperation]) 
     return replies.array([replies.integer(one.read(data)) for one in operations])
 
 
-def _run_all(client: Client, key: bytes, operations: Sequence[FieldOperation]) -> bytes:
+def _run_all(client: Client, argv: Argv, operations: Sequence[FieldOperation]) -> bytes:
+    key = argv[1]
     found = client.lookup_string_for_write(key)
     length = max((one.end + 7) >> 3 for one in operations if one.name != b"GET")
     grows = found is None or len(found) < length
@@ -174,7 +175,11 @@ def _run_all(client: Client, key: bytes, operations: Sequence[FieldOperation]) -
         # As in Redis, writing the number that is there already changes nothing.
         changes += grows or number != old
         encoded.append(replies.integer(old if one.name == b"SET" else number))
-    if changes or grows:
-        client.modified(key, changes or 1)
+    if changes:
         client.notify(notifications.STRING, b"setbit", key)
+    elif grows:
+        # Nothing but the length: no event and no change to Redis, but replicas get it.
+        client.propagate(*argv)
+    if changes or grows:
+        client.modified(key, changes)
     return replies.array(encoded)

@@ -54,12 +54,13 @@ def pfadd(client: Client, argv: Argv) -> bytes:
     with refused():
         value = _checked_or_new(client, found)
         limit = client.instance.config.hll_sparse_max_bytes
-        changed = hyperloglog.add(value.in_place(), argv[2:], limit)
+        changes = hyperloglog.add(value.in_place(), argv[2:], limit)
     if found is None:
         client.store(key, value)
-    elif not changed:
+        changes += 1
+    if not changes:
         return replies.ZERO
-    client.modified(key)
+    client.modified(key, changes)
     client.notify(notifications.STRING, b"pfadd", key)
     return replies.ONE
 

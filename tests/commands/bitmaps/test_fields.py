@@ -54,6 +54,16 @@ def test_the_string_grows_for_what_fails(talk: Conversation) -> None:
     assert talk.do("STRLEN k") == b":14\r\n"
 
 
+def test_what_fails_is_no_change_and_replicas_get_the_length(talk: Conversation) -> None:
+    request = "BITFIELD k OVERFLOW FAIL INCRBY u8 100 300"
+    assert talk.do(request) == b"*1\r\n$-1\r\n"
+    assert talk.server.instance.dirty == 0
+    assert talk.events() == ["new k"]
+    assert talk.propagated() == [request]
+    assert talk.do(request) == b"*1\r\n$-1\r\n"
+    assert talk.propagated() == []
+
+
 @pytest.mark.parametrize(
     ("words", "reply"),
     [

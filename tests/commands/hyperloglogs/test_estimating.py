@@ -18,6 +18,15 @@ def test_elements_are_counted_once(talk: Conversation) -> None:
     assert talk.do("OBJECT ENCODING k") == b"$3\r\nraw\r\n"
 
 
+def test_the_creation_and_each_element_that_is_new_are_changes(talk: Conversation) -> None:
+    counts = []
+    for request in ("PFADD k", "PFADD k a b c", "PFADD k a d", "PFADD k a", "PFADD new a b"):
+        before = talk.server.instance.dirty
+        talk.do(request)
+        counts.append(talk.server.instance.dirty - before)
+    assert counts == [1, 3, 1, 0, 3]
+
+
 def test_the_bytes_are_those_of_redis(talk: Conversation) -> None:
     talk.do("PFADD k a b c")
     talk.do("PFCOUNT k")
