@@ -90,6 +90,7 @@ def close_idle_clients(instance: Instance) -> None:
     for client in list(instance.clients.values()):
         spared = (
             client.waiting
+            or client.postponed
             or is_subscribed(client)
             or client.monitoring
             or client.gates & (GATE_REPLICA | GATE_PRIMARY)

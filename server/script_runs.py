@@ -112,7 +112,7 @@ class ScriptRuns:
         self._instance.set_gate(GATE_BUSY, is_shut=True)
         self._runner.hold_propagation()
         self.schedule(self.go_on)
-        return Block([], 0, _never, b"")
+        return Block([], 0, _never, None)
 
     def _new_worker(self) -> Any:
         from greenlet import getcurrent, greenlet

@@ -42,7 +42,7 @@ class Turns:
     """The turns of one server's clients."""
 
     def __init__(self) -> None:
-        self._postponed: dict[Client, Argv] = {}
+        self._postponed: dict[Client, None] = {}  # Client.postponed is what each has asked for
         self._yielded: dict[Client, None] = {}
         self._resuming: dict[Client, None] = {}
 
@@ -58,7 +58,7 @@ class Turns:
             return State.ANSWERED_IN_PIECES
         if client in self._resuming:
             return State.RESUMING
-        if client in self._postponed:
+        if client.postponed is not None:
             return State.POSTPONED
         return State.YIELDED if client in self._yielded else State.READY
 
@@ -69,7 +69,7 @@ class Turns:
             or client.long_reply is not None
             or client.close_after_reply
             or client.closed
-            or (bool(self._postponed) and client in self._postponed)
+            or client.postponed is not None
         )
 
     def is_being_answered(self, client: Client) -> bool:
@@ -90,19 +90,22 @@ class Turns:
 
     def postpone(self, client: Client, request: Argv) -> None:
         """Halt the client; `request` is kept until `take_postponed`."""
-        self._postponed[client] = request
+        self._postponed[client] = None
+        client.postponed = request
 
     def is_postponed(self, client: Client) -> bool:
         """Whether a request of the client is kept."""
-        return client in self._postponed
+        return client.postponed is not None
 
     def resume_postponed(self) -> None:
         """Let the postponed clients resume. Their requests are admitted again, or not."""
-        self._resuming.update(dict.fromkeys(self._postponed))
+        self._resuming.update(self._postponed)
 
     def take_postponed(self, client: Client) -> Argv | None:
         """The request that was kept; the client is not postponed any more."""
-        return self._postponed.pop(client, None)
+        self._postponed.pop(client, None)
+        request, client.postponed = client.postponed, None
+        return request
 
     # -- yielded -------------------------------------------------------------------------------
 
@@ -142,7 +145,7 @@ class Turns:
 
     def forget(self, client: Client) -> None:
         """The client is closed."""
-        self._postponed.pop(client, None)
+        self.take_postponed(client)
         self._yielded.pop(client, None)
 
     def stop(self) -> None:

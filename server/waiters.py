@@ -137,7 +137,9 @@ class Waiters:
         """Answer the clients whose timeout is over."""
         for client in self._blocked.take_expired(now_ms):
             assert client.waiting is not None
-            self.end(client, client.waiting.block.timeout_reply)
+            timeout_reply = client.waiting.block.timeout_reply
+            assert timeout_reply is not None
+            self.end(client, timeout_reply)
 
     # -- running again -------------------------------------------------------------------------
 

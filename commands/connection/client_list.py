@@ -92,11 +92,11 @@ def describe_client(client: Client) -> bytes:
 
 
 def _describe(client: Client, caller: Client, argv: Argv) -> bytes:
-    """A client's line. Only the caller's own request, `argv`, exists while this one runs."""
+    """A client's line. `argv` is the caller's own request."""
     now_ms = client.instance.now_ms
     state, queue = client.tracking, client.queue
     output_bytes = sum(map(len, client.output)) + client.instance.host.unsent_bytes(client)
-    request_bytes = sum(map(len, argv)) if client is caller else 0
+    request_bytes = sum(map(len, argv if client is caller else _kept_request(client)))
     fields: list[tuple[str, bytes | int]] = [
         ("id", client.id),
         ("addr", client.address),
@@ -133,6 +133,13 @@ def _describe(client: Client, caller: Client, argv: Argv) -> bytes:
     return b" ".join(_field(name, value) for name, value in fields) + b"\n"
 
 
+def _kept_request(client: Client) -> Argv:
+    """The request that a client waits with."""
+    if client.waiting is not None:
+        return client.waiting.argv
+    return client.postponed or []
+
+
 def _field(name: str, value: bytes | int) -> bytes:
     text = value if isinstance(value, bytes) else b"%d" % value
     return name.encode() + b"=" + text
@@ -147,7 +154,7 @@ def _flags(client: Client) -> bytes:
         (b"M", client.gates & GATE_PRIMARY),
         (b"P", is_subscribed(client)),
         (b"x", client.queue is not None),
-        (b"b", client.waiting is not None),
+        (b"b", client.waiting is not None or client.postponed is not None),
         (b"t", state is not None),
         (b"R", state is not None and state.broken),
         (b"B", state is not None and state.bcast),

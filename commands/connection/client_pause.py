@@ -78,8 +78,11 @@ def client_unblock(client: Client, argv: Argv) -> bytes:
     blocked = instance.clients.get(parse_int(argv[2]))
     if blocked is None or blocked.waiting is None:
         return replies.ZERO
+    timeout_reply = blocked.waiting.block.timeout_reply
+    if timeout_reply is None:  # SHUTDOWN
+        return replies.ZERO
     if reason == b"TIMEOUT":
-        instance.unblock(blocked, blocked.waiting.block.timeout_reply)
+        instance.unblock(blocked, timeout_reply)
     else:
         error = ReplyError(errors.UNBLOCKED)
         instance.stats.count_error(error.code)

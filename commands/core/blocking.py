@@ -49,13 +49,13 @@ class Block:
     quick check before `retry`; True if `retry` would find nothing, in which case its side effects
     are already done. `value_type`: only a key that holds such a value wakes the client, unless
     `on_missing_key`. `timeout_reply` is what the client gets at the deadline or from CLIENT UNBLOCK
-    ... TIMEOUT.
+    ... TIMEOUT; None: there is no deadline, and CLIENT UNBLOCK does not end the wait.
     """
 
     keys: list[bytes]
     timeout_ms: int  # 0: for ever
     retry: Callable[[Client], bytes | Block | LongReply | None]
-    timeout_reply: bytes
+    timeout_reply: bytes | None
     on_missing_key: bool = False
     wake_ms: int | None = None
     is_common: bool = False

@@ -21,6 +21,7 @@ cdef class Client:
     cdef public bint deny_blocking
     cdef public bint replays
     cdef public object waiting
+    cdef public object postponed
     cdef public object long_reply
     cdef public object propagated
     cdef public object write_offset

@@ -53,8 +53,8 @@ class Client:
         "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd", "fieldsets",
         "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
         "library_version", "local_address", "long_reply", "monitoring", "name", "no_evict",
-        "no_touch",
-        "output", "patterns", "propagated", "queue", "query_buffer_bytes", "queued_bytes",
+        "no_touch", "output", "patterns", "postponed", "propagated", "queue",
+        "query_buffer_bytes", "queued_bytes",
         "replays", "replica", "replicated_offset", "reply_mode", "resp", "shard_channels",
         "tracking", "transport",
         "unix_socket", "user", "waiting", "watched", "write_offset",
@@ -107,6 +107,7 @@ class Client:
         self.fieldsets: dict[bytes, list[bytes]] | None = None
         # blocking
         self.waiting: Waiting | None = None
+        self.postponed: Argv | None = None  # a request that CLIENT PAUSE or the like holds back
         self.long_reply: LongReply | None = None  # is being sent in pieces
         # propagation of the command that runs: None until the handler propagates something itself
         self.propagated: list[Argv] | None = None

@@ -89,7 +89,7 @@ def clients(instance: Instance) -> Iterator[Field]:
         max((c.query_buffer_bytes for c in connected), default=0),
     )
     yield "client_recent_max_output_buffer", max((_output_bytes(c) for c in connected), default=0)
-    yield "blocked_clients", len(blocked.clients)
+    yield "blocked_clients", len(blocked.clients) + _held_back(instance)
     yield "tracking_clients", len(instance.tracking.clients)
     yield "pubsub_clients", sum(_is_subscribed(client) for client in connected)
     yield "watching_clients", sum(bool(client.watched) for client in connected)
@@ -97,6 +97,11 @@ def clients(instance: Instance) -> Iterator[Field]:
     yield "total_watched_keys", len(instance.watchers)
     yield "total_blocking_keys", len(blocked.waiters)
     yield "total_blocking_keys_on_nokey", blocked.keys_on_missing_key()
+
+
+def _held_back(instance: Instance) -> int:
+    """The clients whose request CLIENT PAUSE, a failover or a shutdown holds back."""
+    return sum(client.postponed is not None for client in instance.clients.values())
 
 
 def _output_bytes(client: Client) -> int:

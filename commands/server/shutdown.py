@@ -50,7 +50,7 @@ def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
     now, force = b"NOW" in options, b"FORCE" in options
     client.instance.dispatcher.end_script()
     if host.begin_shutdown(save=save, now=now, force=force):
-        return Block([], 0, lambda client: None, ReplyError(errors.SHUTDOWN_FAILED).wire)
+        return Block([], 0, lambda client: None, None)
     if not host.shut_down(save=save, force=force):
         raise ReplyError(errors.SHUTDOWN_FAILED)
     client.close_after_reply = True  # requests that the client sent after it do not run

@@ -56,6 +56,17 @@ def test_a_client_that_is_held_back_is_not_idle() -> None:
     assert not client.closed
 
 
+def test_a_client_whose_write_a_failover_holds_back_is_not_idle() -> None:
+    server = InProcessServer(timeout="1")
+    client, writer = server.connect(), server.connect()
+    client.execute("PSYNC", "?", "-1")
+    server.connect().execute("FAILOVER")
+    assert writer.execute("SET", "k", "v") == b""
+    server.instance.now_ms += 1001
+    close_idle_clients(server.instance)
+    assert not writer.closed
+
+
 def test_old_ids_of_producers_are_dropped_for_a_limited_number_of_producers_at_a_time() -> None:
     server = InProcessServer()
     client = server.connect()

@@ -136,6 +136,33 @@ def test_a_further_shutdown_is_refused_with_the_first_if_the_server_goes_on() ->
     assert client.received() == second.received() == REFUSED
 
 
+def test_client_unblock_does_not_end_the_wait_for_the_end() -> None:
+    server, _, client = lagging()
+    writer, other = server.connect(), server.connect()
+    client.execute("SHUTDOWN")
+    writer.execute("SET", "k", "w")
+    for waiting in (client, writer):
+        for reason in ("TIMEOUT", "ERROR"):
+            assert other.execute("CLIENT", "UNBLOCK", waiting.state.id, reason) == b":0\r\n"
+    assert other.execute("SHUTDOWN", "ABORT") == b"+OK\r\n"
+    assert (client.received(), writer.received()) == (REFUSED, b"+OK\r\n")
+
+
+def test_a_write_goes_on_waiting_for_the_end_of_a_pause_after_an_abort() -> None:
+    server, _, client = lagging()
+    writer, other = server.connect(), server.connect()
+    other.execute("CLIENT", "PAUSE", "5000", "WRITE")
+    writer.execute("SET", "k", "w")
+    client.execute("SHUTDOWN")
+    assert other.execute("CLIENT", "UNPAUSE") == b"+OK\r\n"
+    assert writer.received() == b""
+    other.execute("CLIENT", "PAUSE", "5000", "WRITE")
+    other.execute("SHUTDOWN", "ABORT")
+    assert (client.received(), writer.received()) == (REFUSED, b"")
+    server.advance(5000)
+    assert writer.received() == b"+OK\r\n"
+
+
 def test_writes_that_waited_do_not_run_before_the_end() -> None:
     server, replica, client = lagging()
     writer, offset = server.connect(), server.instance.replication.offset

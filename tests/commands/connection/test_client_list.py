@@ -120,6 +120,18 @@ def test_every_mode_has_its_letter(server: InProcessServer) -> None:
     assert listed(viewer, tracking)["flags"] == "tBdU"
 
 
+def test_a_client_that_waits_is_blocked_and_its_request_is_counted(server: InProcessServer) -> None:
+    viewer, blocked, held = server.connect(), server.connect(), server.connect()
+    blocked.execute("BLPOP", "l", "0")
+    viewer.execute("CLIENT", "PAUSE", "1000", "WRITE")
+    held.pipeline(("MULTI",), ("SET", "a", "1"))
+    shown = [listed(viewer, client) for client in (blocked, held)]
+    assert [(line["flags"], line["argv-mem"]) for line in shown] == [("b", "7"), ("xb", "5")]
+    server.advance(1000)
+    line = listed(viewer, held)
+    assert (line["flags"], line["argv-mem"], line["multi-mem"]) == ("x", "0", "5")
+
+
 def test_an_unfinished_request_is_seen_in_the_query_buffer(server: InProcessServer) -> None:
     client, viewer = server.connect(), server.connect()
     client.feed(b"*2\r\n$4\r\nECHO\r\n$100\r\nabc")

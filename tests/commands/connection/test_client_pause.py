@@ -141,6 +141,17 @@ def test_an_unblocked_client_goes_on_with_what_it_sent_meanwhile(server: InProce
     assert waiter.received() == b"*-1\r\n+PONG\r\n"
 
 
+def test_unblock_does_not_end_what_a_pause_holds_back(server: InProcessServer) -> None:
+    client, writer = server.connect(), server.connect()
+    pause(client, 1000, "WRITE")
+    writer.execute("BLPOP", "l", "100")
+    held = writer.state.id
+    assert unblock(client, held) == unblock(client, held, "ERROR") == b":0\r\n"
+    server.advance(1000)
+    assert unblock(client, held) == b":1\r\n"
+    assert writer.received() == b"*-1\r\n"
+
+
 def test_unblock_of_an_unknown_client_is_zero(server: InProcessServer) -> None:
     client = server.connect()
     assert unblock(client, 9999) == b":0\r\n"

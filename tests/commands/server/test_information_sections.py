@@ -74,6 +74,24 @@ def test_clients_are_counted_by_what_they_do(server: InProcessServer) -> None:
     assert found["watching_clients"] == found["total_watched_keys"] == "1"
 
 
+def test_clients_that_a_pause_holds_back_count_as_blocked_at_no_key(
+    server: InProcessServer,
+) -> None:
+    client, writer, other, waiter = (server.connect() for _ in range(4))
+    client.execute("CLIENT", "PAUSE", "1000", "WRITE")
+    writer.execute("SET", "k", "v")
+    other.execute("SET", "k", "v")
+    waiter.execute("BLPOP", "l", "100")
+    assert fields(client, "clients")["blocked_clients"] == "3"
+    other.disconnect()
+    found = fields(client, "clients")
+    assert found["blocked_clients"] == "2"
+    assert found["clients_in_timeout_table"] == found["total_blocking_keys"] == "0"
+    server.advance(1000)
+    found = fields(client, "clients")
+    assert found["blocked_clients"] == found["total_blocking_keys"] == "1"
+
+
 def test_the_memory_section_reports_the_memory_of_the_process(client: InProcessClient) -> None:
     found = fields(client, "memory")
     assert found["used_memory"] == found["used_memory_rss"] == str(10 * 1024 * 1024)
