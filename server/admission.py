@@ -24,12 +24,13 @@ from commands.core.client import (
 )
 from commands.core.instance import (
     GATE_BUSY,
+    GATE_ENDING,
+    GATE_FAILOVER,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
     GATE_PAUSED,
     GATE_READ_ONLY,
     GATE_STALE,
-    GATE_WRITES_HELD,
     GATE_WRITES_REFUSED,
     Instance,
 )
@@ -50,6 +51,7 @@ from protocol.errors import ReplyError
 from server.turns import Turns
 
 _STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive
+_HOLDING_GATES = GATE_ENDING | GATE_FAILOVER
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
 _WHILE_SUBSCRIBED = {
@@ -88,7 +90,7 @@ class Admission:
         instance = self._instance
         if instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
             return False  # also what a transaction would queue, as in Redis
-        if instance.gates & GATE_WRITES_HELD and self._hold_write_back(client, command, argv):
+        if instance.gates & _HOLDING_GATES and self._hold_write_back(client, command, argv):
             return False
         if client.gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
             self._enqueue(client, command, argv)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.core.client import Client
-from commands.core.instance import GATE_WRITES_HELD, Instance
+from commands.core.instance import GATE_ENDING, Instance
 from commands.replication.state import Replica
 from protocol import errors
 from protocol.errors import ReplyError
@@ -30,7 +30,7 @@ class Ending:
         replication: Replication,
         end: Callable[[bool | None, bool], bool],
     ) -> None:
-        self.by_signal = False  # the one that waits was begun by a signal
+        self.signal = 0  # the signal that began it, or begins it with the next tick
         self._instance = instance
         self._replication = replication
         self._end = end
@@ -56,7 +56,7 @@ class Ending:
         instance.host.log("notice", "Waiting for replicas before shutting down.")
         self._save, self._force = save, force
         instance.shutdown_at_ms = instance.now_ms + timeout_s * 1000
-        instance.set_gate(GATE_WRITES_HELD, is_shut=True)
+        instance.set_gate(GATE_ENDING, is_shut=True)
         if not instance.replication.is_replica:  # the stream is not its own
             self._replication.feed.ask_for_acknowledgement()
         return True
@@ -64,6 +64,11 @@ class Ending:
     def _lagging(self) -> list[Replica]:
         replicas = self._instance.replication.replicas.values()
         return [replica for replica in replicas if replica.offset < self._offset]
+
+    @property
+    def due_signal(self) -> int:
+        """A signal that came while the cron was paused (DEBUG PAUSE-CRON); 0 if there is none."""
+        return 0 if self._instance.shutdown_at_ms else self.signal
 
     # -- the end -------------------------------------------------------------------------------
 
@@ -89,7 +94,7 @@ class Ending:
         self._report_replicas()
         if self._end(save, force):
             return True
-        self.by_signal = False
+        self.signal = 0
         return False
 
     def _report_replicas(self) -> None:
@@ -113,7 +118,7 @@ class Ending:
 
     def abort(self) -> bool:
         """SHUTDOWN ABORT. False if no shutdown is under way."""
-        if not self._instance.shutdown_at_ms:
+        if not self._instance.shutdown_at_ms and not self.signal:
             return False
         self._instance.host.log("notice", "Shutdown manually aborted.")
         self._go_on()
@@ -125,8 +130,8 @@ class Ending:
         refusal = ReplyError(errors.SHUTDOWN_FAILED).wire
         waiting = self._waiting()
         instance.shutdown_at_ms = 0
-        self.by_signal = False
-        instance.set_gate(GATE_WRITES_HELD, is_shut=False)
+        self.signal = 0
+        instance.set_gate(GATE_ENDING, is_shut=False)
         for client in waiting:
             instance.unblock(client, refusal)
         instance.host.resume_postponed()

@@ -22,6 +22,7 @@ Its files are in memory (memory_files.py), and are loaded at the start:
 from __future__ import annotations
 
 import random
+from signal import SIGTERM
 from typing import NoReturn, Self
 
 from commands.config.configuration import Configuration
@@ -193,6 +194,8 @@ class InProcessServer:
             self.syncer.wait()
         self.persistence.tick()
         self.replication.tick()
+        if self.ending.due_signal:
+            self._end_for_signal()
         self.ending.tick()
 
     def finish_cycle(self) -> None:
@@ -227,6 +230,11 @@ class InProcessServer:
     def handle_signal(self) -> None:
         """What the event loop does then."""
         self._is_interrupted = False
+        self.ending.signal = SIGTERM
+        if not self.instance.is_cron_paused:
+            self._end_for_signal()
+
+    def _end_for_signal(self) -> None:
         self.dispatcher.end_script()
         if not self.begin_shutdown(save=None, now=False, force=False):
             self.shut_down(save=None, force=False)

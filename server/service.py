@@ -262,12 +262,17 @@ class Service:
 
     def _on_signal(self, number: int) -> None:
         self._is_interrupted = False
-        if number == signal.SIGINT and self.ending.by_signal:
+        if number == signal.SIGINT and self.ending.signal:
             self._insist()
         if self.instance.persistence.loading:
             self.log("warning", "Received shutdown signal during loading, exiting now.")
         else:
             self.log("warning", f"Received {signal.Signals(number).name} scheduling shutdown...")
+        self.ending.signal = number
+        if not self.instance.is_cron_paused:
+            self._end_for_signal(number)
+
+    def _end_for_signal(self, number: int) -> None:
         config = self.instance.config
         is_interrupt = number == signal.SIGINT
         options = config.shutdown_on_sigint if is_interrupt else config.shutdown_on_sigterm
@@ -276,7 +281,6 @@ class Service:
         if self.dispatcher.end_script():
             # The requests of this cycle run first: they are answered, and their changes are saved.
             self.cycle.finish()
-        self.ending.by_signal = True
         now, force = "now" in options, "force" in options
         if not self.begin_shutdown(save=save, now=now, force=force):
             self.shut_down(save=save, force=force)
@@ -397,6 +401,8 @@ class Service:
             self.background_scheduler.tick()
         self.persistence.tick()
         self.replication.tick()
+        if due := self.ending.due_signal:
+            self._end_for_signal(due)
         self.ending.tick()
         if self.is_ending:
             return

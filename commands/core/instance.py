@@ -51,9 +51,10 @@ GATE_LOADING = 1 << 1  # the data is being read from disk
 GATE_WRITES_REFUSED = 1 << 2  # writes that cannot be made durable are refused
 GATE_FEW_REPLICAS = 1 << 3  # min-replicas-to-write
 GATE_READ_ONLY = 1 << 4  # a replica accepts writes from its primary only
-GATE_WRITES_HELD = 1 << 6  # writes wait until replicas are up to date (SHUTDOWN, FAILOVER)
 GATE_STALE = 1 << 5  # a replica without a link must not serve stale data
+GATE_ENDING = 1 << 6  # writes wait: a shutdown waits for replicas
 GATE_BUSY = 1 << 7  # a script has run for longer than busy-reply-threshold
+GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
 
 
 @cython.cclass

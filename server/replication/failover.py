@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.core.instance import GATE_BUSY, GATE_WRITES_HELD, Instance
+from commands.core.instance import GATE_BUSY, GATE_FAILOVER, Instance
 from commands.replication.state import Replica
 from server.replication.link import Link
 
@@ -50,7 +50,7 @@ class Failover:
         self._until_ms = self._instance.now_ms + timeout_ms if timeout_ms else 0
         self._is_forced = force
         self._state.failover = WAITING
-        self._instance.set_gate(GATE_WRITES_HELD, is_shut=True)
+        self._instance.set_gate(GATE_FAILOVER, is_shut=True)
         self._log(f"FAILOVER requested to {self._aim}.")
         self.tick()
 
@@ -108,7 +108,7 @@ class Failover:
     def _finish(self) -> None:
         self._link.failover = False
         self._state.failover = NONE
-        self._instance.set_gate(GATE_WRITES_HELD, is_shut=False)
+        self._instance.set_gate(GATE_FAILOVER, is_shut=False)
         self._instance.host.resume_postponed()
 
     @property

@@ -67,6 +67,24 @@ def test_it_can_be_called_off() -> None:
     assert b"shutdown_in" not in other.execute("INFO", "server")
 
 
+def test_a_signal_waits_for_a_paused_cron_and_can_be_called_off_meanwhile() -> None:
+    server = InProcessServer(enable_debug_command="yes")
+    client = server.connect()
+    client.execute("DEBUG", "PAUSE-CRON", "1")
+    for _ in range(2):
+        server.interrupt()
+        server.handle_signal()
+        server.tick()
+        assert not server.shutdown_requested
+        assert client.execute("SHUTDOWN", "ABORT") == b"+OK\r\n"
+        assert client.execute("SHUTDOWN", "ABORT") == b"-ERR No shutdown in progress.\r\n"
+    server.interrupt()
+    server.handle_signal()
+    client.execute("DEBUG", "PAUSE-CRON", "0")
+    server.tick()
+    assert server.shutdown_requested
+
+
 def test_if_the_disk_does_not_take_it_the_server_goes_on() -> None:
     server, _, client = lagging()
     server.files.fail("create", errno.ENOSPC)
@@ -146,6 +164,30 @@ def test_client_unblock_does_not_end_the_wait_for_the_end() -> None:
             assert other.execute("CLIENT", "UNBLOCK", waiting.state.id, reason) == b":0\r\n"
     assert other.execute("SHUTDOWN", "ABORT") == b"+OK\r\n"
     assert (client.received(), writer.received()) == (REFUSED, b"+OK\r\n")
+
+
+def test_a_write_waits_for_the_end_of_a_failover_after_an_abort() -> None:
+    server, _, client = lagging()
+    writer, other = server.connect(), server.connect()
+    other.execute("FAILOVER")
+    client.execute("SHUTDOWN")
+    writer.execute("SET", "k", "w")
+    other.execute("SHUTDOWN", "ABORT")
+    assert (client.received(), writer.received()) == (REFUSED, b"")
+    other.execute("FAILOVER", "ABORT")
+    assert writer.received() == b"+OK\r\n"
+
+
+def test_a_write_waits_for_the_shutdown_after_the_end_of_a_failover() -> None:
+    server, _, client = lagging()
+    writer, other = server.connect(), server.connect()
+    client.execute("SHUTDOWN")
+    other.execute("FAILOVER")
+    writer.execute("SET", "k", "w")
+    assert other.execute("FAILOVER", "ABORT") == b"+OK\r\n"
+    assert writer.received() == b""
+    other.execute("SHUTDOWN", "ABORT")
+    assert writer.received() == b"+OK\r\n"
 
 
 def test_a_write_goes_on_waiting_for_the_end_of_a_pause_after_an_abort() -> None:
