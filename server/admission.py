@@ -46,6 +46,7 @@ from commands.core.registry import (
     Argv,
     Command,
 )
+from commands.scripting.evaluation import request_flags
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from server.turns import Turns
@@ -104,31 +105,27 @@ class Admission:
             return ReplyError(errors.NOAUTH)
         if gates & GATE_PRIMARY:
             return None  # accepted where it comes from
-        if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command):
+        if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command, argv):
             return instance.write_refusal
-        if instance.gates & _ROLE_GATES and (refusal := self._role_refusal(client, command)):
-            return refusal
+        if instance.gates & _ROLE_GATES and _is_write(client, command, argv):
+            return self._role_refusal()
         if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
             return errors.not_while_subscribed(command.fullname)
         if gates & _STREAMING_GATES and command.flags & (READONLY | WRITE | MAY_REPLICATE):
             return ReplyError(errors.MONITOR_KEYSPACE)
         if instance.gates & GATE_BUSY and not _runs_beside_script(command, argv):
             return instance.scripting.busy_error
-        if instance.gates & GATE_STALE and not _has_flag(client, command, STALE):
+        if instance.gates & GATE_STALE and not _has_flag(client, command, argv, STALE):
             return ReplyError(errors.MASTER_DOWN)
-        if instance.gates & GATE_LOADING and not _has_flag(client, command, LOADING):
+        if instance.gates & GATE_LOADING and not _has_flag(client, command, argv, LOADING):
             return ReplyError(errors.LOADING)
         return None
 
-    def _role_refusal(self, client: Client, command: Command) -> ReplyError | None:
+    def _role_refusal(self) -> ReplyError:
         """Why a write must not run here: it would not be replicated."""
-        if not _is_write(client, command):
-            return None
         if self._instance.gates & GATE_FEW_REPLICAS:
             return ReplyError(errors.NO_REPLICAS)
-        if self._instance.gates & GATE_READ_ONLY:
-            return ReplyError(errors.READ_ONLY)
-        return None
+        return ReplyError(errors.READ_ONLY)
 
     def _enqueue(self, client: Client, command: Command, argv: Argv) -> None:
         """Put a request into the queue of the client's transaction."""
@@ -148,7 +145,7 @@ class Admission:
         instance = self._instance
         if self.end_pause_when_over() or client.gates & (GATE_PRIMARY | GATE_REPLICA):
             return False
-        if instance.pause_writes_only and not _may_write(client, command):
+        if instance.pause_writes_only and not _may_write(client, command, argv):
             return False
         if command.fullname == b"client|unpause":
             return False  # unlike Redis, where no client can end the pause: it holds this back too
@@ -157,7 +154,7 @@ class Admission:
 
     def _hold_write_back(self, client: Client, command: Command, argv: Argv) -> bool:
         """Hold a write back while a failover or a shutdown is under way."""
-        if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command):
+        if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command, argv):
             return False
         self._turns.postpone(client, argv)
         return True
@@ -176,11 +173,12 @@ class Admission:
         self._turns.resume_postponed()
 
 
-def _flags(client: Client, command: Command) -> list[int]:
-    """The flags of the command, or of each command that EXEC would run."""
+def _flags(client: Client, command: Command, argv: Argv) -> list[int]:
+    """The flags of the request, or of each request that EXEC would run."""
+    instance = client.instance
     if command.fullname == b"exec" and client.queue is not None:
-        return [queued.flags for queued, _ in client.queue]
-    return [command.flags]
+        return [request_flags(instance, queued, words) for queued, words in client.queue]
+    return [request_flags(instance, command, argv)]
 
 
 def _runs_beside_script(command: Command, argv: Argv) -> bool:
@@ -190,18 +188,18 @@ def _runs_beside_script(command: Command, argv: Argv) -> bool:
     return bool(command.flags & ALLOW_BUSY)
 
 
-def _needs_disk(client: Client, command: Command) -> bool:
+def _needs_disk(client: Client, command: Command, argv: Argv) -> bool:
     """Whether a disk that cannot be written refuses the command; as in Redis also PING."""
-    return _is_write(client, command) or command.fullname == b"ping"
+    return _is_write(client, command, argv) or command.fullname == b"ping"
 
 
-def _is_write(client: Client, command: Command) -> bool:
-    return any(flags & WRITE for flags in _flags(client, command))
+def _is_write(client: Client, command: Command, argv: Argv) -> bool:
+    return any(flags & WRITE for flags in _flags(client, command, argv))
 
 
-def _has_flag(client: Client, command: Command, flag: int) -> bool:
-    return all(flags & flag for flags in _flags(client, command))
+def _has_flag(client: Client, command: Command, argv: Argv, flag: int) -> bool:
+    return all(flags & flag for flags in _flags(client, command, argv))
 
 
-def _may_write(client: Client, command: Command) -> bool:
-    return any(flags & (WRITE | MAY_REPLICATE) for flags in _flags(client, command))
+def _may_write(client: Client, command: Command, argv: Argv) -> bool:
+    return any(flags & (WRITE | MAY_REPLICATE) for flags in _flags(client, command, argv))

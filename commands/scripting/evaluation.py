@@ -1,14 +1,9 @@
-"""EVAL, EVALSHA, EVAL_RO and EVALSHA_RO."""
+"""EVAL, EVALSHA, EVAL_RO and EVALSHA_RO, and the command flags of what they run."""
 
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.instance import (
-    GATE_FEW_REPLICAS,
-    GATE_READ_ONLY,
-    GATE_STALE,
-    GATE_WRITES_REFUSED,
-)
+from commands.core.instance import GATE_STALE, Instance
 from commands.core.registry import (
     MAY_REPLICATE,
     MOVABLE_KEYS,
@@ -17,13 +12,16 @@ from commands.core.registry import (
     READONLY,
     SKIP_MONITOR,
     STALE,
+    WRITE,
     Argv,
+    Command,
     Reply,
     command,
     counted_keys,
 )
 from commands.scripting.running import Running
 from commands.scripting.script_cache import Script
+from commands.scripting.shebang import parse_script
 from commands.server.monitor import feed_monitors
 from protocol import errors
 from protocol.errors import ReplyError
@@ -34,6 +32,9 @@ MAY_WRITE_KEYS = counted_keys(b"RW", b"ACCESS", b"UPDATE", at=2)
 READ_KEYS = counted_keys(b"RO", b"ACCESS", at=2)
 _NO_SCRIPT = b"NOSCRIPT No matching script. Please use EVAL."
 _SHA_LENGTH = 40
+_BY_SOURCE = {b"eval", b"eval_ro"}
+_BY_SHA1 = {b"evalsha", b"evalsha_ro"}
+_BY_NAME = {b"fcall", b"fcall_ro"}
 _COUNTS = {b"%d" % count: count for count in range(10)}  # as most requests have them
 
 
@@ -144,7 +145,7 @@ def _start(
 ) -> Reply:
     instance = client.instance
     if script.has_shebang:
-        refuse_at_start(client, script.flags, is_read_only=is_read_only)
+        refuse_at_start(script.flags, is_read_only=is_read_only)
         is_read_only = is_read_only or b"no-writes" in script.flags
     elif instance.gates & GATE_STALE:
         raise ReplyError(errors.MASTER_DOWN)
@@ -153,35 +154,51 @@ def _start(
     return scripting.run(running, scripting.interpreter, script.function, keys, rest)
 
 
-def refuse_at_start(client: Client, flags: frozenset[bytes], *, is_read_only: bool) -> None:
-    """Raise ReplyError if a script with these flags must not start now."""
-    instance = client.instance
-    gates = instance.gates
-    if gates & GATE_STALE and b"allow-stale" not in flags:
-        raise ReplyError(
-            b"MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and"
-            b" 'allow-stale' flag is not set on the script."
-        )
-    if b"no-writes" in flags:
-        return
-    if is_read_only:
+def refuse_at_start(flags: frozenset[bytes], *, is_read_only: bool) -> None:
+    """Raise ReplyError if EVAL_RO or the like is asked to run a script that may write.
+
+    Whether the state of the server forbids it is checked before, by `request_flags`.
+    """
+    if is_read_only and b"no-writes" not in flags:
         raise ReplyError(b"ERR Can not execute a script with write flag using *_ro command.")
-    if gates & GATE_READ_ONLY and not client.replays:
-        raise ReplyError(b"READONLY Can not run script with write flag on readonly replica")
-    if gates & GATE_WRITES_REFUSED:
-        raise _disk_refusal(instance.write_refusal)
-    if gates & GATE_FEW_REPLICAS:
-        raise ReplyError(errors.NO_REPLICAS)
 
 
-def _disk_refusal(refusal: ReplyError | None) -> ReplyError:
-    blocked = b" Writable scripts are blocked. Use 'no-writes' flag for read only scripts."
-    if refusal is not None and b"AOF" in refusal.text:
-        return ReplyError(
-            b"MISCONF Redis is configured to persist data to AOF, but it's currently unable to"
-            b" persist to disk.%b AOF error: %b" % (blocked, refusal.text.rpartition(b": ")[2])
-        )
-    return ReplyError(
-        b"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist"
-        b" to disk." + blocked
-    )
+def request_flags(instance: Instance, command: Command, argv: Argv | bytes) -> int:
+    """The flags of the command, or of the script or function that it runs.
+
+    A script with a shebang, or a function, counts as a write unless it declares `no-writes`, and
+    runs on stale data only if it declares `allow-stale`. A script without a shebang has the flags
+    of EVAL: only its commands show what it does. Source: observed with Redis 7.0.15 and 8.2.3.
+    """
+    if isinstance(argv, bytes):  # the raw request of another command
+        return command.flags
+    declared = _declared(instance, command.fullname, argv)
+    if declared is None:
+        return command.flags
+    flags = command.flags & ~(MAY_REPLICATE | STALE)
+    if b"no-writes" not in declared:
+        flags |= WRITE
+    if b"allow-stale" in declared:
+        flags |= STALE
+    return flags
+
+
+def _declared(instance: Instance, name: bytes, argv: Argv) -> frozenset[bytes] | None:
+    """The flags in the source; None if it declares none, or cannot be found or read."""
+    if name in _BY_SOURCE:
+        return _declared_by(argv[1])
+    if name in _BY_SHA1:
+        script = instance.scripting.scripts.find(argv[1])
+        return script.flags if script is not None and script.has_shebang else None
+    if name in _BY_NAME:
+        registered = instance.scripting.libraries.find(argv[1])
+        return None if registered is None else registered.flags
+    return None
+
+
+def _declared_by(body: bytes) -> frozenset[bytes] | None:
+    try:
+        script = parse_script(body)
+    except ReplyError:
+        return None  # the handler reports it
+    return script.flags if script.has_shebang else None

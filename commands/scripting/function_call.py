@@ -57,7 +57,7 @@ def _call(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
     if registered is None:
         raise ReplyError(b"ERR Function not found")
     keys, rest = split_arguments(argv, not_a_number=_BAD_NUMBER)
-    refuse_at_start(client, registered.flags, is_read_only=is_read_only)
+    refuse_at_start(registered.flags, is_read_only=is_read_only)
     running = Running(
         client,
         registered.name,
