@@ -9,7 +9,7 @@ from itertools import islice
 from time import perf_counter_ns
 
 from commands.core.client import GATE_PRIMARY, GATE_REPLICA
-from commands.core.instance import GATE_READ_ONLY, Instance
+from commands.core.instance import KEEPING_GATES, Instance
 from commands.hashes.lookup import remove_expired
 from commands.pubsub.registry import is_subscribed
 from storage.hashes import HashValue
@@ -18,7 +18,7 @@ from storage.keyspace import Database
 
 def expire_keys(instance: Instance, limit: int) -> int:
     """Remove up to `limit` expired keys per database; the number removed."""
-    if not instance.active_expiry:
+    if not instance.active_expiry or instance.gates & KEEPING_GATES:
         return 0
     if instance.replication.is_replica:
         return _expire_local_keys(instance, limit)
@@ -40,8 +40,6 @@ def _expire_local_keys(instance: Instance, limit: int) -> int:
 
     Looks at up to `limit` of them, those first that it has not looked at for the longest time.
     """
-    if instance.gates & GATE_READ_ONLY:
-        return 0
     deadlines, removed = instance.replication.local_deadlines, 0
     for place in list(islice(deadlines, limit)):
         db_index, key = place
@@ -58,6 +56,8 @@ def _expire_local_keys(instance: Instance, limit: int) -> int:
 def expire_fields(instance: Instance, limit: int) -> int:
     """Remove up to `limit` expired fields of hashes per database; the number removed."""
     if not instance.active_expiry or instance.replication.is_replica:
+        return 0
+    if instance.gates & KEEPING_GATES:
         return 0
     return sum(_expire_fields(instance, db, limit) for db in instance.databases if db.field_expires)
 

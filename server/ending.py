@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.core.client import Client
-from commands.core.instance import GATE_ENDING, Instance
+from commands.core.instance import GATE_ENDING, HOLDING_GATES, Instance
 from commands.replication.state import Replica
 from protocol import errors
 from protocol.errors import ReplyError
@@ -56,9 +56,9 @@ class Ending:
         instance.host.log("notice", "Waiting for replicas before shutting down.")
         self._save, self._force = save, force
         instance.shutdown_at_ms = instance.now_ms + timeout_s * 1000
+        if not instance.replication.is_replica and not instance.gates & HOLDING_GATES:
+            self._replication.feed.ask_for_acknowledgement()  # the stream is its own
         instance.set_gate(GATE_ENDING, is_shut=True)
-        if not instance.replication.is_replica:  # the stream is not its own
-            self._replication.feed.ask_for_acknowledgement()
         return True
 
     def _lagging(self) -> list[Replica]:

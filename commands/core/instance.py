@@ -55,6 +55,10 @@ GATE_STALE = 1 << 5  # a replica without a link must not serve stale data
 GATE_ENDING = 1 << 6  # writes wait: a shutdown waits for replicas
 GATE_BUSY = 1 << 7  # a script has run for longer than busy-reply-threshold
 GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
+# While one of these is shut, nothing is added to the replication stream.
+HOLDING_GATES = GATE_PAUSED | GATE_ENDING | GATE_FAILOVER
+# While one of these is shut, expired keys and fields stay, hidden from clients.
+KEEPING_GATES = HOLDING_GATES | GATE_READ_ONLY
 
 
 @cython.cclass
@@ -243,9 +247,10 @@ class Instance:
     def expire(self, db: Database, key: bytes) -> None:
         """Remove an expired key. Replicas and the append-only file get a DEL.
 
-        On a replica the key stays, hidden from clients, until the primary's DEL arrives.
+        On a replica the key stays, hidden from clients, until the primary's DEL arrives, and while
+        writes are held back until they run again.
         """
-        if self.gates & GATE_READ_ONLY:
+        if self.gates & KEEPING_GATES:
             return
         self.remove(db, key)
         self.stats.expired_keys += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from commands.core.client import Client
-from commands.core.instance import GATE_READ_ONLY, Instance
+from commands.core.instance import KEEPING_GATES, Instance
 from commands.state import notifications
 from storage.hashes import HashValue
 from storage.keyspace import Database
@@ -52,7 +52,7 @@ def _current(
     due = [name for name in dict.fromkeys(names) if found.is_expired(name, now_ms)]
     if not due:
         return found
-    if client.instance.gates & GATE_READ_ONLY:
+    if client.instance.gates & KEEPING_GATES:
         found = found.copy()
         for name in due:
             found.delete(name)

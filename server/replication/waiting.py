@@ -12,7 +12,7 @@ from bisect import bisect_left
 
 from commands.core.blocking import Block
 from commands.core.client import Client
-from commands.core.instance import Instance
+from commands.core.instance import HOLDING_GATES, Instance
 from protocol.records import record
 from server.replication.feed import Feed
 
@@ -53,9 +53,9 @@ class WaitingClients:
         if self._has_news:
             self._has_news = False
             self._look()
-        if self._must_ask:
+        if self._must_ask and not self._instance.gates & HOLDING_GATES:
             self._must_ask = False
-            if self._state.is_feeding and self._state.failover == "no-failover":
+            if self._state.is_feeding:
                 self._feed.ask_for_acknowledgement()
 
     def _look(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from server.cron import close_idle_clients, expire_keys, forget_idempotent_ids
 from server.inprocess import InProcessServer
 
@@ -14,6 +16,36 @@ def test_expired_keys_go_without_anybody_asking() -> None:
     assert len(server.instance.databases[0]) == 0
     assert server.propagated == [(0, [[b"DEL", b"k"]])]
     assert server.instance.stats.expired_keys == 1
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        (("CLIENT", "PAUSE", "5000", "WRITE"), ("CLIENT", "UNPAUSE")),
+        (("FAILOVER",), ("FAILOVER", "ABORT")),
+    ],
+)
+def test_while_writes_are_held_back_expired_keys_and_fields_stay_and_are_hidden(
+    begin: tuple[str, ...], end: tuple[str, ...]
+) -> None:
+    server = InProcessServer(repl_snapshot_version="auto")
+    client = server.connect()
+    server.connect().execute("PSYNC", "?", "-1")
+    client.execute("SET", "active", "v", "PX", "10")
+    client.execute("SET", "read", "v", "PX", "10")
+    client.pipeline(("HSET", "h", "f", "v", "g", "v"), ("HPEXPIRE", "h", "10", "FIELDS", "1", "f"))
+    client.execute(*begin)
+    server.propagated.clear()
+    server.advance(11)
+    assert client.execute("GET", "read") == client.execute("HGET", "h", "f") == b"$-1\r\n"
+    server.advance(11)
+    assert len(server.instance.databases[0]) == 3
+    assert server.propagated == [] and server.instance.stats.expired_keys == 0
+    client.execute(*end)
+    server.advance(11)
+    assert len(server.instance.databases[0]) == 1
+    assert server.instance.stats.expired_keys == 2
+    assert len(server.propagated) == 3
 
 
 def test_active_expiry_can_be_switched_off() -> None:

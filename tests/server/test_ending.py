@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 
+import pytest
+
 from server.inprocess import InProcessClient, InProcessServer
 
 REFUSED = b"-ERR Errors trying to SHUTDOWN. Check logs.\r\n"
@@ -164,6 +166,16 @@ def test_client_unblock_does_not_end_the_wait_for_the_end() -> None:
             assert other.execute("CLIENT", "UNBLOCK", waiting.state.id, reason) == b":0\r\n"
     assert other.execute("SHUTDOWN", "ABORT") == b"+OK\r\n"
     assert (client.received(), writer.received()) == (REFUSED, b"+OK\r\n")
+
+
+@pytest.mark.parametrize("words", [("CLIENT", "PAUSE", "5000", "WRITE"), ("FAILOVER",)])
+def test_replicas_are_not_asked_while_writes_are_held_back_anyway(words: tuple[str, ...]) -> None:
+    server, _, client = lagging()
+    server.connect().execute(*words)
+    offset = server.instance.replication.offset
+    client.execute("SHUTDOWN")
+    server.tick()
+    assert server.instance.replication.offset == offset
 
 
 def test_a_write_waits_for_the_end_of_a_failover_after_an_abort() -> None:

@@ -38,6 +38,27 @@ def test_one_getack_is_sent_for_all_clients_that_wait_in_a_cycle() -> None:
     assert all(client.received() == b":2\r\n" for client in clients)
 
 
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        (("CLIENT", "PAUSE", "5000", "WRITE"), ("CLIENT", "UNPAUSE")),
+        (("FAILOVER",), ("FAILOVER", "ABORT")),
+    ],
+)
+def test_getack_is_sent_when_writes_are_not_held_back_any_more(
+    begin: tuple[str, ...], end: tuple[str, ...]
+) -> None:
+    server = InProcessServer(repl_diskless_sync_delay="0")
+    replica, client, other = replica_of(server), server.connect(), server.connect()
+    client.execute("SET", "k", "v")
+    other.execute(*begin)
+    client.execute("WAIT", 1, 0)
+    assert GETACK not in replica.received()
+    other.execute(*end)
+    server.tick()
+    assert replica.received().count(GETACK) == 1
+
+
 def test_each_waits_for_its_own_write() -> None:
     server = InProcessServer(repl_diskless_sync_delay="0")
     replica = replica_of(server)
