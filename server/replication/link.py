@@ -24,7 +24,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator
 
-from commands.core.instance import GATE_BUSY, Instance
+from commands.core.instance import GATE_BUSY, HOLDING_GATES, Instance
 from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed
@@ -493,6 +493,11 @@ class Link:
     def _apply(self) -> None:
         following = self._following
         assert following is not None
+        if following.has_work and self._instance.gates & HOLDING_GATES:
+            # It is received, and applied by the first tick after the pause.
+            following.client.postponed = []
+            return
+        following.client.postponed = None
         if not self._is_script_running:
             following.apply()
         if following.has_work and self._wire is not None:
@@ -570,6 +575,8 @@ class Link:
             if now_ms >= self._retry_at_ms or self._retry_at_ms > now_ms + RETRY_MS:
                 self._connect()
             return
+        if self._following is not None and self._following.client.postponed is not None:
+            self._go_on(self._wire)
         if self._steps is not None:
             self._heard_ms = now_ms  # this server is busy: the primary's silence does not count
             if has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):

@@ -624,6 +624,24 @@ def test_nothing_changes_under_a_script_that_has_paused() -> None:
     assert replica.instance.replication.offset > offset
 
 
+def test_the_stream_is_received_and_not_applied_during_client_pause() -> None:
+    cluster, primary, replica = pair()
+    client, link = replica.connect(), replica.instance.replication.link
+    client.execute("CLIENT", "PAUSE", 5000, "WRITE")
+    offset = replica.instance.replication.offset
+    primary.connect().execute("XADD", "s", "2-1", "f", "v")
+    cluster.settle()
+    assert client.execute("XLEN", "s") == b":1\r\n"
+    assert b"\r\nblocked_clients:1\r\n" in client.execute("INFO", "clients")
+    assert b" flags=Mb " in client.execute("CLIENT", "LIST", "TYPE", "master")
+    assert replica.instance.replication.offset == offset < link.received_offset
+    client.execute("CLIENT", "UNPAUSE")
+    cluster.settle()
+    assert client.execute("XLEN", "s") == b":2\r\n"
+    assert b"\r\nblocked_clients:0\r\n" in client.execute("INFO", "clients")
+    assert replica.instance.replication.offset == link.received_offset
+
+
 def test_what_a_script_did_comes_as_one_transaction() -> None:
     cluster, primary, replica = pair()
     body = "redis.call('xadd', 's', '7-1', 'f', 'v') redis.call('set', 'k', 'v') error('no')"
