@@ -111,6 +111,21 @@ def _load_append_only_file(client: Client, arguments: Argv) -> bytes:
     return replies.OK
 
 
+def _log(client: Client, arguments: Argv) -> bytes:
+    """Write a line to the log."""
+    text = arguments[0].decode("utf-8", "backslashreplace")
+    client.instance.host.log("warning", f"DEBUG LOG: {text}")
+    return replies.OK
+
+
+def _replicate(client: Client, arguments: Argv) -> bytes:
+    """Send replicas any request, whether it is a command or not: the data may then differ."""
+    if not arguments:
+        raise errors.subcommand_syntax(b"DEBUG", b"REPLICATE")
+    client.instance.dispatcher.propagate_message(arguments)
+    return replies.OK
+
+
 def _refuse_while_loading(client: Client) -> None:
     if client.instance.persistence.loading:
         raise ReplyError(errors.LOADING)
@@ -161,6 +176,8 @@ def _help(client: Client, arguments: Argv) -> bytes:
         b"    A digest of what each key holds.",
         b"LOADAOF",
         b"    Write the append-only file, forget everything, and load it.",
+        b"LOG <message>",
+        b"    Write a line to the log.",
         b"OBJECT <key>",
         b"    The address, encoding, size in a snapshot and idle time of a value.",
         b"PAUSE-CRON <0|1>",
@@ -169,6 +186,8 @@ def _help(client: Client, arguments: Argv) -> bytes:
         b"    Make strings, without propagating them.",
         b"RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
         b"    Save a snapshot, forget everything, and load it.",
+        b"REPLICATE <word> [<word> ...]",
+        b"    Send replicas a request that does not run here.",
         b"SET-ACTIVE-EXPIRE <0|1>",
         b"    Whether expired keys are removed before a client asks for them.",
         b"SLEEP <seconds>",
@@ -182,9 +201,11 @@ def _help(client: Client, arguments: Argv) -> bytes:
 _TOOLS: dict[bytes, tuple[Callable[[Client, Argv], bytes], int]] = {
     b"DIGEST": (_digest, 0),
     b"DIGEST-VALUE": (_digest_value, ANY_NUMBER),
+    b"LOG": (_log, 1),
     b"LOADAOF": (_load_append_only_file, 0),
     b"PAUSE-CRON": (_pause_cron, 1),
     b"POPULATE": (_populate, ANY_NUMBER),
+    b"REPLICATE": (_replicate, ANY_NUMBER),
     b"RELOAD": (_reload, ANY_NUMBER),
     b"SLEEP": (_sleep, 1),
     b"OBJECT": (_object, 1),

@@ -8,6 +8,7 @@ import pytest
 
 from server.inprocess import InProcessClient, InProcessServer
 from tests.commands.server.decoding import decode, server_with
+from tests.server.replication.pairs import PRIMARY, REPLICA, Cluster, follow
 
 NOT_ALLOWED = b"-ERR DEBUG command not allowed. If the enable-debug-command option is set to"
 
@@ -237,3 +238,22 @@ def test_cron_can_be_paused(server: InProcessServer, client: InProcessClient) ->
     assert client.execute("DEBUG", "PAUSE-CRON", 0) == b"+OK\r\n"
     server.advance(1)
     assert client.execute("DBSIZE") == b":0\r\n"
+
+
+def test_log_writes_a_line(client: InProcessClient) -> None:
+    assert client.execute("DEBUG", "LOG", "a line") == b"+OK\r\n"
+    assert ("warning", "DEBUG LOG: a line") in client.server.log_lines
+
+
+def test_replicate_sends_replicas_what_does_not_run_here() -> None:
+    cluster = Cluster()
+    primary, replica = cluster.server(PRIMARY), cluster.server(REPLICA)
+    primary.instance.config.enable_debug_command = "yes"
+    follow(replica)
+    cluster.settle()
+    client = primary.connect()
+    assert client.execute("DEBUG", "REPLICATE", "SET", "k", "v") == b"+OK\r\n"
+    cluster.settle()
+    assert client.execute("GET", "k") == b"$-1\r\n"
+    assert replica.connect().execute("GET", "k") == b"$1\r\nv\r\n"
+    assert client.execute("DEBUG", "REPLICATE").startswith(b"-ERR unknown subcommand or wrong")
