@@ -98,10 +98,10 @@ class Failover:
         self._link.failover = True
         self._follow(host, port)
 
-    def _refused(self) -> None:
+    def _refused(self, reason: str) -> None:
         """The replica did not take over, or cannot be reached."""
         if self._state.failover == IN_PROGRESS:
-            self._log_abort("the replica did not take over. This server stays the primary.")
+            self._log_abort(f"{reason}. This server stays the primary.")
             self._promote()
             self._finish()
 

@@ -73,7 +73,8 @@ class Link:
         """`history_changed` is called when this server's own replicas must synchronise again."""
         self.can_resume = False
         self.failover = False  # whether the next PSYNC asks the other server to take over
-        self.refused: Callable[[], object] = lambda: None  # called if it refuses or disconnects
+        # Called with the reason if it refuses or disconnects.
+        self.refused: Callable[[str], object] = lambda reason: None
         self._instance = instance
         self._config = instance.config
         self._state = instance.replication
@@ -131,7 +132,7 @@ class Link:
             self._approach = "Reconnecting to MASTER {}"
             self._log("warning", f"Connection with master lost. Reason: {reason}")
             self._log_cached()
-        else:
+        elif not self.failover:
             self._log("warning", reason)
             if phase is LinkPhase.SYNC or reason in _SILENCE.values():
                 self._approach = "Reconnecting to MASTER {} after failure"
@@ -140,7 +141,7 @@ class Link:
         self._retry_at_ms = self._instance.now_ms + (0 if at_once else RETRY_MS)
         if self.failover:
             self.failover = False
-            self.refused()
+            self.refused(reason)
         elif at_once:
             self._connect()
 

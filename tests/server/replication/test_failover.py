@@ -101,6 +101,11 @@ def test_a_primary_whose_failover_is_refused_stays_the_primary(answer: bytes) ->
     assert not primary.instance.replication.is_replica
     assert primary.instance.replication.failover == "no-failover"
     assert waiting.execute("SET", "k", "x") == b"+OK\r\n"
+    reason = "Failover target rejected psync request" if answer else "Error condition on socket"
+    lines = [line for _, line in primary.log_lines if reason in line]
+    assert [line.startswith(f"FAILOVER to any replica aborted: {reason}") for line in lines] == [
+        True
+    ]
     if answer:
         assert any(request.endswith(b"$8\r\nFAILOVER\r\n") for request in fake.seen)
 
