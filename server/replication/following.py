@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
 from commands.core.client import GATE_PRIMARY, GATE_SILENT, Client
-from commands.core.instance import GATE_BUSY, Instance
+from commands.core.instance import GATE_BUSY, HOLDING_GATES, Instance
 from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
 from protocol.cutter import Cutter
 from server.replication.feed import Feed
@@ -164,6 +164,8 @@ class Following:
         instance = self._instance
         if command is None or self.client.queue is not None or instance.monitors:
             return False
+        if instance.gates & HOLDING_GATES:
+            return False
         assert command.raw is not None
         try:
             if request.count < -command.arity or command.raw(self.client, request) is None:
@@ -175,7 +177,9 @@ class Following:
         return True
 
     def _apply_one(self, argv: Argv, position: int, end: int) -> Iterator[None]:
-        """Run the request between two positions of the batch; yields if it has paused."""
+        """Run the request between two positions of the batch; yields if it has paused, and while
+        writes are held back.
+        """
         name = argv[0].upper()
         if name == b"REPLCONF":
             self._pass_on(position)  # the acknowledgement covers the requests before this one
@@ -185,6 +189,9 @@ class Following:
         if name in (b"SELECT", b"MULTI", b"FUNCTION"):
             self._pass_on(position)
         if name not in (b"REPLCONF", b"PING"):
+            while self._instance.gates & HOLDING_GATES and name not in (b"SELECT", b"MULTI"):
+                self._pass_on(position)
+                yield
             self._run(argv)
             if self._instance.gates & GATE_BUSY:
                 yield

@@ -494,13 +494,12 @@ class Link:
     def _apply(self) -> None:
         following = self._following
         assert following is not None
-        if following.has_work and self._instance.gates & HOLDING_GATES:
-            # It is received, and applied by the first tick after the pause.
-            following.client.postponed = []
-            return
-        following.client.postponed = None
         if not self._is_script_running:
             following.apply()
+        is_held = following.has_work and self._instance.gates & HOLDING_GATES
+        following.client.postponed = [] if is_held else None
+        if is_held:
+            return  # the stream is still received; the tick goes on with it
         if following.has_work and self._wire is not None:
             self._wire.pause()  # back-pressure: other clients have their turn
             self._schedule()

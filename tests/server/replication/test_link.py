@@ -628,16 +628,17 @@ def test_the_stream_is_received_and_not_applied_during_client_pause() -> None:
     cluster, primary, replica = pair()
     client, link = replica.connect(), replica.instance.replication.link
     client.execute("CLIENT", "PAUSE", 5000, "WRITE")
-    offset = replica.instance.replication.offset
-    primary.connect().execute("XADD", "s", "2-1", "f", "v")
-    cluster.settle()
+    offset = replica.instance.replication.offset + len(command([b"SELECT", b"0"]))
+    for number in (2, 3):
+        primary.connect().execute("XADD", "s", f"{number}-1", "f", "v")
+        cluster.settle()
     assert client.execute("XLEN", "s") == b":1\r\n"
     assert b"\r\nblocked_clients:1\r\n" in client.execute("INFO", "clients")
     assert b" flags=Mb " in client.execute("CLIENT", "LIST", "TYPE", "master")
     assert replica.instance.replication.offset == offset < link.received_offset
     client.execute("CLIENT", "UNPAUSE")
     cluster.settle()
-    assert client.execute("XLEN", "s") == b":2\r\n"
+    assert client.execute("XLEN", "s") == b":3\r\n"
     assert b"\r\nblocked_clients:0\r\n" in client.execute("INFO", "clients")
     assert replica.instance.replication.offset == link.received_offset
 
