@@ -113,7 +113,7 @@ demo: $(VENV)/.demo stop compiled ## serve on PORT, run a year of departures thr
 
 .PHONY: pipeline-demo
 pipeline-demo: $(VENV)/.dev redis-server java ## archive a year day by day, query and replay it; writes its plots
-	@$(BIN)/python -m rillway.pipeline.demo.command $(ARGS)
+	@$(BIN)/python -m examples.year.command $(ARGS)
 
 .PHONY: stop
 stop: ## stop the server that `make demo` left running
@@ -131,7 +131,7 @@ stop: ## stop the server that `make demo` left running
 
 # -- development ----------------------------------------------------------------------------------
 
-# Where the servers that these start have their modules: see tests/support/servers.py.
+# Where the servers that these start have their modules: see tests/support/programs/servers.py.
 test compat crash failover: export SERVED := $(COMPILED)
 
 .PHONY: test
@@ -254,7 +254,7 @@ wheel: $(VENV)/.dev compiler ## build a compiled wheel for this Python in DIST
 .PHONY: compiled-test
 compiled-test: $(VENV)/.dev compiled redis-server ## test what `make test` runs interpreted compiled, and its servers interpreted
 	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(COMPILED)/rillway/app:$(CURDIR); \
-	$(BIN)/python -c 'import server.dispatch as it; assert it.__file__.endswith(".so"), it'; \
+	$(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'; \
 	env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) -o pythonpath= \
 		-m "not interpreted" \

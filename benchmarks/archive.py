@@ -27,7 +27,7 @@ from rillway.pipeline.archive.command import open_engine
 from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection, pack
-from tests.support.servers import ROOT, start_redis, start_rillway
+from tests.support.programs.servers import ROOT, start_redis, start_rillway
 
 STREAM = "orders"
 BATCH = 250_000

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.setting import Scale
+from benchmarks.cases.settings import Scale
 from benchmarks.contenders import Contender, end_shared
 from benchmarks.figures import Result
 from benchmarks.servers import ServerError

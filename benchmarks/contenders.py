@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from benchmarks.cases.setting import Scale, Setting
+from benchmarks.cases.settings import Scale, Setting
 from benchmarks.machine import Cores
 from benchmarks.servers import Program, Server
 

@@ -142,7 +142,7 @@ def measure(only: str) -> dict[str, float]:
 
 def measure_case(case: Case) -> float:
     """Microseconds a request."""
-    from server.inprocess import InProcessServer
+    from server.inprocess.server import InProcessServer
 
     client = InProcessServer().connect()
 
@@ -155,7 +155,7 @@ def measure_case(case: Case) -> float:
 
 def measure_loading(name: str) -> float:
     """Microseconds a request of loading an append-only file."""
-    from server.inprocess import InProcessServer
+    from server.inprocess.server import InProcessServer
 
     server = InProcessServer(appendonly="yes", aof_use_rdb_preamble="no")
     client = server.connect()

@@ -31,9 +31,9 @@ from pyspark.sql import DataFrame, SparkSession
 from rillway.pipeline.arrow.schema import PAIR, PAIRS
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.options import SinkOptions
-from rillway.pipeline.spark.session import spark_session
-from rillway.pipeline.spark.writing import EntryWriter
-from tests.support.servers import RunningServer, start_redis, start_rillway
+from rillway.pipeline.spark.spark_session import spark_session
+from rillway.pipeline.spark.writer import EntryWriter
+from tests.support.programs.servers import RunningServer, start_redis, start_rillway
 
 STREAM, COPY = "measurements", "copied"
 BATCH_ROWS = 10_000

@@ -26,8 +26,8 @@ from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection, pack
 from rillway.pipeline.client.facts import read_facts
-from rillway.pipeline.spark.session import spark_session
-from tests.support.servers import RunningServer, start_redis, start_rillway
+from rillway.pipeline.spark.spark_session import spark_session
+from tests.support.programs.servers import RunningServer, start_redis, start_rillway
 
 LARGE = "large"
 MIB = 1 << 20

@@ -32,7 +32,7 @@ from pathlib import Path
 from benchmarks import machine, plot, record, report, summary
 from benchmarks.cases.case import Case
 from benchmarks.cases.catalogue import CASES, UnknownCase, chosen
-from benchmarks.cases.setting import FULL, QUICK, Scale
+from benchmarks.cases.settings import FULL, QUICK, Scale
 from benchmarks.comparison import compare
 from benchmarks.contenders import Contender, end_shared, ending_shared
 from benchmarks.record import Go, Record, UnfitRecord

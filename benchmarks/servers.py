@@ -20,7 +20,7 @@ from pathlib import Path
 import hiredis
 
 import rillway
-from benchmarks.loading import free_port
+from benchmarks.load_speed import free_port
 from benchmarks.machine import cpu_seconds, end_with_parent, pinned, resident_bytes
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -19,14 +19,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import commands.core.catalogue  # noqa: F401  (declares every command)
+import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.absent_features import ABSENT, FEATURES, VALUES
 from commands.config.configuration import DIRECTIVES, Directive
 from commands.core import version
 from commands.core.registry import COMMANDS, Command
 from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
 from rillway.__main__ import SUBCOMMANDS, usage
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.compat.differences import BLOCKING_DIFFERENCES, DIFFERENCES
 
 DOCS = Path(__file__).parent

@@ -1,8 +1,9 @@
 """Clocks of the process: Unix time and elapsed time.
 
 Commands get their time from `Dispatcher.start_batch`, which is given `now_ms` once per batch.
-`elapsed_us` measures how long background work takes. The dispatcher and server/script_runs.py read
-`perf_counter_ns` themselves: for them a call through this module would be too slow.
+`elapsed_us` measures how long background work takes. The dispatcher and
+server/requests/script_runs.py read `perf_counter_ns` themselves: for them a call through this
+module would be too slow.
 """
 
 from __future__ import annotations

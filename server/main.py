@@ -15,8 +15,8 @@ from commands.config.configuration import Configuration
 from server import allocator
 from server.config_file import ConfigurationError, load_configuration
 from server.log_file import LogFile, set_up_log
+from server.loop.service import Service
 from server.process import detach, notify_systemd, supervisor
-from server.service import Service
 
 # Descriptors beside those of clients: listeners, the log, the loop's own (32 in Redis as well).
 RESERVED_FILES = 32

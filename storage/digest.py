@@ -23,18 +23,18 @@ from typing import Any
 from protocol.replies import format_double
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
 from storage.groups.group import Group
-from storage.hashes import HashValue
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
-from storage.keyspace import Database
-from storage.lists import ListValue
+from storage.keyspace.database import Database
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node import Node
 from storage.nodes.node_list import AnyNode
-from storage.sets import SetValue
-from storage.sorted_sets import SortedSetValue
 from storage.stream import Stream
-from storage.strings import StringValue
-from storage.values import Value
+from storage.types.hashes import HashValue
+from storage.types.lists import ListValue
+from storage.types.sets import SetValue
+from storage.types.sorted_sets import SortedSetValue
+from storage.types.strings import StringValue
+from storage.types.value import Value
 
 DIGEST_BYTES = 20
 EMPTY = bytes(DIGEST_BYTES)

@@ -4,7 +4,7 @@ from storage.entries.entry cimport encode_id_parts
 from storage.entries.entry_id cimport id_ms, id_seq, make_id
 from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
-from storage.values cimport Value
+from storage.types.value cimport Value
 
 
 cdef unsigned long long _LAST_SEQ

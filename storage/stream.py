@@ -27,13 +27,13 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.deferred_free import NODE_ITEMS, Discard, RemovedData
 from storage.entries.entry import Shape, decode_words, encode_fields, encode_id_parts
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, id_ms, id_seq, make_id
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.groups.references import References
 from storage.idempotence import Idempotence
+from storage.keyspace.deferred_free import NODE_ITEMS, Discard, RemovedData
 from storage.nodes.entry_buffer import EntryBuffer
 from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
@@ -46,7 +46,7 @@ from storage.nodes.range_snapshot import RangeSnapshot
 from storage.object_size import allocated_bytes
 from storage.redis_format.listpack_size import has_names
 from storage.redis_format.radix_tree import radix_node_count
-from storage.values import Value
+from storage.types.value import Value
 
 # The last sequence number that there is.
 _LAST_SEQ: cython.ulonglong = MAX_SEQ

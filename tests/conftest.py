@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support import distribution
 from tests.support.examples import PROFILES
-from tests.support.servers import (
+from tests.support.programs.servers import (
     RunningServer,
     ServerFailed,
     start_redis,

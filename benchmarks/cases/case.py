@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from benchmarks.cases.setting import Scale
+from benchmarks.cases.settings import Scale
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Row
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.cases import (
-    adding,
     collections,
     durability,
     groups,
     growth,
-    idling,
     latency,
+    machine_latency,
     memory,
     plain,
-    reading,
     replicas,
     scripts,
     single_requests,
     stalls,
-    starting,
+    start,
+    xadd,
+    xrange,
 )
 from benchmarks.cases.case import Case
 
 CASES: list[Case] = [
-    *adding.CASES,
-    *reading.CASES,
+    *xadd.CASES,
+    *xrange.CASES,
     *groups.CASES,
     *plain.CASES,
     *collections.CASES,
@@ -33,8 +33,8 @@ CASES: list[Case] = [
     *durability.CASES,
     *replicas.CASES,
     *memory.CASES,
-    *starting.CASES,
-    *idling.CASES,
+    *start.CASES,
+    *machine_latency.CASES,
     *latency.CASES,
     *stalls.CASES,
     *single_requests.CASES,

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.cases import adding, groups, reading
+from benchmarks.cases import groups, xadd, xrange
 from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
-from benchmarks.cases.setting import Scale, Setting
+from benchmarks.cases.settings import Scale, Setting
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.servers import Server
@@ -34,7 +34,7 @@ def _kept(setting: Setting) -> Setting:
 
 
 EMPTY = _kept(Setting("empty"))
-STREAM = _kept(reading.STREAM)
+STREAM = _kept(xrange.STREAM)
 GROUP = _kept(groups.GROUP)
 PENDING = {size: _kept(setting) for size, setting in groups.PENDING.items()}
 
@@ -63,16 +63,16 @@ def _cases(setting: Setting, name: str, load: Any, **settings: Any) -> Iterator[
 def _adds() -> Iterator[Case]:
     for variant, pipeline, clients in ADDS:
         name = f"xadd-{variant}-p{pipeline}-c{clients}"
-        load = partial(adding.load, variant, clients, pipeline)
+        load = partial(xadd.load, variant, clients, pipeline)
         yield from _cases(EMPTY, name, load, flush=True)
     yield from _cases(EMPTY, "set-p16-c50", _set, flush=True)
-    fan_out = partial(reading.fan_out, 100, reading.BATCH)
+    fan_out = partial(xrange.fan_out, 100, xrange.BATCH)
     yield from _cases(EMPTY, "fan-out-100-readers", fan_out, flush=True, unit="entries/s")
 
 
 def _reads() -> Iterator[Case]:
     """One case is enough to show that reads cost the same as without a file."""
-    load = partial(reading.read, "xrange", 100)
+    load = partial(xrange.read, "xrange", 100)
     yield from _cases(STREAM, "xrange-count-100", load, same_replies=True)
 
 

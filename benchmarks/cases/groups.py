@@ -7,8 +7,8 @@ from functools import partial
 
 from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
-from benchmarks.cases.setting import Scale, Setting
-from benchmarks.load.consuming import Consuming
+from benchmarks.cases.settings import Scale, Setting
+from benchmarks.load.consumers import Consuming
 from benchmarks.load.entries import deliver, fill
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark

@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.reading import reading
-from benchmarks.cases.setting import Scale
+from benchmarks.cases.settings import Scale
+from benchmarks.cases.xrange import reading
 from benchmarks.contenders import Contender
 from benchmarks.figures import Measure, Row, Target
-from benchmarks.load.consuming import Consuming
+from benchmarks.load.consumers import Consuming
 from benchmarks.load.entries import deliver, fill
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark

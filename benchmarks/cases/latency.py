@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from functools import partial
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.setting import Scale
+from benchmarks.cases.settings import Scale
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target, percentile
-from benchmarks.load.delaying import delays
+from benchmarks.load.delays import delays
 from benchmarks.load.entries import deliver, fill
 from benchmarks.servers import Server
 from rillway.demo.report import latency_lines

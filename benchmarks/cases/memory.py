@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.setting import Scale
+from benchmarks.cases.settings import Scale
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target
 from benchmarks.load.entries import (

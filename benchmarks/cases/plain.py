@@ -6,7 +6,7 @@ from functools import partial
 
 from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
-from benchmarks.cases.setting import Scale, Setting
+from benchmarks.cases.settings import Scale, Setting
 from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.servers import Server
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.setting import EMPTY, Scale, Setting
+from benchmarks.cases.settings import EMPTY, Scale, Setting
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target
 from benchmarks.load.load import Load

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from benchmarks.cases import adding
+from benchmarks.cases import xadd
 from benchmarks.cases.case import Case, Figures, Session
 from benchmarks.cases.rates import rate
-from benchmarks.cases.setting import Scale, Setting
+from benchmarks.cases.settings import Scale, Setting
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Row
-from benchmarks.load.draining import attach
 from benchmarks.load.entries import fill
+from benchmarks.load.null_replicas import attach
 from benchmarks.servers import Server, ServerError
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
@@ -38,7 +38,7 @@ def _adds() -> Iterator[Case]:
         setting = Setting(f"fed to {count}", AT_ONCE, partial(_prepare, count))
         for variant, pipeline, clients in ADDS:
             name = f"xadd-{variant}-p{pipeline}-c{clients}-of-{count}"
-            load = partial(adding.load, variant, clients, pipeline)
+            load = partial(xadd.load, variant, clients, pipeline)
             yield rate(
                 f"replicas/{name}", load, setting=setting, flush=True, is_quick=name == QUICK
             )

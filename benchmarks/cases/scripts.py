@@ -9,7 +9,7 @@ from redis.lock import Lock
 
 from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
-from benchmarks.cases.setting import Scale, Setting
+from benchmarks.cases.settings import Scale, Setting
 from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.servers import Server
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.setting import Scale
+from benchmarks.cases.settings import Scale
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Row
 from benchmarks.load.entries import deliver, entry_id, fill
-from benchmarks.load.probing import delays_during
+from benchmarks.load.probes import delays_during
 from benchmarks.machine import cpu_seconds
 from benchmarks.servers import PING, PONG, Server, ServerError, connect, pack
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from functools import partial
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.setting import Scale, Setting
+from benchmarks.cases.settings import Scale, Setting
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Measure, Row, Target, figure_of_delays
 from benchmarks.load.entries import fill
-from benchmarks.load.probing import delays_during
+from benchmarks.load.probes import delays_during
 from benchmarks.servers import PING, PONG, Server, ServerError, connect, pack
 
 AT_MOST_MS = 10.0

@@ -13,7 +13,7 @@ from typing import Any
 
 from commands.state import notifications
 from protocol.records import frozen_record
-from storage.values import as_int64
+from storage.types.value import as_int64
 
 INT32_MIN = -(2**31)
 INT32_MAX = 2**31 - 1

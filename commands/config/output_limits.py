@@ -1,6 +1,6 @@
 """Limits on a client's unsent output: client-output-buffer-limit.
 
-The server checks a connection's output buffer (server/connection.py). This module also counts
+The server checks a connection's output buffer (server/loop/connection.py). This module also counts
 replies that are still being collected, so that a batch stops when its output exceeds the limit. As
 in Redis, an EXEC always runs to its end; only its replies are dropped.
 """

@@ -1,6 +1,6 @@
 """CLIENT TRACKING, TRACKINGINFO, CACHING and GETREDIR: client-side caching, switched on and off.
 
-What tracking does is in commands/state/tracking.py.
+What tracking does is in commands/state/invalidation_table.py.
 
 Source: Redis 7.2.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.registry import LOADING, NOSCRIPT, STALE, Argv, command
-from commands.state.tracking import TrackingState
+from commands.state.invalidation_table import TrackingState
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

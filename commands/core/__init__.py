@@ -1,18 +1,17 @@
 """What all commands are built on.
 
-registry:      the `@command` declaration and the table of commands
-catalogue:     imports every module that declares commands
-arguments:     a cursor over a request's arguments
-syntax:        a command's syntax as COMMAND DOCS shows it
-floats:        floating-point arguments
-help:          the HELP sub-command
-client:        one connection's state
-instance:      one server's state
-host:          what commands ask of the process
-blocking:      blocked clients and ready keys
-blocking_pops: BLPOP, BZPOPMIN and their relatives
-long_reply:    replies sent in pieces
-sinks:         receivers of propagated requests
-carried:       requests that a carrier transports
-version:       the versions that the server reports
+registry:        the `@command` declaration and the table of commands
+arguments:       a cursor over a request's arguments
+syntax:          a command's syntax as COMMAND DOCS shows it
+floats:          floating-point arguments
+help:            the HELP sub-command
+client:          one connection's state
+instance:        one server's state
+host:            what commands ask of the process
+blocked_clients: blocked clients and ready keys
+blocking_pops:   BLPOP, BZPOPMIN and their relatives
+long_reply:      replies sent in pieces
+sinks:           receivers of propagated requests
+carried_requests:requests that a carrier transports
+version:         the versions that the server reports
 """

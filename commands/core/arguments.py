@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from protocol import errors
 from protocol.errors import ReplyError
-from storage.values import as_int64
+from storage.types.value import as_int64
 
 INT64_MIN = -(1 << 63)
 INT64_MAX = (1 << 63) - 1

@@ -19,13 +19,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
-from commands.core.blocking import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from storage.values import Value
+from storage.types.value import Value
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 

@@ -1,6 +1,6 @@
 # The C types of commands/core/client.py.
 
-from storage.keyspace cimport Database
+from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
 

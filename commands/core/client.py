@@ -18,22 +18,22 @@ except ImportError:
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.stream import Stream
-from storage.strings import StringValue
-from storage.values import Value
+from storage.types.strings import StringValue
+from storage.types.value import Value
 
 if TYPE_CHECKING:
-    from commands.core.blocking import Waiting
+    from commands.core.blocked_clients import Waiting
     from commands.core.instance import Instance
     from commands.core.long_reply import LongReply
     from commands.core.registry import Argv, Command
     from commands.replication.state import Replica
-    from commands.state.tracking import TrackingState
-    from storage.keyspace import Database
+    from commands.state.invalidation_table import TrackingState
+    from storage.keyspace.database import Database
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
-# Gates: flags for states in which a request must be checked before it runs (server/admission.py). A
-# client in none of them has 0.
+# Gates: flags for states in which a request must be checked before it runs
+# (server/requests/admission.py). A client in none of them has 0.
 GATE_AUTH = 1 << 0  # has not authenticated
 GATE_MULTI = 1 << 1  # is queueing a transaction
 GATE_SUBSCRIBED = 1 << 2  # RESP2 and subscribed: few commands are allowed

@@ -13,7 +13,7 @@ from protocol.records import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from commands.core.blocking import Block
+    from commands.core.blocked_clients import Block
     from commands.core.client import Client
     from commands.core.registry import Argv, Command, Handler, Reply
     from commands.replication.state import Replica
@@ -224,7 +224,7 @@ class Host(Protocol):
 
 
 class Dispatcher(Protocol):
-    """The dispatcher's services to handlers (server/dispatch.py)."""
+    """The dispatcher's services to handlers (server/requests/dispatch.py)."""
 
     mark_ns: int  # when the last command ended, in ns of a monotonic clock
 

@@ -1,9 +1,9 @@
 # The C types of commands/core/instance.py.
 
-from commands.core.blocking cimport BlockedClients
+from commands.core.blocked_clients cimport BlockedClients
 from commands.state.background_work cimport BackgroundWork
 from commands.state.stats cimport Stats
-from commands.state.tracking cimport TrackingTable
+from commands.state.invalidation_table cimport TrackingTable
 
 
 cdef class Instance:

@@ -19,30 +19,30 @@ except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.config.configuration import Configuration
-from commands.core.blocking import BlockedClients
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.sinks import Sink, hand_to
 from commands.pubsub.registry import PubSub
 from commands.replication.state import ReplicationState
 from commands.state import notifications
 from commands.state.background_work import BackgroundWork
+from commands.state.invalidation_table import TrackingTable
 from commands.state.latency import LatencyMonitor
-from commands.state.persistence import PersistenceState
+from commands.state.persistence_state import PersistenceState
 from commands.state.producer_ids import IdempotenceWatch
 from commands.state.slowlog import SlowLog
 from commands.state.stats import Stats
-from commands.state.tracking import TrackingTable
 from commands.streams.reading.request_cache import RequestCache
-from storage.keyspace import Database
+from storage.keyspace.database import Database
 from storage.nodes.entry_cache import EntryCache
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.stream import Stream
-from storage.values import Value
+from storage.types.value import Value
 
 if TYPE_CHECKING:
     from commands.core.host import Dispatcher, Host
     from commands.core.registry import Argv, Command, Reply
-    from commands.scripting.scripting import Scripting
+    from commands.scripting.scripting_state import Scripting
     from protocol.errors import ReplyError
 
 # The gates of Instance.gates.
@@ -117,14 +117,14 @@ class Instance:
         self.collect: Callable[[int, Sequence[Argv | bytes]], None] | None = None
         self.node_max_entries = 0
         self.look_up_settings()
-        # set by the dispatcher itself (server/dispatch.py)
+        # set by the dispatcher itself (server/requests/dispatch.py)
         self.dispatcher: Dispatcher
 
     @property
     def scripting(self) -> Scripting:
         """Scripts and libraries of functions; Lua is imported at first use."""
         if self.scripting_if_used is None:
-            from commands.scripting.scripting import Scripting
+            from commands.scripting.scripting_state import Scripting
 
             self.scripting_if_used = Scripting(self)
         return self.scripting_if_used

@@ -2,7 +2,7 @@
 
 A handler whose reply has tens of thousands of entries returns a `LongReply` instead of bytes. The
 server then builds one piece at a time, between other clients' requests, as fast as the client reads
-them (back-pressure) (server/long_replies.py). Meanwhile the client's own later requests wait.
+them (back-pressure) (server/loop/long_replies.py). Meanwhile the client's own later requests wait.
 
 The reply must show the data as it was when the handler ran: the handler must copy or freeze what
 may change later. Inside EXEC, and wherever pieces cannot be sent, they are joined into one reply.

@@ -5,7 +5,7 @@ documentation all derive from these declarations. A sub-command is declared unde
 ("XGROUP CREATE"); its container ("XGROUP") with `container(...)`.
 
 To add a command: write its function in the module of its noun, decorate it, and name the module in
-commands/core/catalogue.py.
+commands/catalogue.py.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from protocol.records import frozen_record
-from storage.values import as_int64
+from storage.types.value import as_int64
 
 if TYPE_CHECKING:
-    from commands.core.blocking import Block
+    from commands.core.blocked_clients import Block
     from commands.core.client import Client
     from commands.core.long_reply import LongReply
     from protocol.cutter import Cutter

@@ -11,7 +11,7 @@ A token belongs to what follows it: `COUNT count` is one argument with a token, 
 consumer` a block with a token, `NOACK` a pure token. The type follows from the name (`count` is
 always an integer); exceptions are listed below.
 
-Leaves out: the reply (commands/server/command_docs.py).
+Leaves out: the reply (commands/server/command/docs.py).
 
 Source: COMMAND DOCS of Redis 7.
 """

@@ -17,7 +17,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.sorted_sets import Pair
+from storage.types.sorted_sets import Pair
 
 if not cython.compiled:
     # Compiled, they are those of C, which the module's C types import.

@@ -10,10 +10,10 @@ from commands.core.client import Client
 from commands.core.floats import parse_double
 from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
 from commands.geo.geohash import Place, decode, distance_m, encode, text_of
-from commands.sorted_sets.adding import zadd
+from commands.sorted_sets.zadd import zadd
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.sorted_sets import SortedSetValue
+from storage.types.sorted_sets import SortedSetValue
 
 UNITS_M = {b"M": 1.0, b"KM": 1000.0, b"FT": 0.3048, b"MI": 1609.34}
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from commands.core.client import Client
 from commands.core.instance import KEEPING_GATES, Instance
 from commands.state import notifications
-from storage.hashes import HashValue
-from storage.keyspace import Database
+from storage.keyspace.database import Database
+from storage.types.hashes import HashValue
 
 
 def read_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue | None:

@@ -12,7 +12,7 @@ from commands.core.instance import Instance
 from commands.core.registry import FAST, WRITE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.keyspace import Database
+from storage.keyspace.database import Database
 
 _KEYSPACE_AND_DANGEROUS = ("keyspace", "dangerous")
 _EVERY_SHARD = (b"request_policy:all_shards", b"response_policy:all_succeeded")

@@ -1,7 +1,7 @@
 """DEL, UNLINK, EXISTS, TOUCH and TYPE: which keys there are.
 
 DEL and UNLINK do the same: the key is removed at once, and the memory of a large value is freed
-incrementally in the background (storage/deferred_free.py).
+incrementally in the background (storage/keyspace/deferred_free.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from commands.core.registry import FAST, READONLY, WRITE, Argv, command, keys_to
 from commands.keys.lookup import find, peek
 from commands.state import notifications
 from protocol import replies
-from storage.values import type_name
+from storage.types.value import type_name
 
 _SUM_OF_SHARDS = (b"request_policy:multi_shard", b"response_policy:agg_sum")
 

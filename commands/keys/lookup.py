@@ -6,8 +6,8 @@ from commands.core.arguments import parse_int
 from commands.core.client import Client
 from protocol import errors
 from protocol.errors import ReplyError
-from storage.keyspace import Database
-from storage.values import Value
+from storage.keyspace.database import Database
+from storage.types.value import Value
 
 
 def find(client: Client, db: Database, key: bytes) -> Value | None:

@@ -8,8 +8,8 @@ from commands.core.registry import LOADING, READONLY, STALE, Argv, command, cont
 from commands.keys.lookup import peek
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.strings import StringValue
-from storage.values import Value
+from storage.types.strings import StringValue
+from storage.types.value import Value
 
 # Redis shares one object for each small number among all keys.
 SHARED_NUMBERS = 10_000

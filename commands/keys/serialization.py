@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 from commands.config.configuration import Configuration
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
-from commands.core.carried import propagate_carried
+from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
 from commands.keys.lookup import find
-from commands.replication.older import check_field_times
+from commands.replication.older_replicas import check_field_times
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -25,7 +25,7 @@ from storage.snapshot.opcodes import STREAM_2
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import BadChecksum, dump, dump_pieces, payload_version, restore
 from storage.stream import Stream
-from storage.values import Value
+from storage.types.value import Value
 
 MAX_FREQ = 255
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sys import getsizeof
 
-from storage.values import Value
+from storage.types.value import Value
 
 # A key's part of the database's two tables: values, and SCAN's order with the key's serial.
 # Measured with a million keys.

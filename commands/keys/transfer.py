@@ -12,8 +12,8 @@ from commands.keys.lookup import find, parse_database
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.keyspace import Database
-from storage.values import Value
+from storage.keyspace.database import Database
+from storage.types.value import Value
 
 
 @command(

@@ -12,7 +12,7 @@ from commands.core.registry import FAST, READONLY, Argv, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from storage.lists import ListValue
+from storage.types.lists import ListValue
 
 # A reply of more elements is built and sent in pieces; a shorter one takes about a millisecond.
 MANY_ITEMS = 5000

@@ -10,7 +10,7 @@ from commands.core.client import Client
 from commands.state import notifications
 from protocol import errors
 from protocol.errors import ReplyError
-from storage.lists import ListValue
+from storage.types.lists import ListValue
 
 LEFT = b"LEFT"
 RIGHT = b"RIGHT"

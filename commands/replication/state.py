@@ -95,7 +95,7 @@ class Replica:
 
 
 class BacklogFacts(Protocol):
-    """What INFO reports about the backlog (server/replication/backlog.py)."""
+    """What INFO reports about the backlog (server/replication/primary/backlog.py)."""
 
     @property
     def first_offset(self) -> int:

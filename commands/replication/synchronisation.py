@@ -26,7 +26,7 @@ from commands.replication.state import RILLWAY, Replica
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.requests import split_inline
-from storage.values import as_int64
+from storage.types.value import as_int64
 
 _MAX_IP_BYTES = 256
 CAPABILITIES = frozenset({b"eof", b"psync2", RILLWAY})

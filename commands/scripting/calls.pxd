@@ -2,7 +2,7 @@
 
 from commands.core.instance cimport Instance
 from commands.scripting.interpreter cimport Interpreter
-from commands.scripting.running cimport Running, ScriptClient
+from commands.scripting.running_script cimport Running, ScriptClient
 
 
 cdef class Calls:

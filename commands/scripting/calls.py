@@ -17,7 +17,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from commands.core.blocking import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import GATE_PRIMARY, GATE_TRACKING
 from commands.core.instance import (
     GATE_FEW_REPLICAS,
@@ -41,11 +41,11 @@ from commands.core.registry import (
 from commands.core.version import REDIS_VERSION
 from commands.scripting.interpreter import Interpreter
 from commands.scripting.numbers import as_argument
-from commands.scripting.running import REPLICATE_ALL, Running
+from commands.scripting.running_script import REPLICATE_ALL, Running
 from protocol import errors
 
 if TYPE_CHECKING:
-    from commands.scripting.scripting import Scripting
+    from commands.scripting.scripting_state import Scripting
 
 _NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
 _BAD_ARGUMENTS = b"!ERR Lua redis lib command arguments must be strings or integers\r\n"

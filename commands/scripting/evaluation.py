@@ -19,13 +19,13 @@ from commands.core.registry import (
     command,
     counted_keys,
 )
-from commands.scripting.running import Running
+from commands.scripting.running_script import Running
 from commands.scripting.script_cache import Script
 from commands.scripting.shebang import parse_script
 from commands.server.monitor import feed_monitors
 from protocol import errors
 from protocol.errors import ReplyError
-from storage.values import as_int64
+from storage.types.value import as_int64
 
 COMMON_FLAGS = NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS
 MAY_WRITE_KEYS = counted_keys(b"RW", b"ACCESS", b"UPDATE", at=2)

@@ -12,7 +12,7 @@ from commands.scripting.evaluation import (
     show,
     split_arguments,
 )
-from commands.scripting.running import Running
+from commands.scripting.running_script import Running
 from protocol.errors import ReplyError
 
 _BAD_NUMBER = b"ERR Bad number of keys provided"

@@ -18,7 +18,7 @@ from commands.scripting.shebang import check_name, parse_library
 from protocol.errors import ReplyError
 
 if TYPE_CHECKING:
-    from commands.scripting.scripting import Scripting
+    from commands.scripting.scripting_state import Scripting
 
 
 @dataclass(slots=True, eq=False)

@@ -16,8 +16,8 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.digest import EMPTY, dataset_digest, value_digest
 from storage.snapshot.payload import serialized_length
-from storage.strings import StringValue
-from storage.values import as_int64
+from storage.types.strings import StringValue
+from storage.types.value import as_int64
 
 ANY_NUMBER = -1  # of arguments
 

@@ -17,10 +17,10 @@ from commands.core.client import GATE_PRIMARY, GATE_REPLICA, Client
 from commands.core.instance import Instance
 from commands.replication.information import buffers, replication
 from commands.server.memory_figures import human, memory_figures
-from commands.state.persistence import NEVER
+from commands.state.persistence_state import NEVER
 from commands.state.stats import ScriptingFigures
 from protocol.cutter import IS_COMPILED
-from storage.keyspace import Database
+from storage.keyspace.database import Database
 
 Value: TypeAlias = "str | int"
 Field: TypeAlias = "tuple[str, Value]"

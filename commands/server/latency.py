@@ -20,7 +20,7 @@ from commands.core.registry import (
     command,
     container,
 )
-from commands.server.command_table import find_command
+from commands.server.command.table import find_command
 from commands.state.latency import LatencyEvent
 from protocol import replies
 from protocol.errors import ReplyError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.core.blocking import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.registry import (
     ADMIN,

@@ -27,7 +27,7 @@ from commands.sets.members import members_reply
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.sets import SetValue
+from storage.types.sets import SetValue
 
 # The resulting members, in Redis's order: an iterator that finds each when it is asked for, or a
 # table of its own. Members are compared in the C code of tables and filters: sets may be large.

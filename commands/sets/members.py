@@ -9,7 +9,7 @@ from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key, two_keys
 from commands.state import notifications
 from protocol import replies
-from storage.sets import SetValue
+from storage.types.sets import SetValue
 
 # A reply of more members is sent in pieces of this many.
 MANY_MEMBERS = 20_000

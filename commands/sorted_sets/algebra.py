@@ -32,8 +32,8 @@ from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from storage.sets import SetValue
-from storage.sorted_sets import SortedSetValue
+from storage.types.sets import SetValue
+from storage.types.sorted_sets import SortedSetValue
 
 Scores: TypeAlias = "dict[bytes, float]"
 Aggregate: TypeAlias = "Callable[[float, float], float]"

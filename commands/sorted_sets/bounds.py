@@ -5,7 +5,7 @@ from __future__ import annotations
 from commands.core.floats import parse_loose_double
 from protocol import errors
 from protocol.errors import ReplyError
-from storage.sorted_sets import LexBounds, ScoreBounds, Span
+from storage.types.sorted_sets import LexBounds, ScoreBounds, Span
 
 _LOWEST = b"-"
 _HIGHEST = b"+"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from commands.core.long_reply import LongReply
 from protocol import replies
-from storage.sorted_sets import Pair
+from storage.types.sorted_sets import Pair
 
 # A reply of more members is sent in pieces of this many.
 MANY_MEMBERS = 10_000

@@ -23,7 +23,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from storage.sorted_sets import SortedSetValue, Span
+from storage.types.sorted_sets import SortedSetValue, Span
 
 RANK = b"RANK"
 SCORE = b"BYSCORE"

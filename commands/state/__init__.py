@@ -4,9 +4,9 @@ stats:           counters for INFO
 histogram:       latency histograms
 latency:         the latency monitor
 slowlog:         the slow log
-tracking:        client-side caching
+invalidation_table: client-side caching
 notifications:   classes of keyspace events
-persistence:     the state of loading and saving
+persistence_state: the state of loading and saving
 background_work: work done in small steps between requests
 producer_ids:    streams whose producers' IDs expire
 """

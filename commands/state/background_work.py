@@ -5,10 +5,10 @@ carry no meaning. Commands run between any two steps, so a task must tolerate an
 make. It neither notifies nor propagates: apart from the memory used, tasks are invisible to
 clients.
 
-    instance.background_work.discard(removed)  free removed data (storage/deferred_free.py)
+    instance.background_work.discard(removed)  free removed data (storage/keyspace/deferred_free.py)
     instance.background_work.tidy(steps)       convert data to a more compact form
 
-The scheduler calls `step` when the server has time (server/background_scheduler.py); the in-process
+The scheduler calls `step` when the server has time (server/loop/scheduler.py); the in-process
 server of the tests does so when a test asks for it.
 
 While a child saves, it shares memory with the server, and each page that is written to is copied
@@ -29,7 +29,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.deferred_free import RemovedData
+from storage.keyspace.deferred_free import RemovedData
 
 Task: TypeAlias = Iterator[None]
 

@@ -2,7 +2,7 @@
 
 A stream's IDs are watched from the first one on, through a weak reference: deleting the stream ends
 the watch, and renaming or moving it needs no update. A round begins with the stream that has waited
-longest and ends after a given number of producers (server/cron.py).
+longest and ends after a given number of producers (server/loop/cron.py).
 """
 
 from __future__ import annotations

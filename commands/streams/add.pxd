@@ -4,7 +4,7 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from protocol.cutter cimport Cutter
 from storage.entries.entry_id cimport PlainID
-from storage.keyspace cimport Database
+from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
 

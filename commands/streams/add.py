@@ -17,7 +17,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from commands.core.carried import propagate_carried
+from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.state import notifications
@@ -46,7 +46,7 @@ from storage.stream import Stream
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
-    from storage.keyspace import Database
+    from storage.keyspace.database import Database
 
 _MAXLEN = (b"MAXLEN", b"maxlen")
 _EXACT_OR_ABOUT = (b"=", b"~")

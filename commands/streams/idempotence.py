@@ -11,7 +11,7 @@ of the fields and values for the idempotent ID.
 from __future__ import annotations
 
 from commands.config.configuration import Configuration
-from commands.core.carried import propagate_carried
+from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
 from commands.streams.groups.delivery import group_changed

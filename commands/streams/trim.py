@@ -18,7 +18,7 @@ from dataclasses import field
 
 from commands.config.configuration import Configuration
 from commands.core.arguments import parse_int
-from commands.core.carried import propagate_carried
+from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.core.registry import WRITE, Argv, command, one_key
 from commands.state import notifications
@@ -28,9 +28,9 @@ from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from storage.deferred_free import Discard
 from storage.entries.entry_id import MAX_ID, EntryID, format_id
 from storage.groups.references import References
+from storage.keyspace.deferred_free import Discard
 from storage.nodes.listpack_node import ListpackNode
 from storage.stream import Stream
 

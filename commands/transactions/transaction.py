@@ -1,7 +1,7 @@
 """MULTI, EXEC and DISCARD.
 
-Between MULTI and EXEC the dispatcher queues requests (server/dispatch.py). It checks what it can
-before they run; if it refuses one, EXEC fails. EXEC runs the queue without requests of other
+Between MULTI and EXEC the dispatcher queues requests (server/requests/dispatch.py). It checks what
+it can before they run; if it refuses one, EXEC fails. EXEC runs the queue without requests of other
 clients in between, each command with its own reply or error; an error does not stop the others.
 Watched keys: commands/transactions/watch.py.
 

@@ -18,7 +18,6 @@ docs/architecture/pipeline.md for how.
     lag/           `rillway lag`: how far consumer groups are behind
     latency/       `rillway latency`: how long entries waited and were processed
     jobs/          entry points for spark-submit
-    demo/          `make pipeline-demo`: a year of departures through all of it
 
 Importing this package imports neither Spark nor Arrow: Spark's planner imports every data source
 that it finds, whether it is used or not.
@@ -31,13 +30,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rillway.pipeline.query.history import read_history
-    from rillway.pipeline.spark.session import spark_session
+    from rillway.pipeline.spark.spark_session import spark_session
 
 __all__ = ["read_history", "spark_session"]
 
 HOMES = {
     "read_history": "rillway.pipeline.query.history",
-    "spark_session": "rillway.pipeline.spark.session",
+    "spark_session": "rillway.pipeline.spark.spark_session",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import nlargest
 
-from storage.keyspace import Database
+from storage.keyspace.database import Database
 from storage.stream import Stream
 
 # How many of the largest streams are listed.

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 
 from commands.core.instance import Instance
 from server.check.contents import Contents, count_contents
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from server.persistence.files import Buffer, Files
-from server.persistence.replay import Replay, UnreplayableRequest
-from server.persistence.snapshot_restore import SnapshotRestore, UnfitContent
+from server.persistence.loading.replay import Replay, UnreplayableRequest
+from server.persistence.loading.snapshot_restore import SnapshotRestore, UnfitContent
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import ManifestError
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile

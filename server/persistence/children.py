@@ -2,7 +2,8 @@
 
 There is one at a time. A fork keeps the data as they were at that moment (copy on write): the
 operating system copies a page of memory when either process writes to it. `ForkedChildren` forks;
-tests run the task at once, in the same process, and decide when it ends (inprocess_children.py).
+tests run the task at once, in the same process, and decide when it ends
+(server/inprocess/children.py).
 
 The child has no event loop, no garbage collection, no descriptors but the standard ones and its
 pipe, and the default signal handlers. So SIGUSR1 ends it at any moment: that is how the server
@@ -25,7 +26,7 @@ from time import monotonic, perf_counter_ns
 from typing import NoReturn, Protocol
 
 from commands.core.instance import Instance
-from commands.state.persistence import PersistenceState
+from commands.state.persistence_state import PersistenceState
 from protocol.records import frozen_record
 from server.persistence.files import Files
 
@@ -243,7 +244,7 @@ def _live(task: Task, kept: set[int], pipe: int, files: Files, server_pid: int) 
     status = 1
     try:
         # A collection writes to every object that it visits, so every page would be copied. (In the
-        # server it only visits new objects, see server/service.py.)
+        # server it only visits new objects, see server/loop/service.py.)
         gc.disable()
         os.nice(NICENESS)
         _forget_the_server(kept)

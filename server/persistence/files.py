@@ -1,8 +1,8 @@
 """The file system interface of persistence: all disk access goes through `Files`.
 
-`OsFiles` is the real one; `MemoryFiles` (memory_files.py) can fail and lose what was not synced.
-Paths are plain strings, relative ones to the process's working directory (directive `dir`). All
-operations raise OSError, with the errno of the system.
+`OsFiles` is the real one; `MemoryFiles` (server/inprocess/memory_files.py) can fail and lose what
+was not synced. Paths are plain strings, relative ones to the process's working directory (directive
+`dir`). All operations raise OSError, with the errno of the system.
 
 Guarantees that a caller may rely on:
 * `File.write` may write a part of the data. It is on disk once `File.sync` has returned.

@@ -21,21 +21,21 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
-from commands.core.blocking import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.state.persistence import NEVER
+from commands.state.persistence_state import NEVER
 from protocol import errors
 from protocol.errors import ReplyError
-from server.persistence.append_only_file import AppendOnlyFile, Phase
+from server.persistence.append_only.append_only_file import AppendOnlyFile, Phase
+from server.persistence.append_only.rewrites import Rewrites
+from server.persistence.append_only.sync_thread import Syncer
 from server.persistence.children import Children, note_progress
 from server.persistence.files import Files
 from server.persistence.folder_lock import FolderInUse
-from server.persistence.loading import Loader, LoadFailed
-from server.persistence.reloading import reload_append_only_file, reload_snapshot
-from server.persistence.rewrites import Rewrites
-from server.persistence.snapshots import Snapshots
-from server.persistence.syncing import Syncer
+from server.persistence.loading.loader import Loader, LoadFailed
+from server.persistence.loading.reload import reload_append_only_file, reload_snapshot
+from server.persistence.snapshots.saves import Snapshots
 
 _ONE_EACH = "Each server needs a folder of its own: give this one another --dir."
 _OTHER_CHILD = "but there is already another background operation"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from commands.core.blocking import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.instance import GATE_READ_ONLY, GATE_STALE, Instance
 from commands.replication.state import NO_ID, UNKNOWN, LinkPhase, Replica
@@ -25,14 +25,14 @@ from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.children import Children
 from server.persistence.files import Files
-from server.replication.failover import Failover
-from server.replication.feed import Feed
-from server.replication.link import Link
-from server.replication.outside import Outside
-from server.replication.replicas import Replicas
-from server.replication.transfers import Transfers
-from server.replication.waiting import WaitingClients
-from storage.values import as_int64
+from server.replication.network import Outside
+from server.replication.primary.acknowledgements import WaitingClients
+from server.replication.primary.failover import Failover
+from server.replication.primary.feed import Feed
+from server.replication.primary.replicas import Replicas
+from server.replication.primary.transfers import Transfers
+from server.replication.replica.link import Link
+from storage.types.value import as_int64
 
 
 class Replication:

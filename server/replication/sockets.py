@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias, cast
 
 from server.persistence.files import File
-from server.replication.outside import Pipe, Receiver, Wire
+from server.replication.network import Pipe, Receiver, Wire
 
 # Runs a callback as an event of its own: between `enter` and `leave`.
 Run: TypeAlias = "Callable[[Callable[[], object]], None]"

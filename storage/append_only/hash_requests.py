@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from storage.hashes import HashValue
+from storage.types.hashes import HashValue
 
 PAIRS_PER_REQUEST = 64
 

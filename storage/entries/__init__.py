@@ -4,7 +4,7 @@ entry:         an entry as the bytes of its reply
 entry_id:      an ID as one integer, and its text
 id_columns:    the IDs of a frozen node
 entry_reader:  a walk over encoded entries, without objects
-packing:       chooses how the entries of a node are packed
+packed_form:   chooses how the entries of a node are packed
 frame:         entries that have the same names, without what they have in common
 layout:        what entries that are alike have in common
 number_layout: entries that differ in one number only

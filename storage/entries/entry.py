@@ -23,7 +23,7 @@ except ImportError:
 
 from protocol.replies import bulk
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, EntryID, format_id
-from storage.entries.packing import Packing
+from storage.entries.packed_form import Packing
 from storage.object_size import allocated_bytes
 from storage.redis_format.listpack_size import header_bytes, integer_bytes
 

@@ -11,7 +11,7 @@ first the IDs of all entries, then the values of all. Numbers have 7 bits in eac
 first, and the highest bit set in all bytes but the last.
 
 Compiled, a word takes some nanoseconds in either direction. Interpreted it takes a microsecond, so
-frames are used only where this is compiled (storage/entries/packing.py).
+frames are used only where this is compiled (storage/entries/packed_form.py).
 """
 
 from __future__ import annotations

@@ -35,12 +35,12 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.deferred_free import BLOCK_ITEMS, RemovedData
 from storage.entries.entry_id import EntryID
 from storage.groups.consumer_pending import ROWS_AT_ONCE
 from storage.groups.pending_block import Row
 from storage.groups.pending_list import PendingList
-from storage.ordered_index import OrderedIndex
+from storage.keyspace.deferred_free import BLOCK_ITEMS, RemovedData
+from storage.keyspace.ordered_index import OrderedIndex
 
 # A part's key is the time that its first IDs are listed under, and a number that makes it unique.
 NUMBER_BITS = 64

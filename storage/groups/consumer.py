@@ -9,7 +9,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.ordered_index import OrderedIndex
+from storage.keyspace.ordered_index import OrderedIndex
 
 if TYPE_CHECKING:
     from storage.groups.consumer_pending import ConsumerPending

@@ -22,12 +22,12 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.deferred_free import BLOCK_ITEMS, Discard, RemovedData
 from storage.entries.entry_id import EntryID
 from storage.groups.claim_order import ClaimOrder
 from storage.groups.consumer import Consumer
 from storage.groups.pending_block import PendingEntry, Row
 from storage.groups.pending_list import PendingList
+from storage.keyspace.deferred_free import BLOCK_ITEMS, Discard, RemovedData
 
 # entries_read of a group if the number of entries that it has read is not known.
 UNKNOWN = -1

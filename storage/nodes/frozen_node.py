@@ -1,8 +1,8 @@
 """A full, immutable node, packed into one blob.
 
-Interface: storage/nodes/node.py. Its entries are packed by storage/entries/packing.py; their IDs
-and lengths are in compact columns beside the blob. The blob never changes; a deletion only sets a
-mark. Entries that were unpacked for a reader are cached (storage/nodes/entry_cache.py).
+Interface: storage/nodes/node.py. Its entries are packed by storage/entries/packed_form.py; their
+IDs and lengths are in compact columns beside the blob. The blob never changes; a deletion only sets
+a mark. Entries that were unpacked for a reader are cached (storage/nodes/entry_cache.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.frame import Frame
 from storage.entries.id_columns import Column, NodeIDs, column
 from storage.entries.layout import Layout
-from storage.entries.packing import AS_IS, decompress
+from storage.entries.packed_form import AS_IS, decompress
 from storage.nodes.open_node import OpenNode
 from storage.object_size import allocated_bytes
 

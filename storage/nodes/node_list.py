@@ -24,10 +24,10 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from storage.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
-from storage.entries.packing import Packing
+from storage.entries.packed_form import Packing
+from storage.keyspace.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node import Node, freeze

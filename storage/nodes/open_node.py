@@ -15,7 +15,7 @@ except ImportError:
 from storage.entries.entry import Shape, fields_position
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms, id_seq
 from storage.entries.id_columns import NodeIDs
-from storage.entries.packing import Form
+from storage.entries.packed_form import Form
 from storage.nodes.entry_buffer import EntryBuffer
 from storage.object_size import allocated_bytes
 from storage.redis_format.listpack_size import FLAGS_BYTES, FieldSizes, int64_bytes, integer_bytes

@@ -21,7 +21,7 @@ from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.reader import NEWEST_VERSION
 from storage.snapshot.values.codec import EmptyCollection
 from storage.snapshot.values.table import DECODERS, value_pieces, value_type, value_version
-from storage.values import Value
+from storage.types.value import Value
 
 # A stream as programs fill it has up to four elements for each byte of its compressed form; only
 # in entries with very many equal fields there are more.

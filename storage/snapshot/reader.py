@@ -45,8 +45,8 @@ from storage.snapshot.unsupported import (
 from storage.snapshot.values.codec import EmptyCollection
 from storage.snapshot.values.table import DECODERS
 from storage.stream import Stream
-from storage.strings import StringValue
-from storage.values import Value
+from storage.types.strings import StringValue
+from storage.types.value import Value
 
 # The newest version that is read: that of Redis 8.10.
 NEWEST_VERSION = 15

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from storage.keyspace import Database
+from storage.keyspace.database import Database
 from storage.redis_format.checksum import NO_CHECKSUM, crc64, encode_checksum
 from storage.redis_format.primitives import encode_length, encode_string
 from storage.snapshot import opcodes
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values.table import plain_version, value_pieces, value_type, value_version
 from storage.stream import Stream
-from storage.strings import StringValue
+from storage.types.strings import StringValue
 
 CHUNK_BYTES = 64 * 1024
 

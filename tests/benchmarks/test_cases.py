@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.cases.case import Case
 from benchmarks.cases.catalogue import CASES, UnknownCase, chosen
-from benchmarks.cases.setting import FULL, QUICK, Scale, Setting
+from benchmarks.cases.settings import FULL, QUICK, Scale, Setting
 from benchmarks.comparison import has_case
 from benchmarks.contenders import Contender
 from benchmarks.figures import Measure

@@ -9,17 +9,17 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import machine
-from benchmarks.cases.setting import QUICK, Setting
+from benchmarks.cases.settings import QUICK, Setting
 from benchmarks.contenders import Contender
-from benchmarks.load.consuming import Consuming
-from benchmarks.load.cycling import Cycling
-from benchmarks.load.delaying import delays
-from benchmarks.load.draining import attach, online
+from benchmarks.load.consumers import Consuming
+from benchmarks.load.delays import delays
 from benchmarks.load.entries import KIB, MIXED, SMALL, Shape, acknowledge, deliver, entry_id, fill
-from benchmarks.load.fanning import Fanning
+from benchmarks.load.fan_out import Fanning
 from benchmarks.load.load import Load
-from benchmarks.load.pipelining import Pipelining
-from benchmarks.load.probing import delays_during
+from benchmarks.load.null_replicas import attach, online
+from benchmarks.load.packed_requests import Cycling
+from benchmarks.load.pipelines import Pipelining
+from benchmarks.load.probes import delays_during
 from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.load.replier import Replier
 from benchmarks.servers import Server, ServerError, connect, interpreted_program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import micro
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 CASES = dict([*micro.stream_cases(), *micro.other_cases()])
 

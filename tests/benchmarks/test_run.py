@@ -20,7 +20,7 @@ from benchmarks import machine, record, run, servers
 from benchmarks.cases.case import Case, Session
 from benchmarks.cases.catalogue import CASES
 from benchmarks.cases.latency import seeds_lines
-from benchmarks.cases.setting import FULL, QUICK, Scale
+from benchmarks.cases.settings import FULL, QUICK, Scale
 from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, Result, Row
 from benchmarks.record import Record
@@ -100,7 +100,7 @@ def test_the_compiled_server_is_measured_unless_the_sources_are_asked_for(
     monkeypatch.setattr(servers, "COMPILED", tmp_path)
     with pytest.raises(ServerError, match="make compiled"):
         run.our_program(run.options_of([]))
-    module = tmp_path / "rillway/app/server/dispatch.so"
+    module = tmp_path / "rillway/app/server/requests/dispatch.so"
     module.parent.mkdir(parents=True)
     module.touch()
     compiled = run.our_program(run.options_of([]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.servers import RunningServer
+from tests.support.programs.servers import RunningServer
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.support.servers import RunningServer
+from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.integration
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.keys import walking
+from commands.keys import scan
 from commands.streams import full_info
 from commands.streams.groups import pending
 from commands.streams.reading import long_ranges
-from server.inprocess import InProcessClient, InProcessServer, Word
+from server.inprocess.server import InProcessClient, InProcessServer, Word
 from tests.support.examples import examples
 
 LENGTH = 60
@@ -118,7 +118,7 @@ def test_keys_in_pieces_are_the_same_keys(
     shared: InProcessClient, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = shared.execute("KEYS", pattern)
-    monkeypatch.setattr(walking, "MANY_KEYS", 0)
+    monkeypatch.setattr(scan, "MANY_KEYS", 0)
     reply = shared.execute("KEYS", pattern)
     assert sorted(reply.split(b"\r\n")) == sorted(expected.split(b"\r\n"))
     assert reply.startswith(expected.split(b"\r\n")[0])
@@ -130,8 +130,8 @@ def test_scan_in_pieces_walks_as_far_as_in_one_go(
     words: tuple[str, ...], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = client().execute("SCAN", "0", "COUNT", count, *words)
-    monkeypatch.setattr(walking, "MANY_KEYS", 0)
-    monkeypatch.setattr(walking, "KEYS_PER_STEP", 3)
+    monkeypatch.setattr(scan, "MANY_KEYS", 0)
+    monkeypatch.setattr(scan, "KEYS_PER_STEP", 3)
     assert client().execute("SCAN", "0", "COUNT", count, *words) == expected
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from protocol.replies import format_double
-from tests.compat.comparing import (
+from tests.compat.commands.sequences import CLAIMING_COMMANDS, consumers_created_by
+from tests.compat.comparison import (
     AnyOf,
     Either,
     Exactly,
@@ -23,7 +24,6 @@ from tests.compat.comparing import (
     changed_items,
     with_field_after,
 )
-from tests.compat.sequences import CLAIMING_COMMANDS, consumers_created_by
 from tests.support.resp import Reply
 
 INVALID_ID = b"-ERR Invalid stream ID specified as stream command argument\r\n"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tests.compat import difference_rules as rules
-from tests.compat.comparing import (
+from tests.compat.comparison import (
     Exchange,
     Expected,
     History,

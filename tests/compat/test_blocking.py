@@ -11,13 +11,13 @@ from collections import defaultdict
 
 import pytest
 
-from tests.compat import comparing, differences
-from tests.compat.blocking import Sent, Stage, Step
-from tests.compat.comparing import Exchange, Expected, History
+from tests.compat import comparison, differences
+from tests.compat.comparison import Exchange, Expected, History
 from tests.compat.differences import BLOCKING_DIFFERENCES, BlockingDifference
-from tests.compat.scenarios import SCENARIOS
+from tests.compat.scenarios.player import Sent, Stage, Step
+from tests.compat.scenarios.streams import SCENARIOS
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import parse
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 
@@ -42,7 +42,7 @@ def wanted(theirs: Sent, ours: Sent) -> Expected:
     """What Redis 7.4 would have sent where Redis 7.0 sent this."""
     their_reply, our_reply = parse(theirs.reply), parse(ours.reply)
     exchange = Exchange(0, theirs.argv, our_reply, their_reply)
-    return differences.adjust(History(), exchange, comparing.expected(theirs.argv, their_reply))
+    return differences.adjust(History(), exchange, comparison.expected(theirs.argv, their_reply))
 
 
 def check(scenario: str, ours: Step, theirs: Step) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.servers import RunningServer
+from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 

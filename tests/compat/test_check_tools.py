@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from server.check.inspection import Inspector, Report
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from server.persistence.files import OsFiles
 from storage.append_only.requests import encode_requests, timestamp_annotation
 from storage.snapshot.options import SnapshotOptions

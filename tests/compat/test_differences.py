@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tests.compat.differences import DIFFERENCES, Difference
-from tests.support.redis_cli import render, split_line
-from tests.support.servers import RunningServer
+from tests.support.programs.redis_cli import render, split_line
+from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 

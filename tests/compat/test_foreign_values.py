@@ -7,9 +7,9 @@ import pytest
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.stream import Stream
-from storage.strings import StringValue
+from storage.types.strings import StringValue
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import RespClient
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import Argument, RespClient, parse
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 

@@ -14,8 +14,8 @@ import pytest
 
 from storage.redis_format.checksum import crc64, encode_checksum
 from tests.storage.snapshot.values.test_list_format import FORMS
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import Argument, Command, RespClient, parse
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.compat.scripts import SCRIPTS
+from tests.compat.commands.scripts import SCRIPTS
 from tests.support.examples import compared, compat_seed
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import RespClient
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, seed, settings
 
-from tests.compat import comparing, differences
-from tests.compat.drawing import Draft
-from tests.compat.edges import EDGES, commands_of
-from tests.compat.sequences import CLOSING, Argv, Sequence, resolved, sequences
+from tests.compat import comparison, differences
+from tests.compat.commands.sequences import CLOSING, Argv, Sequence, resolved, sequences
+from tests.compat.commands.strategies import Draft
+from tests.compat.edges.streams import EDGES, commands_of
 from tests.support.examples import compared, compat_seed
-from tests.support.redis_cli import command_line, split_line
+from tests.support.programs.redis_cli import command_line, split_line
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import Reply, RespClient, parse
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 
@@ -83,7 +83,7 @@ def check(pair: Pair, sequence: Sequence) -> None:
     ]
     commands = [*sequence.commands, *CLOSING]
     for protocol, ours, theirs in replies:
-        mismatch = comparing.first_mismatch(commands, ours, theirs, differences.adjust)
+        mismatch = comparison.first_mismatch(commands, ours, theirs, differences.adjust)
         assert mismatch is None, report(protocol, sequence, commands, mismatch)
 
 
@@ -101,7 +101,7 @@ def test_an_edge_is_answered_as_redis_answers_it(pair: Pair, name: str) -> None:
 
 
 def report(
-    protocol: int, sequence: Sequence, commands: list[Argv], mismatch: comparing.Mismatch
+    protocol: int, sequence: Sequence, commands: list[Argv], mismatch: comparison.Mismatch
 ) -> str:
     """What differs, and the sequence up to there for pasting into `redis-cli` (`-3` for RESP3)."""
     exchange = mismatch.exchange

@@ -18,8 +18,8 @@ from storage.snapshot.payload import dump, restore
 from storage.snapshot.stream_decoder import decode_stream
 from storage.stream import Stream
 from tests.support.consistency import contradictions
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import Argument, Command, RespClient, parse
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.compat
 

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.geo import searching
-from commands.hashes import reading
-from commands.keys import sorting
+from commands.geo import search
+from commands.hashes import hget
+from commands.keys import sort
 from commands.lists import elements
 from commands.sets import members
 from commands.sorted_sets import pairs
-from server.inprocess import InProcessClient
+from server.inprocess.server import InProcessClient
+from tests.doubles.slicing_server import SlicingServer
 from tests.support.examples import compared
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import RespClient, parse
-from tests.support.servers import RunningServer
-from tests.support.slicing_server import SlicingServer
 
 pytestmark = pytest.mark.compat
 
@@ -90,19 +90,19 @@ def small_pieces() -> Iterator[None]:
         for module, most in (
             (members, "MANY_MEMBERS"),
             (pairs, "MANY_MEMBERS"),
-            (reading, "MANY_FIELDS"),
+            (hget, "MANY_FIELDS"),
             (elements, "MANY_ITEMS"),
-            (sorting, "MANY_ITEMS"),
-            (searching, "FEW_PLACES"),
+            (sort, "MANY_ITEMS"),
+            (search, "FEW_PLACES"),
         ):
             patch.setattr(module, most, 3)
         for module, step in (
             (members, "MEMBERS_PER_PIECE"),
             (pairs, "MEMBERS_PER_PIECE"),
-            (reading, "FIELDS_PER_PIECE"),
-            (sorting, "ITEMS_PER_PIECE"),
-            (searching, "PLACES_AT_ONCE"),
-            (searching, "DETAILED_PER_PIECE"),
+            (hget, "FIELDS_PER_PIECE"),
+            (sort, "ITEMS_PER_PIECE"),
+            (search, "PLACES_AT_ONCE"),
+            (search, "DETAILED_PER_PIECE"),
         ):
             patch.setattr(module, step, 2)
         yield

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.crash.comparing import Comparison, adopt, differences
+from tests.crash.comparison import Comparison, adopt, differences
 from tests.crash.expectation import Expectation, Facts, Wrong
 from tests.crash.observation import ObservedKeys
 from tests.crash.workload import Step, Workload

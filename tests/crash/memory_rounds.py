@@ -1,10 +1,10 @@
 """Rounds in which the power fails: what was not synced is lost, or torn.
 
-The server is one without sockets (server/inprocess.py) on files in memory, its clock is ours. The
-same random requests as in process_rounds.py, several connections in each cycle of the loop; the
-failure comes at the end of a random cycle or in the middle of it, at a random operation on a file.
-Then the server starts on one of the disks that may be left, and what it holds is compared with what
-was acknowledged:
+The server is one without sockets (server/inprocess/server.py) on files in memory, its clock is
+ours. The same random requests as in process_rounds.py, several connections in each cycle of the
+loop; the failure comes at the end of a random cycle or in the middle of it, at a random operation
+on a file. Then the server starts on one of the disks that may be left, and what it holds is
+compared with what was acknowledged:
 
 * appendfsync always: nothing that was acknowledged is missing, whatever the disk lost;
 * everysec: nothing that was acknowledged more than LOSS_MS ago.
@@ -22,11 +22,11 @@ from typing import Any
 
 import hiredis
 
-from server.inprocess import InProcessClient, InProcessServer, ServerDied
-from server.persistence.loading import LoadFailed
-from server.persistence.memory_files import MemoryFiles
+from server.inprocess.memory_files import MemoryFiles
+from server.inprocess.server import InProcessClient, InProcessServer, ServerDied
+from server.persistence.loading.loader import LoadFailed
 from storage.append_only.manifest import ManifestError
-from tests.crash.comparing import Comparison
+from tests.crash.comparison import Comparison
 from tests.crash.expectation import Wrong
 from tests.crash.history import History
 from tests.crash.observation import SHARED, SHARED_GROUP, Contradiction, observe_keys

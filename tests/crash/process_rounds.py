@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.crash.comparing import Comparison
+from tests.crash.comparison import Comparison
 from tests.crash.expectation import Wrong
 from tests.crash.history import History, Survival
 from tests.crash.observation import (

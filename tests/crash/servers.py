@@ -17,8 +17,8 @@ from typing import Any
 import hiredis
 
 from protocol import replies
-from tests.support import processes
-from tests.support.servers import SERVED, free_port
+from tests.support.programs import processes
+from tests.support.programs.servers import SERVED, free_port
 
 READY_SECONDS = 20.0
 POLL_SECONDS = 0.005

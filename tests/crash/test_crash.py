@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from server.persistence.append_only_file import AppendOnlyFile
-from server.persistence.append_only_writer import AppendOnlyWriter
-from server.persistence.memory_files import MemoryFile, MemoryFiles
+from server.inprocess.memory_files import MemoryFile, MemoryFiles
+from server.persistence.append_only.append_only_file import AppendOnlyFile
+from server.persistence.append_only.writer import AppendOnlyWriter
 from storage.append_only.reader import RequestFile
 from storage.append_only.requests import encode_requests
 from tests.crash import memory_rounds, process_rounds

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from protocol import replies
-from server.inprocess import InProcessServer
-from server.persistence.memory_files import MemoryFiles
+from server.inprocess.memory_files import MemoryFiles
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import decode
 from tests.crash.memory_rounds import FailingFiles, PowerFails
 from tests.crash.servers import (
@@ -26,7 +26,7 @@ from tests.crash.servers import (
     begin_rillway,
     wait_until_loaded,
 )
-from tests.support import processes
+from tests.support.programs import processes
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from server.inprocess import InProcessServer
-from server.persistence.memory_files import MemoryFiles
+from server.inprocess.memory_files import MemoryFiles
+from server.inprocess.server import InProcessServer
 from storage.digest import dataset_digest
 from tests.commands.streams.talk import decode
 from tests.fuzz.command_rules import check_database

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from server.persistence.loading import LoadFailed
+from server.persistence.loading.loader import LoadFailed
 from storage.append_only.manifest import ManifestError
 from tests.damage.disks import MANIFEST, append_only_files, check, digest, disk, server
 

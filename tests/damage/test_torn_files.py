@@ -10,8 +10,8 @@ import re
 
 import pytest
 
-from server.inprocess import InProcessServer
-from server.persistence.loading import LoadFailed
+from server.inprocess.server import InProcessServer
+from server.persistence.loading.loader import LoadFailed
 from storage.append_only.requests import encode_request
 from tests.damage.disks import (
     DIRECTORY,

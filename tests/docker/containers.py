@@ -21,7 +21,7 @@ from typing import Any
 import redis
 
 from tests.docker.buildah import command
-from tests.support import processes
+from tests.support.programs import processes
 
 USER_ID = 999
 READY_SECONDS = 15.0

@@ -16,8 +16,8 @@ from redis.exceptions import RedisError
 
 from server.config_file import load_configuration
 from tests.failover.cluster import direct_client, wait_for
-from tests.support import processes
-from tests.support.servers import ROOT, free_port
+from tests.support.programs import processes
+from tests.support.programs.servers import ROOT, free_port
 
 TEXT = (ROOT / "docker" / "compose.yaml").read_text()
 PRIMARY = "172.31.99.11"

@@ -17,8 +17,8 @@ from docs.generate import (
     table,
     updated,
 )
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import parse
-from tests.support.servers import RunningServer
 
 STALE = (
     "Generated tables of the documentation do not describe what there is any more. "

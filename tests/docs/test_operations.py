@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import commands.core.catalogue  # noqa: F401  (declares every command)
+import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.configuration import is_known
 from commands.core.registry import COMMANDS
 from server.config_file import ConfigurationError, load_configuration

@@ -21,7 +21,7 @@ from tests.crash.servers import (
 )
 from tests.exchange.data_set import FAR_MS, Requests, dangling, everything, more
 from tests.exchange.views import View, differences, hash_fields, view
-from tests.support.servers import redis_version
+from tests.support.programs.servers import redis_version
 
 pytestmark = pytest.mark.compat
 

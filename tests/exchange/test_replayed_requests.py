@@ -14,15 +14,15 @@ from pathlib import Path
 import hiredis
 import pytest
 
-from server.inprocess import InProcessServer, Word
-from server.persistence.replay import Replay
+from server.inprocess.server import InProcessServer, Word
+from server.persistence.loading.replay import Replay
 from storage.append_only.reader import RequestFile
-from tests.compat.edges import EDGES, commands_of
-from tests.compat.sequences import resolved
+from tests.compat.commands.sequences import resolved
+from tests.compat.edges.streams import EDGES, commands_of
 from tests.crash.observation import Ask
 from tests.crash.servers import Link, start_redis
 from tests.exchange.views import differences, view
-from tests.support.redis_cli import split_line
+from tests.support.programs.redis_cli import split_line
 from tests.support.resp import RespClient
 
 pytestmark = pytest.mark.compat

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import decode
 from tests.crash.observation import Ask
 from tests.exchange.data_set import dangling, everything

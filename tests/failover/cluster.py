@@ -22,8 +22,8 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from tests.support import processes
-from tests.support.servers import SERVED, RunningServer, free_port
+from tests.support.programs import processes
+from tests.support.programs.servers import SERVED, RunningServer, free_port
 
 NAME = "mymaster"
 SENTINELS = 3

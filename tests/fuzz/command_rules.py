@@ -17,12 +17,12 @@ from commands.pubsub.registry import Subscriptions, is_subscribed
 from storage.digest import value_digest
 from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.groups.group import Group
-from storage.keyspace import Database
-from storage.sets import SetValue
-from storage.sorted_sets import SortedSetValue
+from storage.keyspace.database import Database
 from storage.stream import Stream
-from storage.strings import StringValue
-from storage.values import Value, as_int64
+from storage.types.sets import SetValue
+from storage.types.sorted_sets import SortedSetValue
+from storage.types.strings import StringValue
+from storage.types.value import Value, as_int64
 from tests.support.resp import BrokenReply, Reply, ReplyReader, parse
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """Random commands at a whole server: `python tests/fuzz/fuzz_commands.py --seconds 60`.
 
-Each round is a server without sockets (server/inprocess.py) and several clients that send it what
-command_drawing.py draws, while its clock jumps forth and back. After every step:
+Each round is a server without sockets (server/inprocess/server.py) and several clients that send it
+what command_drawing.py draws, while its clock jumps forth and back. After every step:
 
 - each request was answered once, by well-formed RESP of the client's version, and by no internal
   error;
@@ -30,8 +30,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from protocol.requests import RequestReader
-from server.inprocess import InProcessClient, InProcessServer
-from tests.fuzz.command_drawing import CLIENTS, Clock, Drawing, Leave, Round, Send, Step
+from server.inprocess.server import InProcessClient, InProcessServer
 from tests.fuzz.command_rules import (
     Broken,
     check_copy,
@@ -41,7 +40,8 @@ from tests.fuzz.command_rules import (
     has_error,
     require,
 )
-from tests.support.redis_cli import command_line
+from tests.fuzz.command_strategies import CLIENTS, Clock, Drawing, Leave, Round, Send, Step
+from tests.support.programs.redis_cli import command_line
 from tests.support.resp import BrokenReply, ReplyReader
 
 ROUND_STEPS = 150

@@ -1,9 +1,9 @@
 """Random scripts that do not want to end: `python tests/fuzz/fuzz_scripts.py --seconds 60`.
 
-Each round is a server without sockets (server/inprocess.py) with the real clock, and one script
-from script_drawing.py: loops in pcall, xpcall, coroutines, metamethods and callbacks, and long
-calls on large values. It runs for some turns of the event loop; then SCRIPT KILL, FUNCTION KILL,
-SHUTDOWN NOSAVE or a signal ends it. The rules:
+Each round is a server without sockets (server/inprocess/server.py) with the real clock, and one
+script from script_drawing.py: loops in pcall, xpcall, coroutines, metamethods and callbacks, and
+long calls on large values. It runs for some turns of the event loop; then SCRIPT KILL, FUNCTION
+KILL, SHUTDOWN NOSAVE or a signal ends it. The rules:
 
 - it is over at its next turn, or, in a transaction, at its last script's;
 - no turn takes more than TURN_SECONDS of processor time: so long others may wait;
@@ -28,8 +28,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from server.inprocess import InProcessServer
-from tests.fuzz.script_drawing import LIBRARY, ScriptDrawing
+from server.inprocess.server import InProcessServer
+from tests.fuzz.script_strategies import LIBRARY, ScriptDrawing
 
 TURN_SECONDS = 1.0
 HANGS_AFTER_SECONDS = 60.0

@@ -12,8 +12,8 @@ from commands.core.registry import COMMANDS, Argv, Handler, Reply
 from protocol import replies
 from storage.entries.entry_id import make_id
 from storage.stream import Stream
-from tests.fuzz.command_drawing import Clock, Drawing, Leave, Round, Send
 from tests.fuzz.command_rules import Broken, check_reply
+from tests.fuzz.command_strategies import Clock, Drawing, Leave, Round, Send
 from tests.fuzz.fuzz_commands import Player, described, failure, run
 
 Corrupt: TypeAlias = Callable[[Player], object]

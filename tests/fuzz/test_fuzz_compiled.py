@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.fuzz_compiled import ROOT, SOURCES, Tree, compiled_tree, run
 from tests.fuzz.traces import KINDS
-from tests.support.servers import SERVED
+from tests.support.programs.servers import SERVED
 
 SEEDS = 4
 SECONDS = 120.0

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from commands.scripting.scripting import Scripting
-from server.dispatch import Dispatcher
+from commands.scripting.scripting_state import Scripting
+from server.requests.dispatch import Dispatcher
 from tests.fuzz.fuzz_scripts import Broken, Player, Round, draw, run
 
 ROUNDS = 25

@@ -28,7 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from commands.core.registry import Argv
 from protocol import replies
 from protocol.cutter import IS_COMPILED, Cutter
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 from storage.redis_format.listpack_size import (
     FieldSizes,
     backward_length_bytes,
@@ -38,9 +38,9 @@ from storage.redis_format.listpack_size import (
     text_bytes,
 )
 from tests.fuzz import fuzz_requests
-from tests.fuzz.command_drawing import CLIENTS, FIRST_MS, Clock, Drawing, Leave, Send
+from tests.fuzz.command_strategies import CLIENTS, FIRST_MS, Clock, Drawing, Leave, Send
 from tests.fuzz.fuzz_commands import FuzzedServer
-from tests.support.redis_cli import command_line
+from tests.support.programs.redis_cli import command_line
 
 ROUND_STEPS = 60
 STREAM_REQUESTS = 120

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from tests.support.redis_cli import render, split_line
+from tests.support.programs.redis_cli import render, split_line
 
 MAIN = "main"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.golden import script
 
 pytestmark = pytest.mark.golden

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import RespClient
-from tests.support.servers import RunningServer
 
 Connect: TypeAlias = Callable[..., RespClient]
 

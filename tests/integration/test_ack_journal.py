@@ -7,8 +7,8 @@ import time
 import pytest
 import redis
 
-from tests.support.redis_tools import run_tool
-from tests.support.servers import RunningServer
+from tests.support.programs.redis_tools import run_tool
+from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.integration
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartRillway
-from tests.support import processes
-from tests.support.servers import PORT_LINE, SERVED, RunningServer, free_port
+from tests.support.programs import processes
+from tests.support.programs.servers import PORT_LINE, SERVED, RunningServer, free_port
 
 pytestmark = pytest.mark.integration
 

@@ -1,4 +1,4 @@
-"""server/connection.py and server/service.py over real sockets: limits, slow readers, the end."""
+"""connection.py and service.py of server/loop over real sockets: limits, slow readers, the end."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from server import connection
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
+from server.loop import connection
+from tests.support.programs.servers import RunningServer, ServerFailed
 from tests.support.resp import BrokenReply, RespClient
-from tests.support.servers import RunningServer, ServerFailed
 
 pytestmark = pytest.mark.integration
 

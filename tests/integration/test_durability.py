@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.support.programs.servers import ROOT, RunningServer, start_redis, start_rillway
 from tests.support.resp import BrokenReply, RespClient
-from tests.support.servers import ROOT, RunningServer, start_redis, start_rillway
 
 DEADLINE_SECONDS = 30.0
 POLL_SECONDS = 0.01

@@ -14,9 +14,9 @@ import uvloop
 
 from commands.config.configuration import Configuration
 from commands.core.client import Client
-from server.connection import Connection
-from server.service import Service
-from server.session import Session
+from server.loop.connection import Connection
+from server.loop.service import Service
+from server.requests.session import Session
 
 pytestmark = pytest.mark.integration
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from commands.config.configuration import Configuration
-from server.service import Service
+from server.loop.service import Service
 from storage.append_only.requests import encode_requests
-from tests.support import processes
-from tests.support.servers import SERVED, RunningServer, free_port
+from tests.support.programs import processes
+from tests.support.programs.servers import SERVED, RunningServer, free_port
 
 pytestmark = pytest.mark.integration
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartRillway
+from tests.support.programs.servers import RunningServer, start_rillway
 from tests.support.resp import RespClient
-from tests.support.servers import RunningServer, start_rillway
 
 pytestmark = pytest.mark.integration
 

@@ -11,9 +11,9 @@ import io
 
 import pytest
 
-from tests.support.redis_tools import run_tool
+from tests.support.programs.redis_tools import run_tool
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import parse
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.integration
 

@@ -16,13 +16,13 @@ from typing import TypeAlias
 
 import pytest
 
-import commands.core.catalogue  # noqa: F401  (declares every command)
+import commands.catalogue  # noqa: F401  (declares every command)
 from commands.core.registry import COMMANDS
 from commands.core.version import REDIS_VERSION
-from tests.support.redis_tools import find_tool, run_tool, tool_environment
+from tests.support.programs.redis_tools import find_tool, run_tool, tool_environment
+from tests.support.programs.servers import RunningServer
+from tests.support.programs.terminal import Terminal
 from tests.support.resp import encode_command
-from tests.support.servers import RunningServer
-from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.integration
 

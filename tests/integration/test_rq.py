@@ -26,8 +26,8 @@ from rq.registry import (
 )
 from rq.scheduler import RQScheduler
 
-from tests.support import processes
-from tests.support.servers import RunningServer
+from tests.support.programs import processes
+from tests.support.programs.servers import RunningServer
 
 pytestmark = [
     pytest.mark.integration,

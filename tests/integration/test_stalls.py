@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.programs.servers import RunningServer
 from tests.support.resp import RespClient
-from tests.support.servers import RunningServer
 
 pytestmark = pytest.mark.integration
 

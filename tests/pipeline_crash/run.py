@@ -9,7 +9,7 @@ started and one of the three named above is ended by SIGKILL at a random moment;
 more, to its end. What must hold after each round: archive and stream together have every entry
 whose XADD was answered, once and in order, but for some of those that were deleted; and all that
 the group was not given or has not acknowledged is in the stream. With another `--store` the
-archive is in an object store on this machine; see tests/support/object_store.py.
+archive is in an object store on this machine; see tests/support/stores/object_store.py.
 
 Then `--queries` queries, while an archiver that trims everything never stops: each has to be
 complete.
@@ -45,8 +45,8 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.query.history import open_history
 from tests.pipeline_crash.servers import DurableServer
 from tests.pipeline_crash.traffic import GROUP, STREAM, Traffic
-from tests.support.object_store import BUCKET, SERVERS
-from tests.support.servers import ROOT
+from tests.support.programs.servers import ROOT
+from tests.support.stores.object_store import BUCKET, SERVERS
 
 # Before each round, so that there is something to be in the middle of.
 BACKLOG = 40_000

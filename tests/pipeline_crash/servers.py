@@ -12,7 +12,7 @@ from pathlib import Path
 
 import redis
 
-from tests.support.servers import SERVED, free_port
+from tests.support.programs.servers import SERVED, free_port
 
 # A log of some hundred megabytes has to be read first.
 READY_SECONDS = 180.0

@@ -13,7 +13,7 @@ from protocol import uncompiled
 _PROGRAM = """
 import sys
 sys.modules["cython"] = None
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from storage.entries.entry_id import parse_plain_id
 client = InProcessServer().connect()
 print(client.execute("XADD", "s", "7-1", "f", "v"), parse_plain_id(b"7-1") == (7 << 64 | 1))

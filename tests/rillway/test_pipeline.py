@@ -11,7 +11,7 @@ import pytest
 
 import rillway.pipeline
 from rillway.pipeline.client.connection import Connection
-from tests.support.servers import RunningServer
+from tests.support.programs.servers import RunningServer
 
 ROOT = Path(__file__).parents[2]
 # What the extra rillway[archive] leaves out, by the names under which it is imported.

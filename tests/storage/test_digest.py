@@ -11,16 +11,16 @@ from storage.digest import EMPTY, dataset_digest, value_digest
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
-from storage.keyspace import Database
-from storage.lists import ListValue
+from storage.keyspace.database import Database
 from storage.nodes.listpack_node import ListpackNode
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
-from storage.strings import StringValue
-from storage.values import Value
+from storage.types.lists import ListValue
+from storage.types.strings import StringValue
+from storage.types.value import Value
 from tests.storage.groups.changes import assign, set_delivery
 from tests.storage.snapshot.drawn_streams import NOW_MS, drawn_streams
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from tests.support.servers import RunningServer
+from tests.support.programs.servers import RunningServer
 from tests.support.views import view
 
 WAIT_SECONDS = 15.0

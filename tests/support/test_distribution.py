@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.distribution import LONG, PAGES, SPARK, place, unit_of
-from tests.support.servers import ROOT
+from tests.support.programs.servers import ROOT
 
 
 def test_a_test_goes_with_its_file() -> None:

@@ -5,5 +5,5 @@ from commands.core.instance cimport Instance
 from protocol.cutter cimport Cutter
 from storage.entries.entry_id cimport parse_plain_id
 from storage.groups.group cimport Group
-from storage.keyspace cimport Database
+from storage.keyspace.database cimport Database
 from storage.stream cimport Stream

@@ -36,7 +36,7 @@ from storage.stream import Stream
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
-    from storage.keyspace import Database
+    from storage.keyspace.database import Database
 
 
 def xack_raw(client: Client, request: Cutter) -> bytes | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from commands.core.carried import propagate_carried
+from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.state import notifications
 from commands.streams.ids import id_bulk

@@ -6,7 +6,7 @@ from protocol.cutter cimport Cutter
 from storage.groups.consumer cimport Consumer
 from storage.groups.group cimport Group
 from storage.groups.lag cimport advance_group
-from storage.keyspace cimport Database
+from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
 

@@ -21,7 +21,7 @@ try:
 except ImportError:
     from protocol import uncompiled as cython  # type: ignore[no-redef]
 
-from commands.core.blocking import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, Argv, KeySpec, command
@@ -58,7 +58,7 @@ from storage.stream import Stream
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
-    from storage.keyspace import Database
+    from storage.keyspace.database import Database
 
 # `>`. No entry can follow the last possible ID, and Redis, too, takes that ID for `>`.
 NEW = MAX_ID

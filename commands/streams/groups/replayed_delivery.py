@@ -26,7 +26,7 @@ from storage.stream import Stream
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
-    from storage.keyspace import Database
+    from storage.keyspace.database import Database
 
 # A time with more digits may not fit into 64 bits.
 _MAX_TIME_DIGITS = 18

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
-from commands.core.blocking import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, Argv, KeySpec, command

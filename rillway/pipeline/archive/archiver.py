@@ -39,7 +39,7 @@ from rillway.pipeline.ranges.anchors import extended
 from rillway.pipeline.ranges.discovery import check_there
 from rillway.pipeline.ranges.loss import check_count
 from rillway.pipeline.ranges.offsets import Position
-from rillway.pipeline.ranges.planning import Planner, Range
+from rillway.pipeline.ranges.plan import Planner, Range
 
 # A task for fewer entries than that costs more than it saves.
 MIN_TASK_ENTRIES = 10_000

@@ -42,7 +42,7 @@ from rillway.pipeline.client.facts import read_facts
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.ranges.discovery import StreamMissing, find_streams
 from rillway.pipeline.ranges.loss import DataLost
-from rillway.pipeline.spark.session import PipelineUnavailable, spark_session
+from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 
 EXPECTED_ERRORS = (
     ArchiveError,

@@ -56,7 +56,7 @@ class SparkEngine:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
-        from rillway.pipeline.spark.session import root_cause
+        from rillway.pipeline.spark.spark_session import root_cause
 
         try:
             outcomes = self._context.parallelize(tasks, max(len(tasks), 1)).map(attempt).collect()

@@ -28,14 +28,14 @@ from rillway.pipeline.archive.identity.sources import read_source
 from rillway.pipeline.archive.periods import DAY, period_end_ms, period_of
 from rillway.pipeline.archive.store import Store, store_of
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.arrow.decoding import RawEntry, fields_decoder
+from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder
 from rillway.pipeline.arrow.schema import arrow_schema
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MAX_SEQ, make_id, ms_of, parse_id
 from rillway.pipeline.ranges.anchors import DISTANCES, Anchor, entry_hash, extended
 from rillway.pipeline.ranges.loss import DataLost, LossPolicy
-from rillway.pipeline.ranges.planning import Slice
-from rillway.pipeline.ranges.reading import BATCH_BYTES, SliceReader
+from rillway.pipeline.ranges.plan import Slice
+from rillway.pipeline.ranges.reader import BATCH_BYTES, SliceReader
 
 PARTITIONED_BY = ("stream", "date")
 EPOCH = "epoch"

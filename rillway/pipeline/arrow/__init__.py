@@ -1,10 +1,10 @@
 """Entries and rows in Arrow columns.
 
 `schema`             the columns of entries, for Arrow and for Spark
-`decoding`           entries as the server sent them, to batches
-`parsing`            text to values of a column's type
-`encoding`           batches to XADD requests
+`decoder`            entries as the server sent them, to batches
+`column_parser`      text to values of a column's type
+`encoder`            batches to XADD requests
 `origins`            the entry that each row of a batch comes from
-`monitoring_tables`  pending entries and groups as columns
+`group_tables`       pending entries and groups as columns
 `collector`          switches Python's garbage collector off while entries pass
 """

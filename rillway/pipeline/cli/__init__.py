@@ -4,5 +4,5 @@
 `interruption`  Ctrl-C and SIGTERM, at a place where a command can stop
 `progress`      rows, rate and time left of a long command
 `text_table`    tables for a terminal
-`plotting`      plots as PNG files
+`plots`         plots as PNG files
 """

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rillway.pipeline.cli.arguments import KeyValues
-from rillway.pipeline.spark.session import PipelineUnavailable, root_cause
+from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

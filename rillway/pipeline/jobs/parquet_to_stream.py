@@ -12,7 +12,7 @@ import argparse
 import sys
 
 from rillway.pipeline.jobs.options import add_options, one_line_errors
-from rillway.pipeline.spark.session import spark_session
+from rillway.pipeline.spark.spark_session import spark_session
 
 
 def main(arguments: list[str]) -> int:

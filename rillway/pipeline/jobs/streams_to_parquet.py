@@ -12,7 +12,7 @@ import argparse
 import sys
 
 from rillway.pipeline.jobs.options import add_options, one_line_errors
-from rillway.pipeline.spark.session import spark_session
+from rillway.pipeline.spark.spark_session import spark_session
 
 # Bytes, duplicates and order of the fields, unless schemaMode is among the options.
 AS_THEY_ARE = {"schemaMode": "fields"}

@@ -18,7 +18,7 @@ from typing import TextIO
 
 from rillway.pipeline.cli.arguments import add_url, duration, from_one
 from rillway.pipeline.cli.interruption import Interruption
-from rillway.pipeline.cli.plotting import PlotUnavailable
+from rillway.pipeline.cli.plots import PlotUnavailable
 from rillway.pipeline.cli.progress import duration as in_words
 from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError

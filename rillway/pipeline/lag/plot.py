@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rillway.pipeline.cli.plotting import drawn_figure
+from rillway.pipeline.cli.plots import drawn_figure
 from rillway.pipeline.lag.series import Recording
 
 PANELS = {"lag": "not delivered yet, entries", "pending": "not acknowledged yet, entries"}

@@ -2,7 +2,7 @@
 
 `journal`        reads the journal's entries
 `spark_journal`  the same with Spark
-`following`      the journal as it grows
+`follower`       the journal as it grows
 `distribution`   counts by the millisecond, percentiles, histograms
 `report`         texts and tables
 `plot`           draws

@@ -20,21 +20,21 @@ from rillway.pipeline.archive.identity.recognition import Refused
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
-from rillway.pipeline.cli.plotting import PlotUnavailable
+from rillway.pipeline.cli.plots import PlotUnavailable
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.client.facts import read_facts
 from rillway.pipeline.client.ids import MIN_ID
 from rillway.pipeline.latency.arguments import parse_options
 from rillway.pipeline.latency.distribution import Tally
-from rillway.pipeline.latency.following import Follower
+from rillway.pipeline.latency.follower import Follower
 from rillway.pipeline.latency.journal import NoJournal, count, find_journal
 from rillway.pipeline.latency.plot import draw
 from rillway.pipeline.latency.report import lines, short_lines, write_csv
 from rillway.pipeline.query.history import open_history
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there
 from rillway.pipeline.ranges.loss import DataLost
-from rillway.pipeline.spark.session import PipelineUnavailable, root_cause, spark_session
+from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause, spark_session
 
 EXPECTED_ERRORS = (
     ArchiveError,

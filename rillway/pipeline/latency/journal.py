@@ -12,7 +12,7 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rillway.pipeline.arrow.decoding import texts
+from rillway.pipeline.arrow.decoder import texts
 from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.client.facts import as_map
 from rillway.pipeline.latency.distribution import Tally

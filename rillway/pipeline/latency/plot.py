@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rillway.pipeline.cli.plotting import drawn_figure
+from rillway.pipeline.cli.plots import drawn_figure
 from rillway.pipeline.latency.distribution import Distribution, Latencies, Tally
 from rillway.pipeline.latency.report import MEASURES
 

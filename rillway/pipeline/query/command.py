@@ -25,7 +25,7 @@ from rillway.pipeline.archive.identity.recognition import Refused
 from rillway.pipeline.archive.parquet_files import EPOCH
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
-from rillway.pipeline.arrow.decoding import timestamps
+from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
@@ -34,7 +34,7 @@ from rillway.pipeline.query.history import HISTORY_SCHEMA, open_history
 from rillway.pipeline.query.output import Output, open_output
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
-from rillway.pipeline.spark.session import PipelineUnavailable, root_cause, spark_session
+from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

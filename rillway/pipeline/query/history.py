@@ -46,7 +46,7 @@ from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, format_id, ms_o
 from rillway.pipeline.ranges.discovery import check_there
 from rillway.pipeline.ranges.loss import LossPolicy, check_start
 from rillway.pipeline.ranges.offsets import BEGINNING, Position
-from rillway.pipeline.ranges.reading import read_batches
+from rillway.pipeline.ranges.reader import read_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

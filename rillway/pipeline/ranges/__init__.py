@@ -2,11 +2,11 @@
 
 `offsets`     positions in streams, and a query's offsets
 `discovery`   the streams that a name or a pattern stands for
-`planning`    the end of a batch under a limit, and slices of a range
+`plan`        the end of a batch under a limit, and slices of a range
 `tasks`       large streams split, small ones sharing a task
 `anchors`     entries that prove by their bytes that a history is the same
 `divergence`  notices that what was read is no longer the history of the stream
-`paging`      the size of the next page
-`reading`     a slice, page by page
+`pages`       the size of the next page
+`reader`      a slice, page by page
 `loss`        detects entries that were removed before they were read
 """

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from rillway.pipeline.client.ids import parse_id
 
 if TYPE_CHECKING:
-    from rillway.pipeline.arrow.decoding import RawEntry
+    from rillway.pipeline.arrow.decoder import RawEntry
 
 DISTANCES = (1, 10, 100, 1000)
 

@@ -30,7 +30,7 @@ from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.loss import LossPolicy, check_start, read_up_to, regress
 from rillway.pipeline.ranges.offsets import Anchors, Offset, Position, beginning
-from rillway.pipeline.ranges.planning import backlog
+from rillway.pipeline.ranges.plan import backlog
 
 # All of the last entries are anchors, so that one which is not among them is a new one.
 RECENT = 10

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from rillway.pipeline.client.facts import StreamFacts
 from rillway.pipeline.ranges.loss import LossPolicy, check_count
 from rillway.pipeline.ranges.offsets import Offset
-from rillway.pipeline.ranges.planning import Planner, Range, Slice, backlog
+from rillway.pipeline.ranges.plan import Planner, Range, Slice, backlog
 
 Task: TypeAlias = tuple[Slice, ...]
 

@@ -11,7 +11,7 @@ import argparse
 import sys
 
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
-from rillway.pipeline.arrow.encoding import UnwritableRow
+from rillway.pipeline.arrow.encoder import UnwritableRow
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError

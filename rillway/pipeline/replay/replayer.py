@@ -12,7 +12,7 @@ from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, StreamState, 
 from rillway.pipeline.archive.parquet_files import ArchivedFile, id_at, read_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.arrow.encoding import Encoder, data_of
+from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.schema import PAIRS
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id

@@ -4,14 +4,14 @@
 `datasource`          the format `redis-streams`
 `options`             its options, read and checked
 `source`              reads streams, in batches and as a stream
-`starting`            options to the positions where a query starts and ends
+`starts`              options to the positions where a query starts and ends
 `shadow_group`        a consumer group that shows how far a query has read
 `sink`                writes streams, in batches and as a stream
-`writing`             batches of rows to pipelined XADD requests
+`writer`              batches of rows to pipelined XADD requests
 `ledger`              what a task has written, so that its next attempt continues there
-`monitoring`          the formats `redis-streams-pending` and `redis-streams-groups`
-`monitoring_options`  their options
+`group_formats`       the formats `redis-streams-pending` and `redis-streams-groups`
+`group_options`       their options
 `versions`            what older versions of Spark lack
-`session`             a session that starts quickly and prints little; errors in one line
+`spark_session`       a session that starts quickly and prints little; errors in one line
 `class_archive`       Java's class-data archive, for quicker starts
 """

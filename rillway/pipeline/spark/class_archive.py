@@ -24,7 +24,7 @@ QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 MAKE_SECONDS = 300.0
 
 WORK = """
-from rillway.pipeline.spark.session import spark_session
+from rillway.pipeline.spark.spark_session import spark_session
 spark = spark_session("class archive", conf={"spark.driver.extraJavaOptions": %r})
 rows = spark.range(1000).selectExpr("id", "cast(id AS STRING) AS text")
 rows.write.mode("overwrite").parquet(%r)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from rillway.pipeline.arrow.encoding import data_of
+from rillway.pipeline.arrow.encoder import data_of
 from rillway.pipeline.arrow.origins import Mark, Origins, parse_mark
 from rillway.pipeline.client.connection import Connection, Word, pack
 

@@ -1,6 +1,6 @@
 """Writing streams with Spark: `df.write` and `df.writeStream` of the format `redis-streams`.
 
-Each task writes its own rows (writing.py). Spark may run a task again, so delivery is at least once
+Each task writes its own rows (writer.py). Spark may run a task again, so delivery is at least once
 unless `delivery=exactly-once` is asked for, or IDs are kept: then it is once.
 
 Nothing is undone when a job fails: an entry that was added has been seen by consumers.
@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from rillway.pipeline.arrow.schema import to_arrow
 from rillway.pipeline.spark.options import SinkOptions
 from rillway.pipeline.spark.versions import HAS_ADMISSION_CONTROL, DataSourceStreamArrowWriter
-from rillway.pipeline.spark.writing import EntryWriter, encoder_of
+from rillway.pipeline.spark.writer import EntryWriter, encoder_of
 
 # The local properties by which Spark names a micro-batch to its tasks.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"

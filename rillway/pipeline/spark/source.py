@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.types import StructType
 
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.arrow.decoding import (
+from rillway.pipeline.arrow.decoder import (
     Decoder,
     Payload,
     columns_decoder,
@@ -34,12 +34,12 @@ from rillway.pipeline.ranges.discovery import find_streams, streams_to_read
 from rillway.pipeline.ranges.divergence import anchored, check_ends, checked
 from rillway.pipeline.ranges.loss import LossPolicy
 from rillway.pipeline.ranges.offsets import Offset, Position, beginning, from_json, to_json
-from rillway.pipeline.ranges.planning import Planner, backlog, shares
-from rillway.pipeline.ranges.reading import SliceReader, joined
+from rillway.pipeline.ranges.plan import Planner, backlog, shares
+from rillway.pipeline.ranges.reader import SliceReader, joined
 from rillway.pipeline.ranges.tasks import Task, share, tasks
 from rillway.pipeline.spark.options import EARLIEST, LATEST, OptionError, SourceOptions
 from rillway.pipeline.spark.shadow_group import publish, shadow_group
-from rillway.pipeline.spark.starting import ending_offset, starting_offset
+from rillway.pipeline.spark.starts import ending_offset, starting_offset
 from rillway.pipeline.spark.versions import (
     VERSION,
     ReadAllAvailable,

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from protocol.records import frozen_record
 from storage.redis_format.primitives import Cursor
 from storage.snapshot.options import Reading, SnapshotOptions
-from storage.values import Value
+from storage.types.value import Value
 
 
 class EmptyCollection(Exception):

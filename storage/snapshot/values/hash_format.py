@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from storage.hashes import HASHTABLE, LISTPACK_EX, HashValue
 from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
 from storage.redis_format.primitives import Cursor, encode_length, encode_string
 from storage.redis_format.ziplist import decode_ziplist
@@ -24,6 +23,7 @@ from storage.redis_format.zipmap import decode_zipmap
 from storage.snapshot import opcodes
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
+from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
 
 # The number of fields in one piece.
 _FIELDS_PER_PIECE = 500

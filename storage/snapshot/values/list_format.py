@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from storage.list_node import ListNode
-from storage.lists import ListValue
 from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
 from storage.redis_format.primitives import Allowance, Cursor, encode_length, encode_string
 from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
+from storage.types.list_node import ListNode
+from storage.types.lists import ListValue
 
 LIST = 1
 ZIPLIST = 10

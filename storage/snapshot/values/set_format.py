@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from storage.redis_format.intset import decode_intset, encode_intset
 from storage.redis_format.listpack import decode_listpack, encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
-from storage.sets import INTSET, LISTPACK, SetValue
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
+from storage.types.sets import INTSET, LISTPACK, SetValue
 
 _SET = 2
 _SET_INTSET = 11

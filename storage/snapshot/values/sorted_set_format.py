@@ -22,7 +22,7 @@ from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_leng
 from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
-from storage.sorted_sets import LISTPACK, SortedSetValue
+from storage.types.sorted_sets import LISTPACK, SortedSetValue
 
 _ZSET = 3
 _ZSET_2 = 5

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from storage.hashes import HashValue
-from storage.lists import ListValue
-from storage.sets import SetValue
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values import (
     hash_format,
@@ -17,10 +14,13 @@ from storage.snapshot.values import (
     string_format,
 )
 from storage.snapshot.values.codec import Codec, Decoder
-from storage.sorted_sets import SortedSetValue
 from storage.stream import Stream
-from storage.strings import StringValue
-from storage.values import Value
+from storage.types.hashes import HashValue
+from storage.types.lists import ListValue
+from storage.types.sets import SetValue
+from storage.types.sorted_sets import SortedSetValue
+from storage.types.strings import StringValue
+from storage.types.value import Value
 
 CODECS: dict[type[Value], Codec] = {
     HashValue: hash_format.CODEC,

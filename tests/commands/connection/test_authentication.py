@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.version import REDIS_VERSION
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 NOAUTH = b"-NOAUTH Authentication required.\r\n"
 WRONGPASS = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"

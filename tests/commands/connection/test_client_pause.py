@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 SYNTAX = b"-ERR unknown subcommand or wrong number of arguments for '%b'. Try CLIENT HELP.\r\n"
 

@@ -1,13 +1,13 @@
 """CLIENT TRACKING, TRACKINGINFO, CACHING, GETREDIR: options and replies.
 
-Invalidation is tested in tests/commands/state/test_tracking.py.
+Invalidation is tested in tests/commands/state/test_invalidation_table.py.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from commands.core.arguments import INT64_MAX, Arguments
 from commands.core.blocking_pops import first_of, parse_multi_pop, parse_timeout
 from protocol.errors import ReplyError
-from storage.lists import ListValue
+from storage.types.lists import ListValue
 from tests.commands.keys.conversation import NOW_MS, Conversation
 
 ENDS = (b"MIN", b"MAX")

@@ -6,9 +6,9 @@ import pytest
 
 from commands.state import notifications
 from protocol.errors import ReplyError
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from storage.stream import Stream
-from storage.strings import StringValue
+from storage.types.strings import StringValue
 
 
 def test_a_lookup_counts_hits_and_misses() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from storage.stream import Stream
-from storage.strings import StringValue
+from storage.types.strings import StringValue
 
 
 def test_clients_have_ids_in_the_order_in_which_they_came() -> None:

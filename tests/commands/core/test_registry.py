@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import commands.core.catalogue  # noqa: F401
+import commands.catalogue  # noqa: F401
 from commands.core.registry import COMMANDS, KeySpec, acl_categories, counted_keys
 
 

@@ -6,7 +6,7 @@ import shlex
 
 import hiredis
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 NOW_MS = 1_700_000_000_000
 SYNTAX_ERROR = b"-ERR syntax error\r\n"

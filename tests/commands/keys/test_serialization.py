@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol import replies
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from storage.redis_format.checksum import crc64, encode_checksum
 from tests.commands.keys.conversation import (
     NIL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.client import GATE_SUBSCRIBED
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 FORCE = b"FAILOVER with force option requires both a timeout and target HOST and IP."
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from server.inprocess import InProcessServer
-from tests.commands.server.decoding import info_fields
+from server.inprocess.server import InProcessServer
+from tests.commands.server.decoder import info_fields
 
 
 def test_a_primary_without_replicas() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 
 def test_role_is_a_primary_without_replicas() -> None:

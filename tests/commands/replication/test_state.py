@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.replication.state import Replica, ReplicaPhase
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessClient, InProcessServer
-from tests.commands.server.decoding import decode
+from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import decode
 
 LIBRARY = """#!lua name=lib
 redis.register_function('f', function() end)

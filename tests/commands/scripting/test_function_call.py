@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 LIBRARY = """#!lua name=l
 redis.register_function('echo', function(keys, args) return {keys, args} end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 from storage.snapshot.function_payload import dump_libraries
 
 OURS = "#!lua name=ours\nredis.register_function('f', function() return 1 end)"

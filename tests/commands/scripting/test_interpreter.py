@@ -6,7 +6,7 @@ import pytest
 
 from commands.scripting import interpreter as module
 from commands.scripting.interpreter import CompileError, Failure, Interpreter
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 COUNTER = "#!lua name=counter\nlocal n = 0 redis.register_function('next', function() n = n + 1 return n end)"  # noqa: E501
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lupa.lua51 import LuaRuntime
 
-from server.inprocess import InProcessClient
+from server.inprocess.server import InProcessClient
 
 SOURCE = Path(__file__).parents[3] / "commands/scripting/lua/patterns.lua"
 ITEMS = [

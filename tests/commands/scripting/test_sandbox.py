@@ -8,7 +8,7 @@ import pytest
 
 from commands.scripting import interpreter
 from protocol.replies import bulk
-from server.inprocess import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 READ_ONLY = b"Attempt to modify a readonly table"
 NONE = b"nonexistent global variable"

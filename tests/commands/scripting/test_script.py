@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.inprocess import InProcessClient
+from server.inprocess.server import InProcessClient
 
 SHA = b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.scripting.script_cache import EVALUATED_LIMIT, ScriptCache
-from server.inprocess import InProcessClient
+from server.inprocess.server import InProcessClient
 
 
 def new_cache() -> ScriptCache:

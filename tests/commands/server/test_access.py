@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.server.access import is_allowed, is_local
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessClient, InProcessServer
-from tests.commands.server.decoding import decode, info_fields, pairs, server_with
+from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import decode, info_fields, pairs, server_with
 
 
 @pytest.fixture

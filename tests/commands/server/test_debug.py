@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from server.inprocess import InProcessClient, InProcessServer
-from tests.commands.server.decoding import decode, server_with
+from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import decode, server_with
 from tests.server.replication.pairs import PRIMARY, REPLICA, Cluster, follow
 
 NOT_ALLOWED = b"-ERR DEBUG command not allowed. If the enable-debug-command option is set to"

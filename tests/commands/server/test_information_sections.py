@@ -6,8 +6,8 @@ import pytest
 
 from commands.server.information_sections import SECTIONS
 from protocol import cutter
-from server.inprocess import InProcessClient, InProcessServer
-from tests.commands.server.decoding import info_fields, server_with
+from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import info_fields, server_with
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from commands.core.registry import COMMANDS
 from commands.server.latency import graph
 from commands.state.latency import LatencyEvent
-from server.inprocess import InProcessClient, InProcessServer
-from tests.commands.server.decoding import decode, pairs
+from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import decode, pairs
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from commands.core.version import REDIS_VERSION
 from commands.server.lolwut import draw
-from server.inprocess import InProcessServer
-from tests.commands.server.decoding import decode
+from server.inprocess.server import InProcessServer
+from tests.commands.server.decoder import decode
 
 
 def test_the_version_stands_below_the_picture() -> None:

@@ -7,8 +7,8 @@ import pytest
 from commands.core.registry import COMMANDS
 from commands.server.memory import report
 from commands.server.memory_figures import MemoryFigures
-from server.inprocess import InProcessClient, InProcessServer
-from tests.commands.server.decoding import decode, pairs
+from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import decode, pairs
 
 MIB = 1024 * 1024
 

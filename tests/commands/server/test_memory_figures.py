@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.server.memory_figures import MemoryFigures, human, memory_figures, percentage
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 MIB = 1024 * 1024
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.server.monitor import quoted
-from server.inprocess import InProcessClient, InProcessServer
-from tests.commands.server.decoding import server_with
+from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import server_with
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 
 @pytest.mark.parametrize("options", [(), ("NOSAVE",), ("now", "force"), ("NOSAVE", "NOW", "FORCE")])

@@ -7,7 +7,7 @@ import pytest
 from commands.core.client import Client
 from commands.core.registry import COMMANDS
 from commands.state.slowlog import SlowLog, shortened
-from tests.commands.server.decoding import server_with
+from tests.commands.server.decoder import server_with
 
 
 @pytest.fixture

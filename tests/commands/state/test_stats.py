@@ -6,7 +6,7 @@ import pytest
 
 from commands.core.registry import COMMANDS
 from commands.state.stats import MAX_ERROR_CODES, SAMPLES, Rate, Stats
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 
 def test_a_rate_is_the_mean_of_the_latest_samples() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.sinks import Sink
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
 
 

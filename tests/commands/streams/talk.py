@@ -6,7 +6,7 @@ from typing import Any
 
 import hiredis
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from storage.append_only.carriers import wrap
 from tests.support.resp import parse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.streams import add
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk, carrier, entry
 
 MAX = "18446744073709551615"

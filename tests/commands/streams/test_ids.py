@@ -9,7 +9,7 @@ import pytest
 from commands.streams import ids
 from protocol.errors import INVALID_STREAM_ID, RANGE_INVALID_END, RANGE_INVALID_START, ReplyError
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, make_id
-from tests.compat.odd_ids import ODD_IDS
+from tests.compat.commands.odd_ids import ODD_IDS
 
 PARSERS = [ids.parse_strict, ids.parse_open, ids.parse_range_start, ids.parse_range_end]
 INVALID = [

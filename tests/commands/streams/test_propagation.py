@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import Talk
 from tests.support.examples import examples
 

@@ -6,7 +6,7 @@ import pytest
 
 from commands.config.configuration import Configuration
 from commands.streams.trim import default_limit
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from storage.nodes.listpack_node import ListpackNode
 from storage.stream import Stream
 from tests.commands.streams.talk import Talk

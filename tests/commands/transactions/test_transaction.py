@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 QUEUED = b"+QUEUED\r\n"
 EXECABORT = b"-EXECABORT Transaction discarded because of previous errors.\r\n"

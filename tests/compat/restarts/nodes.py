@@ -19,8 +19,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.support import processes
-from tests.support.servers import SERVED, free_port
+from tests.support.programs import processes
+from tests.support.programs.servers import SERVED, free_port
 
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.02

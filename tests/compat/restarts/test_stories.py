@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.compat.restarts.facts import Telling
 from tests.compat.restarts.nodes import OURS, THEIRS
 from tests.compat.restarts.stories import Step, drawn
-from tests.compat.restarts.telling import Telling
 from tests.support.examples import compared, compat_seed
 
 pytestmark = pytest.mark.compat

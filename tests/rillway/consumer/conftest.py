@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from tests.rillway.consumer.scene import Scene
-from tests.support.servers import RunningServer
+from tests.support.programs.servers import RunningServer
 
 
 @pytest.fixture(params=["rillway", "redis"])

@@ -13,7 +13,7 @@ import pytest
 from rillway.pipeline.client.connection import Connection
 
 if TYPE_CHECKING:
-    from tests.support.servers import RunningServer
+    from tests.support.programs.servers import RunningServer
 
 
 @pytest.fixture(params=["rillway", "redis"])

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from rillway.testing.process import IMPORT_ROOT
-from tests.support.processes import wait_until_gone
+from tests.support.programs.processes import wait_until_gone
 
 pytestmark = pytest.mark.integration
 pytest_plugins = ["pytester"]

@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from rillway.testing.process import IMPORT_ROOT, RillwayServer, ServerFailed
-from tests.support.processes import wait_until_gone
+from tests.support.programs.processes import wait_until_gone
 
 pytestmark = pytest.mark.integration
 

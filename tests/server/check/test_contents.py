@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from server.check.contents import BigStream, DatabaseContents, count_contents, printable
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 
 
 def test_everything_is_counted_database_by_database() -> None:

@@ -17,8 +17,8 @@ from server.check.inspection import (
     Problem,
     Report,
 )
-from server.inprocess import InProcessServer, to_argv
-from server.persistence.memory_files import MemoryFiles
+from server.inprocess.memory_files import MemoryFiles
+from server.inprocess.server import InProcessServer, to_argv
 from storage.append_only.requests import encode_requests, timestamp_annotation
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.writer import write_snapshot

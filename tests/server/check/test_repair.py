@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from server.check.repair import cut
-from server.persistence.memory_files import MemoryFiles
+from server.inprocess.memory_files import MemoryFiles
 
 
 def test_the_truncated_file_and_the_copy_of_the_rest_are_on_disk() -> None:

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.persistence.append_only_file import Phase
-from server.persistence.memory_files import MemoryFiles
-from tests.support.append_only import DIRECTORY, Died, Server, TornInside, cut_torn_end, load
+from server.inprocess.memory_files import MemoryFiles
+from server.persistence.append_only.append_only_file import Phase
+from tests.doubles.append_only import DIRECTORY, Died, Server, TornInside, cut_torn_end, load
 
 POLICIES = ["always", "everysec", "no"]
 

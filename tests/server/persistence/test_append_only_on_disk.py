@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from server.inprocess import InProcessServer
-from server.persistence.append_only_file import AppendOnlyFile
+from server.inprocess.server import InProcessServer
+from server.persistence.append_only.append_only_file import AppendOnlyFile
+from server.persistence.append_only.sync_thread import ThreadSyncer
 from server.persistence.files import OsFiles
-from server.persistence.syncing import ThreadSyncer
-from tests.support.append_only import fatal, requests_in, unit
+from tests.doubles.append_only import fatal, requests_in, unit
 
 
 @pytest.mark.parametrize("policy", ["always", "everysec"])

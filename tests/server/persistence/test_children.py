@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from server.persistence.children import (
     CALLED_OFF,
     Child,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from server.inprocess import InProcessServer, ServerDied
+from server.inprocess.memory_files import MemoryFiles
+from server.inprocess.server import InProcessServer, ServerDied
 from server.persistence.folder_lock import FolderInUse
-from server.persistence.loading import LoadFailed
-from server.persistence.memory_files import MemoryFiles
+from server.persistence.loading.loader import LoadFailed
 
 OK = b"+OK\r\n"
 TICK_MS = 100

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from protocol.replies import command
-from server.inprocess import InProcessServer
-from server.replication.memory_network import Network
+from server.inprocess.memory_network import Network
+from server.inprocess.server import InProcessServer
 
 PRIMARY, REPLICA, OTHER = 7001, 7002, 7003
 

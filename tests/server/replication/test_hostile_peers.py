@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.replies import command
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.server.replication.pairs import (
     OTHER,
     PRIMARY,
@@ -16,7 +16,7 @@ from tests.server.replication.pairs import (
     follow,
     is_up,
 )
-from tests.server.replication.test_link import full_sync, keys, snapshot
+from tests.server.replication.replica.test_link import full_sync, keys, snapshot
 
 MARK = b"m" * 40
 SNAPSHOT = snapshot(b"theirs", b"more")

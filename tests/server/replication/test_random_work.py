@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from server.inprocess import InProcessClient, InProcessServer
-from server.replication.backlog import MIN_BYTES
-from tests.commands.server.decoding import decode
-from tests.compat.sequences import Argv, Sequence, sequences
+from server.inprocess.server import InProcessClient, InProcessServer
+from server.replication.primary.backlog import MIN_BYTES
+from tests.commands.server.decoder import decode
+from tests.compat.commands.sequences import Argv, Sequence, sequences
 from tests.server.replication.pairs import OTHER, PRIMARY, REPLICA, Cluster, follow, is_up
 from tests.support.views import reads_history, view
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from storage.append_only.hash_requests import PAIRS_PER_REQUEST, rebuild_hash
-from storage.hashes import HashValue
 from storage.redis_format.encoding_limits import EncodingLimits
+from storage.types.hashes import HashValue
 
 LIMITS = EncodingLimits()
 

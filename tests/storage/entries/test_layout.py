@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from storage.entries.entry_id import make_id
 from storage.entries.layout import differing_columns
-from storage.entries.packing import MIN_ENTRIES
+from storage.entries.packed_form import MIN_ENTRIES
 from tests.storage.entries.sample_layouts import FIRST, entries_of, laid_out, lay_out_all, numbered
 from tests.support.examples import examples
 

@@ -15,12 +15,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.deferred_free import RemovedData
 from storage.entries.entry_id import MAX_ID
 from storage.groups import claim_order, consumer_pending, pending_list
 from storage.groups.consumer import Consumer
 from storage.groups.group import MAX_DELIVERIES, Group
 from storage.groups.pending_block import PendingEntry, Row
+from storage.keyspace.deferred_free import RemovedData
 from tests.storage.groups.changes import assign, set_delivery
 from tests.storage.groups.sample_blocks import make_blocks_small
 from tests.storage.stream_model import ModelGroup

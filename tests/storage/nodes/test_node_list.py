@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID
-from storage.entries.packing import Packing
+from storage.entries.packed_form import Packing
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node_list import NodeList

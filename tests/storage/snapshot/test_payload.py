@@ -15,8 +15,8 @@ from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import BadChecksum, dump, restore, serialized_length
 from storage.stream import Stream
-from storage.strings import StringValue
-from storage.values import Value
+from storage.types.strings import StringValue
+from storage.types.value import Value
 from tests.storage.snapshot.drawn_streams import (
     NOW_MS,
     describe,

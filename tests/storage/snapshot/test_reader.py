@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from storage.digest import dataset_digest
 from storage.groups.ack_journal import AckJournal
-from storage.keyspace import Database
+from storage.keyspace.database import Database
 from storage.nodes.listpack_node import ListpackNode
 from storage.redis_format.checksum import crc64, encode_checksum
 from storage.redis_format.primitives import (
@@ -27,7 +27,7 @@ from storage.snapshot.reader import SnapshotItem, SnapshotReader, StringBatch
 from storage.snapshot.unsupported import UnsupportedValue
 from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
-from storage.strings import StringValue
+from storage.types.strings import StringValue
 from tests.storage.snapshot.drawn_streams import NOW_MS, describe, drawn_streams
 
 OPTIONS = SnapshotOptions()

@@ -7,13 +7,13 @@ import pytest
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
-from storage.keyspace import Database
+from storage.keyspace.database import Database
 from storage.redis_format.checksum import crc64, encode_checksum
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values.table import plain_version, value_type, value_version
 from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot
 from storage.stream import Stream
-from storage.strings import StringValue
+from storage.types.strings import StringValue
 
 NOW_MS = 1_700_000_000_000
 OPTIONS = SnapshotOptions()

@@ -20,7 +20,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection, ReplyTooLong, pack
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
-from rillway.pipeline.ranges.paging import PageSize
+from rillway.pipeline.ranges.pages import PageSize
 
 # ID and hash of an entry.
 Identity: TypeAlias = tuple[int, str]

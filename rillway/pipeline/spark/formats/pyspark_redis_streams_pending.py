@@ -6,6 +6,6 @@ Imported by every query that uses any Python data source; so it must neither fai
 from contextlib import suppress
 
 with suppress(ImportError):  # an environment that has Spark, but not all of rillway[pipeline]
-    from rillway.pipeline.spark.monitoring import RedisStreamsPending as DefaultSource
+    from rillway.pipeline.spark.group_formats import RedisStreamsPending as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk, entry
 
 SYNTAX = "ERR syntax error"

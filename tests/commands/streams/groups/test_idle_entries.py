@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commands.streams.groups.idle_entries import MIN_WAKE_MS, PASSED_PER_MS
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
 
 READ = "XREADGROUP GROUP g c"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import Talk
 
 SYNTAX = "ERR syntax error"

@@ -8,7 +8,7 @@ import pytest
 
 from protocol import replies
 from protocol.cutter import Cutter
-from server.inprocess import InProcessClient, InProcessServer, to_argv
+from server.inprocess.server import InProcessClient, InProcessServer, to_argv
 
 REQUESTS = [
     *["XADD s * f v"] * 6,

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from server.inprocess import InProcessServer, to_argv
-from server.persistence.replay import Replay
+from server.inprocess.server import InProcessServer, to_argv
+from server.persistence.loading.replay import Replay
 from storage.append_only.reader import Batch
 from storage.append_only.requests import encode_requests
 

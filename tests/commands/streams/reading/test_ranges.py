@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import Talk, entry
 
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess import InProcessServer
+from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import Talk
 
 ALL = ["1-1", "1-2", "2-1", "3-0", "3-5"]

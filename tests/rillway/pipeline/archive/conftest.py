@@ -11,8 +11,8 @@ import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
-from tests.support.object_store import AWAY, BUCKET, SERVERS
-from tests.support.servers import RunningServer
+from tests.support.programs.servers import RunningServer
+from tests.support.stores.object_store import AWAY, BUCKET, SERVERS
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def table(tmp_path: Path) -> ArchiveTable:
 
 
 STORES = ["s3", "gs"]
-if "AZURITE_BLOB_STORAGE_URL" in os.environ:  # by hand: see tests/support/object_store.py
+if "AZURITE_BLOB_STORAGE_URL" in os.environ:  # by hand: see tests/support/stores/object_store.py
     STORES.append("abfss")
 NOT_GOOGLES = pytest.mark.parametrize(
     "store_options", [kind for kind in STORES if kind != "gs"], indirect=True

@@ -54,7 +54,7 @@ from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import group_infos, group_name, read_facts
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, make_id, ms_of, parse_id
 from rillway.pipeline.ranges.loss import DataLost
-from tests.support.servers import start_redis, start_rillway
+from tests.support.programs.servers import start_redis, start_rillway
 
 KEYS = ("orders", "other")
 STORY_STEPS = 120

@@ -11,7 +11,7 @@ import pytest
 from rillway.pipeline.archive.maintenance import compact, expire, mergeable
 from rillway.pipeline.archive.parquet_files import write_files
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
-from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.offsets import Position
 from tests.rillway.pipeline.archive.scene import DAY_MS, STATE, STREAM, archived_ids

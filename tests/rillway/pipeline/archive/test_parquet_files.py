@@ -20,7 +20,7 @@ from rillway.pipeline.archive.parquet_files import (
     read_file,
     write_files,
 )
-from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, parse_id
 
 DAY_MS = 86_400_000

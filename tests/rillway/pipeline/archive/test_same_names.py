@@ -14,7 +14,7 @@ from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query import command as query
 from tests.rillway.pipeline.archive.scene import STREAM, live_ids
 from tests.rillway.pipeline.scene import add
-from tests.support.servers import RunningServer
+from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.integration
 

@@ -40,7 +40,7 @@ from tests.rillway.pipeline.archive.scene import (
     archive,
     live_ids,
 )
-from tests.support.object_store import BUCKET
+from tests.support.stores.object_store import BUCKET
 
 ODD = "a/b=c d"
 

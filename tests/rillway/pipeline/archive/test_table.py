@@ -8,7 +8,7 @@ import pytest
 
 from rillway.pipeline.archive.parquet_files import ArchivedFile, write_files
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict, first_line
-from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.client.ids import MAX_SEQ, parse_id
 from rillway.pipeline.ranges.offsets import Position
 from tests.rillway.pipeline.archive.scene import STATE, archived_ids

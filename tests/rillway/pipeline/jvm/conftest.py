@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One for all tests in this folder, on two threads, with four attempts for each task."""
-    from rillway.pipeline.spark.session import add_to_python_path, spark_session
+    from rillway.pipeline.spark.spark_session import add_to_python_path, spark_session
 
     folder = tmp_path_factory.mktemp("spark")
     # The JVM and its workers keep what they start with; the tests that follow are to know nothing.

@@ -16,7 +16,7 @@ import pytest
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from tests.rillway.pipeline.scene import add_many, stream_ids
-from tests.support.servers import ROOT, RunningServer
+from tests.support.programs.servers import ROOT, RunningServer
 
 pytestmark = pytest.mark.cluster
 

@@ -17,7 +17,7 @@ from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.query.command import QueryFailed, select
 from rillway.pipeline.query.history import open_history, read_history
 from rillway.pipeline.ranges.loss import DataLost
-from rillway.pipeline.ranges.planning import Slice
+from rillway.pipeline.ranges.plan import Slice
 from tests.rillway.pipeline.scene import add_many, ids_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.spark.session import root_cause
+from rillway.pipeline.spark.spark_session import root_cause
 from tests.rillway.pipeline.scene import add_many
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from rillway.pipeline.archive.engine import SparkEngine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query.history import read_history
-from rillway.pipeline.spark.session import root_cause
+from rillway.pipeline.spark.spark_session import root_cause
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add, add_many, stream_ids
-from tests.support.servers import ROOT
+from tests.support.programs.servers import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.query.history import HISTORY_SCHEMA, history_batch
 from rillway.pipeline.query.output import open_output
 

@@ -20,7 +20,7 @@ from rillway.pipeline.client.facts import all_facts
 from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.loss import LossPolicy
 from rillway.pipeline.ranges.offsets import BEGINNING, Offset, Position
-from rillway.pipeline.ranges.planning import Planner
+from rillway.pipeline.ranges.plan import Planner
 from rillway.pipeline.ranges.tasks import share, tasks
 from rillway.pipeline.spark.source import StreamReader
 from tests.rillway.pipeline.scene import add_many, datasource, stream_ids, stream_reader

@@ -10,7 +10,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql.types import LongType, StringType, StructType
 
-from rillway.pipeline.arrow.encoding import UnwritableRow
+from rillway.pipeline.arrow.encoder import UnwritableRow
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.sink import WrittenEntries
 from tests.rillway.pipeline.scene import datasource

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.hashes import HASHTABLE, LISTPACK_EX, HashValue
-from storage.keyspace import Database
+from storage.keyspace.database import Database
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.listpack import encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
@@ -20,6 +19,7 @@ from storage.snapshot.values.codec import EmptyCollection
 from storage.snapshot.values.hash_format import DECODERS
 from storage.snapshot.values.table import value_pieces, value_type, value_version
 from storage.snapshot.writer import write_snapshot
+from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
 from tests.storage.redis_format import test_ziplist
 from tests.storage.redis_format.test_zipmap import zipmap
 

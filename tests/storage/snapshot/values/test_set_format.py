@@ -10,9 +10,9 @@ from storage.redis_format.checksum import crc64, encode_checksum
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.listpack import encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, encode_string
-from storage.sets import SetValue
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump, restore
+from storage.types.sets import SetValue
 
 LIMITS = EncodingLimits()
 FEW = EncodingLimits(set_max_intset_entries=2, set_max_listpack_entries=2)

@@ -15,7 +15,7 @@ from storage.redis_format.listpack import encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, encode_string
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump, restore
-from storage.sorted_sets import Pair, SortedSetValue
+from storage.types.sorted_sets import Pair, SortedSetValue
 
 LIMITS = EncodingLimits()
 FEW = EncodingLimits(zset_max_listpack_entries=2)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from storage.append_only import rewriting
+from storage.append_only import rewrite
 from storage.digest import PARTS
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.unsupported import can_skip
 from storage.snapshot.values.table import CODECS, DECODERS, plain_version
-from storage.values import Value
+from storage.types.value import Value
 
 
 def test_every_class_of_values_is_in_every_table() -> None:
     classes = set(Value.__subclasses__())
-    assert classes == set(CODECS) == set(PARTS) == set(rewriting.REBUILDERS)
+    assert classes == set(CODECS) == set(PARTS) == set(rewrite.REBUILDERS)
     assert len({cls.type_name for cls in classes}) == len(classes)
 
 

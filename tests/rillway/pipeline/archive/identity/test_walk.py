@@ -10,7 +10,7 @@ from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.identity.walk import Walk, line_identities, walk
 from rillway.pipeline.archive.parquet_files import write_files
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.arrow.decoding import fields_decoder
+from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MAX_ID, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash

@@ -1,0 +1,142 @@
+"""PING, ECHO, SELECT, RESET and QUIT: basic commands on the connection.
+
+Source: Redis 7.2.
+"""
+
+from __future__ import annotations
+
+from commands.connection.authentication import require_authentication
+from commands.core.arguments import parse_int
+from commands.core.carried_requests import carried
+from commands.core.client import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED, Client
+from commands.core.registry import (
+    ALLOW_BUSY,
+    FAST,
+    LOADING,
+    NO_AUTH,
+    NOSCRIPT,
+    STALE,
+    Argv,
+    command,
+)
+from commands.transactions.transaction import discard_transaction
+from protocol import errors, replies
+from protocol.cutter import Cutter
+from protocol.errors import ReplyError
+
+_PONG = replies.bulk(b"pong")
+_ALWAYS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
+
+
+def ping_raw(client: Client, request: Cutter) -> bytes | None:
+    """`ping` without a message, on the raw bytes of a request."""
+    return replies.PONG if request.count == 1 else None
+
+
+@command(
+    "PING",
+    arity=-1,
+    flags=FAST,
+    group="connection",
+    since="1.0.0",
+    summary="Answers PONG, or the message it is given.",
+    syntax="[message]",
+    tips=(b"request_policy:all_shards", b"response_policy:all_succeeded"),
+    raw=ping_raw,
+)
+def ping(client: Client, argv: Argv) -> bytes:
+    """PONG or the message; to a RESP2 client with subscriptions, an array. Source: Redis 7.2.
+
+    Errors: the arity error for more than one message.
+    """
+    if len(argv) > 2:
+        raise errors.wrong_arity(b"ping")
+    if client.gates & GATE_SUBSCRIBED:
+        message = argv[1] if len(argv) == 2 else b""
+        return replies.array([_PONG, replies.bulk(message)])
+    return replies.PONG if len(argv) == 1 else replies.bulk(argv[1])
+
+
+@command(
+    "ECHO",
+    arity=2,
+    flags=LOADING | STALE | FAST,
+    group="connection",
+    since="1.0.0",
+    summary="Answers the message it is given.",
+    syntax="message",
+)
+def echo(client: Client, argv: Argv) -> bytes:
+    """From a primary or a file it may carry a request of Rillway's own. Source: Redis 7.2."""
+    if client.replays and (found := carried(argv)) is not None:
+        command, request = found
+        assert command.handler is not None
+        command.handler(client, request)
+    return replies.bulk(argv[1])
+
+
+@command(
+    "SELECT",
+    arity=2,
+    flags=LOADING | STALE | FAST,
+    group="connection",
+    since="1.0.0",
+    summary="Changes the connection's database.",
+    syntax="index",
+)
+def select(client: Client, argv: Argv) -> bytes:
+    """Errors: no integer, no 32-bit integer, no database of that index. Source: Redis 7.2."""
+    index = parse_int(argv[1])
+    if not -(1 << 31) <= index < 1 << 31:
+        raise ReplyError(errors.NOT_A_32_BIT_INTEGER)
+    if not 0 <= index < len(client.instance.databases):
+        raise ReplyError(errors.DB_INDEX_OUT_OF_RANGE)
+    client.db = client.instance.databases[index]
+    return replies.OK
+
+
+@command(
+    "RESET",
+    arity=1,
+    flags=_ALWAYS,
+    group="connection",
+    since="6.2.0",
+    summary="Puts the connection back into the state of a new one.",
+)
+def reset(client: Client, argv: Argv) -> bytes:
+    """Ends every mode but a CLIENT REPLY SKIP that covers this request. Source: Redis 7.2.
+
+    The library's name and version (CLIENT SETINFO) stay, because the library stays.
+    """
+    instance = client.instance
+    discard_transaction(client)
+    instance.monitors.pop(client, None)
+    client.monitoring = False
+    client.gates &= ~GATE_MONITOR
+    client.resp = 2
+    instance.pubsub.forget(client)
+    instance.tracking.forget(client)
+    client.db = instance.databases[0]
+    client.name = b""
+    client.no_evict = client.no_touch = False
+    client.fieldsets = None
+    if client.reply_mode != b"SKIP":
+        client.reply_mode = b"ON"
+        client.gates &= ~GATE_SILENT
+    require_authentication(client)
+    return replies.simple(b"RESET")
+
+
+@command(
+    "QUIT",
+    arity=-1,
+    flags=_ALWAYS,
+    group="connection",
+    since="1.0.0",
+    deprecated=("7.2.0", "just closing the connection"),
+    summary="Closes the connection.",
+)
+def quit_(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2."""
+    client.close_after_reply = True
+    return replies.OK

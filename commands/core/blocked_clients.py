@@ -1,0 +1,259 @@
+"""Blocked clients: who waits for which key, and which keys have become ready.
+
+A hash table maps a key to a FIFO of the clients that wait for it. A write that may serve them calls
+`signal_key_as_ready`, which puts the key on the ready list, once. Dispatch processes the list
+before the loop polls again, or before a command runs that might remove the data, and runs each
+waiter's retry (server/requests/waiters.py). A waiter that still finds nothing moves to the end of
+the queue of each of its keys and keeps its deadline.
+
+Readers that tail one stream send identical requests: they share one `Block`, and the reply is built
+once for all of them (fan-out).
+
+Pure bookkeeping: no clock and no socket. Source: reference 1.14, seeds "How serving blocked
+consumers work".
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, TypeAlias
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from storage.stream import Stream
+from storage.types.value import Value
+
+if TYPE_CHECKING:
+    from commands.core.client import Client
+    from commands.core.long_reply import LongReply
+
+WatchedKey: TypeAlias = "tuple[int, bytes]"  # (database index, key)
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A handler's decision to wait.
+
+    `retry` runs the command again, from scratch but with `$` already resolved; it answers, raises a
+    ReplyError, returns a new Block, or returns None to keep waiting as before. `is_common`: it
+    changes nothing, and clients that send the same request in the same RESP version may share the
+    Block, because they all get the same reply (XREAD after given IDs). `on_missing_key`: also wake
+    when a key vanishes or holds another type (XREADGROUP). `wake_ms`: also run it again at that
+    Unix time, because time alone may bring something (XREADGROUP with CLAIM). `finds_nothing`: a
+    quick check before `retry`; True if `retry` would find nothing, in which case its side effects
+    are already done. `value_type`: only a key that holds such a value wakes the client, unless
+    `on_missing_key`. `timeout_reply` is what the client gets at the deadline or from CLIENT UNBLOCK
+    ... TIMEOUT; None: there is no deadline, and CLIENT UNBLOCK does not end the wait.
+    """
+
+    keys: list[bytes]
+    timeout_ms: int  # 0: for ever
+    retry: Callable[[Client], bytes | Block | LongReply | None]
+    timeout_reply: bytes | None
+    on_missing_key: bool = False
+    wake_ms: int | None = None
+    is_common: bool = False
+    finds_nothing: Callable[[Client], bool] | None = None
+    value_type: type[Value] = Stream
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A blocked client's state; shared by those that wait with a common Block and no deadline."""
+
+    block: Block
+    watched: tuple[WatchedKey, ...]
+    deadline_ms: int  # 0: none
+    argv: list[bytes]  # the request, for the slow log
+
+
+class Alarms:
+    """A heap of times at which blocked clients must be looked at: deadlines or times to wake.
+
+    Entries of clients that no longer wait are dropped when they reach the top, or all at once when
+    they outnumber the waiting clients.
+    """
+
+    __slots__ = ("_heap", "_ticket")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Client, Block | Waiting]] = []
+        self._ticket = count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def set(self, when_ms: int, client: Client, reason: Block | Waiting, clients: int) -> None:
+        """Add an alarm, valid while `reason` is the client's.
+
+        `clients`: the number that wait in all.
+        """
+        heapq.heappush(self._heap, (when_ms, next(self._ticket), client, reason))
+        if len(self._heap) > 2 * clients + 64:
+            # Clients that block with long timeouts and are served at once would pile up here.
+            self._heap = [alarm for alarm in self._heap if _is_valid(*alarm)]
+            heapq.heapify(self._heap)
+
+    def next_ms(self) -> int | None:
+        """The earliest time that still matters."""
+        heap = self._heap
+        while heap and not _is_valid(*heap[0]):
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None
+
+    def take_due(self, now_ms: int) -> list[Client]:
+        """The clients whose time has come, earliest first."""
+        due: list[Client] = []
+        while (when_ms := self.next_ms()) is not None and when_ms <= now_ms:
+            due.append(heapq.heappop(self._heap)[2])
+        return due
+
+
+def _is_valid(when_ms: int, ticket: int, client: Client, reason: Block | Waiting) -> bool:
+    waiting = client.waiting
+    return waiting is not None and (waiting is reason or waiting.block is reason)
+
+
+@cython.cclass
+class BlockedClients:
+    """The waiters of all databases, the ready keys, the deadlines and the times to wake."""
+
+    def __init__(self) -> None:
+        self.waiters: dict[WatchedKey, dict[Client, None]] = {}
+        self.ready_keys: dict[WatchedKey, None] = {}
+        self.clients: dict[Client, None] = {}
+        self._deadlines = Alarms()
+        self._wakes = Alarms()
+
+    # -- queues of waiters ---------------------------------------------------------------------
+
+    def block(self, client: Client, block: Block, deadline_ms: int, argv: list[bytes]) -> None:
+        """Queue `client` on all of the keys. `deadline_ms` 0: wait for ever."""
+        assert client.waiting is None
+        waiting = None
+        if block.is_common and not deadline_ms:
+            waiting = self._common_waiting(client, block)
+        if waiting is None:
+            index = client.db.index
+            watched = tuple(dict.fromkeys([(index, key) for key in block.keys]))
+            waiting = Waiting(block, watched, deadline_ms, argv)
+        client.waiting = waiting
+        self.clients[client] = None
+        for key in waiting.watched:
+            queue = self.waiters.get(key)
+            if queue is None:
+                queue = self.waiters[key] = {}
+            queue[client] = None
+        if deadline_ms:
+            self._deadlines.set(deadline_ms, client, waiting, len(self.clients))
+        if block.wake_ms is not None:
+            self._set_wake(client, block)
+
+    def _common_waiting(self, client: Client, block: Block) -> Waiting | None:
+        """The state of the last client in the queue, if it waits with the same Block."""
+        queue = self.waiters.get((client.db.index, block.keys[0]))
+        waiting = next(reversed(queue)).waiting if queue else None
+        return waiting if waiting is not None and waiting.block is block else None
+
+    def common_block(self, client: Client, key: bytes, argv: list[bytes]) -> Block | None:
+        """The common Block of the last client in the queue of `key`, if its request was the
+        same.
+        """
+        queue = self.waiters.get((client.db.index, key))
+        if queue is None:
+            return None
+        other = next(reversed(queue))
+        waiting = other.waiting
+        assert waiting is not None
+        if not waiting.block.is_common or waiting.argv != argv or other.resp != client.resp:
+            return None
+        return waiting.block
+
+    def unblock(self, client: Client) -> None:
+        """Take `client` out of every queue; nothing if it does not wait."""
+        waiting = client.waiting
+        if waiting is None:
+            return
+        client.waiting = None
+        del self.clients[client]
+        for key in waiting.watched:
+            queue = self.waiters[key]
+            del queue[client]
+            if not queue:
+                del self.waiters[key]
+
+    def requeue(self, client: Client, block: Block) -> None:
+        """Wait again, at the tail of every queue, with the old deadline."""
+        self.wait_on(client, block)
+        assert client.waiting is not None
+        for key in client.waiting.watched:
+            queue = self.waiters[key]
+            del queue[client]
+            queue[client] = None
+
+    def wait_on(self, client: Client, block: Block) -> None:
+        """Wait again, at the same place in every queue: the client was woken by time alone."""
+        assert client.waiting is not None
+        if block is not client.waiting.block:
+            assert not client.waiting.block.is_common
+            client.waiting.block = block
+        if block.wake_ms is not None:
+            self._set_wake(client, block)
+
+    def _set_wake(self, client: Client, block: Block) -> None:
+        assert block.wake_ms is not None
+        self._wakes.set(block.wake_ms, client, block, len(self.clients))
+
+    # -- ready keys ----------------------------------------------------------------------------
+
+    def signal_key_as_ready(self, db_index: int, key: bytes) -> None:
+        """`key` may serve its waiters now, was removed, or changed its type; dispatch decides which
+        of them to wake.
+        """
+        watched = (db_index, key)
+        if watched in self.waiters:
+            self.ready_keys[watched] = None
+
+    def signal_all_as_ready(self, db_index: int) -> None:
+        """Every watched key of a database may have changed (FLUSHDB, SWAPDB)."""
+        for watched in self.waiters:
+            if watched[0] == db_index:
+                self.ready_keys[watched] = None
+
+    def take_ready_keys(self) -> list[WatchedKey]:
+        """Return the ready keys in the order in which they were signalled, and clear the list."""
+        ready = list(self.ready_keys)
+        self.ready_keys.clear()
+        return ready
+
+    # -- times ---------------------------------------------------------------------------------
+
+    def next_alarm_ms(self) -> int | None:
+        """The earliest deadline or time to wake of a client that still waits."""
+        deadline_ms, wake_ms = self._deadlines.next_ms(), self._wakes.next_ms()
+        if deadline_ms is None or wake_ms is None:
+            return wake_ms if deadline_ms is None else deadline_ms
+        return min(deadline_ms, wake_ms)
+
+    def take_expired(self, now_ms: int) -> list[Client]:
+        """The clients whose deadline has come, earliest first; they still wait."""
+        return self._deadlines.take_due(now_ms)
+
+    def take_woken(self, now_ms: int) -> list[Client]:
+        """The clients whose command is to run again by now, earliest first; they still wait."""
+        return self._wakes.take_due(now_ms)
+
+    # -- INFO clients --------------------------------------------------------------------------
+
+    def keys_on_missing_key(self) -> int:
+        """The number of watched keys with a waiter that wakes when the key vanishes."""
+        return sum(
+            any(c.waiting is not None and c.waiting.block.on_missing_key for c in queue)
+            for queue in self.waiters.values()
+        )

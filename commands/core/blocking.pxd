@@ -1,7 +1,0 @@
-# The C types of commands/core/blocking.py.
-
-cdef class BlockedClients:
-    cdef dict __dict__
-    cdef public dict waiters
-    cdef public dict ready_keys
-    cdef public dict clients

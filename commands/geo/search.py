@@ -1,0 +1,435 @@
+"""GEOSEARCH, GEOSEARCHSTORE and the older GEORADIUS commands: places around a center.
+
+Without an order the places come cell by cell (commands/geo/shapes.py), in the order of their
+geohashes. COUNT takes the nearest; with ANY, the first that are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.floats import parse_double
+from commands.core.long_reply import LongReply
+from commands.core.registry import (
+    DENYOOM,
+    MOVABLE_KEYS,
+    READONLY,
+    WRITE,
+    Argv,
+    KeySpec,
+    command,
+    one_key,
+    two_keys,
+)
+from commands.geo.geohash import Place, decode
+from commands.geo.places import distance_reply, parse_place, parse_unit, place_of, place_reply
+from commands.geo.shapes import Circle, Rectangle, Shape
+from commands.sorted_sets.ranges import store_result
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from protocol.records import record
+from storage.types.sorted_sets import Pair, ScoreBounds, SortedSetValue
+
+_COMPLEXITY = (
+    "O(N+log(M)) with N the number of places in the cells around the shape and M the number of"
+    " those within it."
+)
+_UNITS = "<M | KM | FT | MI>"
+_DETAILS = "[WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]"
+_STORES = "[STORE key | STOREDIST key]"
+_CENTER_AND_SHAPE = (
+    "<FROMMEMBER member | FROMLONLAT longitude latitude>"
+    f" <BYRADIUS radius {_UNITS} | BYBOX width height {_UNITS}>"
+)
+_RADIUS_KEYS = (
+    KeySpec(begin=1, flags=(b"RO", b"ACCESS")),
+    KeySpec(begin=6, keyword=b"STORE", flags=(b"OW", b"UPDATE")),
+    KeySpec(begin=6, keyword=b"STOREDIST", flags=(b"OW", b"UPDATE")),
+)
+_MEMBER_KEYS = (
+    KeySpec(begin=1, flags=(b"RO", b"ACCESS")),
+    KeySpec(begin=5, keyword=b"STORE", flags=(b"OW", b"UPDATE")),
+    KeySpec(begin=5, keyword=b"STOREDIST", flags=(b"OW", b"UPDATE")),
+)
+_OLD_HISTORY = (
+    ("6.2.0", "Added the option `ANY` of `COUNT`."),
+    ("7.0.0", "Units in any case."),
+)
+
+# A search among more places is done, and answered, in pieces of about a quarter of a millisecond.
+FEW_PLACES = 1000
+PLACES_AT_ONCE = 1000
+DETAILED_PER_PIECE = 50
+
+
+@record
+class _Search:
+    """A request. Without a key there is no center if that is a member."""
+
+    value: SortedSetValue | None
+    is_new: bool = False  # GEOSEARCH: center and shape are options
+    may_store: bool = False  # STORE and STOREDIST are options
+    target: bytes | None = None
+    stores_distance: bool = False
+    center: Place | None = None
+    center_by: bytes = b""  # the option that gave it
+    shape: tuple[float, ...] = ()  # a radius, or width and height; in units of `unit_m`
+    unit_m: float = 1.0
+    with_distance: bool = False
+    with_hash: bool = False
+    with_place: bool = False
+    order: bytes = b""
+    count: int = 0
+    takes_any: bool = False
+
+    @property
+    def has_details(self) -> bool:
+        return self.with_distance or self.with_hash or self.with_place
+
+    def pairs_near(self, shape: Shape) -> list[Pair]:
+        """The places in the cells around the shape, as they are now."""
+        assert self.value is not None
+        near: list[Pair] = []
+        for start, end in shape.spans():
+            bounds = ScoreBounds(float(start), float(end), excludes_high=True)
+            near += self.value.pairs(*self.value.span_of_scores(bounds))
+        return near
+
+    def order_of(self, distances: list[float]) -> Sequence[int]:
+        """The indexes of those places that are wanted, in order."""
+        order = self.order or (b"ASC" if self.count and not self.takes_any else b"")
+        places: Sequence[int] = range(len(distances))
+        if order:
+            places = sorted(places, key=distances.__getitem__, reverse=order == b"DESC")
+        return places[: self.count] if self.count else places
+
+    def made_shape(self) -> Shape:
+        assert self.center is not None
+        if len(self.shape) == 1:
+            return Circle(self.center, self.shape[0], self.unit_m)
+        width, height = self.shape
+        return Rectangle(self.center, width, height, self.unit_m)
+
+
+# -- parsing -----------------------------------------------------------------------------------
+
+
+def _parse_distance(word: bytes, error: bytes, error_if_negative: bytes) -> float:
+    distance = parse_double(word, error)
+    if distance < 0:
+        raise ReplyError(error_if_negative)
+    return distance
+
+
+def _parse_radius(arguments: Arguments, search: _Search) -> None:
+    radius = _parse_distance(arguments.next(), errors.RADIUS_NOT_A_NUMBER, errors.RADIUS_NEGATIVE)
+    search.unit_m = parse_unit(arguments.next())
+    search.shape = (radius,)
+
+
+def _parse_box(arguments: Arguments, search: _Search) -> None:
+    width = parse_double(arguments.next(), errors.WIDTH_NOT_A_NUMBER)
+    height = parse_double(arguments.next(), errors.HEIGHT_NOT_A_NUMBER)
+    if width < 0 or height < 0:
+        raise ReplyError(errors.BOX_NEGATIVE)
+    search.unit_m = parse_unit(arguments.next())
+    search.shape = (width, height)
+
+
+def _use_member(member: bytes, search: _Search) -> None:
+    """Make a member the center. Without the key it does not matter which it is."""
+    search.center_by = b"FROMMEMBER"
+    if search.value is not None:
+        search.center = place_of(search.value, member)
+        if search.center is None:
+            raise ReplyError(errors.MEMBER_WITHOUT_PLACE)
+
+
+def _parse_options(arguments: Arguments, search: _Search) -> None:
+    while arguments:
+        word, left = arguments.next_keyword(), arguments.remaining
+        if word == b"WITHDIST":
+            search.with_distance = True
+        elif word == b"WITHHASH":
+            search.with_hash = True
+        elif word == b"WITHCOORD":
+            search.with_place = True
+        elif word == b"ANY":
+            search.takes_any = True
+        elif word in (b"ASC", b"DESC"):
+            search.order = word
+        elif word == b"COUNT" and left:
+            search.count = arguments.next_int()
+            if search.count <= 0:
+                raise ReplyError(errors.COUNT_NOT_POSITIVE)
+        elif search.is_new:
+            _parse_new_option(word, arguments, search)
+        elif word in (b"STORE", b"STOREDIST") and search.may_store and left:
+            search.target = arguments.next()
+            search.stores_distance = word == b"STOREDIST"
+        else:
+            raise ReplyError(errors.SYNTAX)
+
+
+def _parse_new_option(word: bytes, arguments: Arguments, search: _Search) -> None:
+    """What only GEOSEARCH and GEOSEARCHSTORE take."""
+    left = arguments.remaining
+    if word == b"FROMMEMBER" and left and search.center_by != b"FROMLONLAT":
+        _use_member(arguments.next(), search)
+    elif word == b"FROMLONLAT" and left > 1 and search.center_by != b"FROMMEMBER":
+        search.center = parse_place(arguments.next(), arguments.next())
+        search.center_by = word
+    elif word == b"BYRADIUS" and left > 1 and len(search.shape) < 2:
+        _parse_radius(arguments, search)
+    elif word == b"BYBOX" and left > 2 and len(search.shape) != 1:
+        _parse_box(arguments, search)
+    elif word == b"STOREDIST" and search.may_store:
+        search.stores_distance = True
+    else:
+        raise ReplyError(errors.SYNTAX)
+
+
+def _check(search: _Search, command: bytes) -> None:
+    """Refuse options that do not go together."""
+    if search.target is not None and search.has_details:
+        what = b"GEOSEARCHSTORE" if search.is_new else b"STORE option in GEORADIUS"
+        raise errors.store_with_details(what)
+    if search.is_new and not search.center_by:
+        raise errors.exactly_one_of(b"FROMMEMBER or FROMLONLAT", command)
+    if search.is_new and not search.shape:
+        raise errors.exactly_one_of(b"BYRADIUS and BYBOX", command)
+    if search.takes_any and not search.count:
+        raise ReplyError(errors.ANY_WITHOUT_COUNT)
+
+
+# -- answering ---------------------------------------------------------------------------------
+
+
+def _answer(client: Client, search: _Search) -> bytes | LongReply:
+    if search.target is not None:
+        return store_result(client, search.target, _result(client, search), _event(search))
+    if search.value is None:
+        return replies.EMPTY_ARRAY
+    shape = search.made_shape()
+    pairs = search.pairs_near(shape)
+    if search.takes_any:
+        found = shape.within(pairs, search.count)
+        reply = LongReply(_pieces(search, *found, client.resp))
+        return reply if len(found[0]) > FEW_PLACES else reply.join()
+    if len(pairs) <= FEW_PLACES:
+        return b"".join(_pieces(search, *shape.within(pairs), client.resp))
+    return LongReply(_search_in_pieces(search, shape, pairs, client.resp))
+
+
+def _result(client: Client, search: _Search) -> SortedSetValue | None:
+    """What is stored; None if there is no place."""
+    if search.value is None:
+        return None
+    shape = search.made_shape()
+    most = search.count if search.takes_any else 0
+    pairs, distances = shape.within(search.pairs_near(shape), most)
+    if search.count:
+        places = search.order_of(distances)
+        pairs, distances = [pairs[one] for one in places], [distances[one] for one in places]
+    if search.stores_distance:
+        members = [member for _, member in pairs]
+        scores = [distance_m / search.unit_m for distance_m in distances]
+        pairs = list(zip(scores, members, strict=True))
+    return SortedSetValue.of_pairs(pairs, client.instance.encoding_limits) if pairs else None
+
+
+def _event(search: _Search) -> bytes:
+    return b"geosearchstore" if search.is_new else b"georadiusstore"
+
+
+def _search_in_pieces(
+    search: _Search, shape: Shape, pairs: list[Pair], resp: int
+) -> Iterator[bytes]:
+    """The reply of a search among many places: empty pieces while it goes on."""
+    found: list[Pair] = []
+    distances: list[float] = []
+    for start in range(0, len(pairs), PLACES_AT_ONCE):
+        some = shape.within(pairs[start : start + PLACES_AT_ONCE])
+        found += some[0]
+        distances += some[1]
+        yield b""
+    yield from _pieces(search, found, distances, resp)
+
+
+def _pieces(
+    search: _Search, pairs: list[Pair], distances: list[float], resp: int
+) -> Iterator[bytes]:
+    """The reply, some items at a time."""
+    places = search.order_of(distances)
+    yield replies.array_header(len(places))
+    has_details = search.has_details
+    step = DETAILED_PER_PIECE if has_details else PLACES_AT_ONCE
+    for start in range(0, len(places), step):
+        some = places[start : start + step]
+        if has_details:
+            yield b"".join([_item(pairs[one], distances[one], search, resp) for one in some])
+        else:
+            yield b"".join([replies.bulk(pairs[one][1]) for one in some])
+
+
+def _item(pair: Pair, distance_m: float, search: _Search, resp: int) -> bytes:
+    """A member with the details that were asked for."""
+    score, member = pair
+    parts = [replies.bulk(member)]
+    if search.with_distance:
+        parts.append(distance_reply(distance_m / search.unit_m))
+    if search.with_hash:
+        parts.append(replies.integer(int(score)))
+    if search.with_place:
+        parts.append(place_reply(decode(score), resp))
+    return replies.array(parts)
+
+
+def _radius(client: Client, argv: Argv, *, may_store: bool) -> bytes | LongReply:
+    """GEORADIUS: a center by its degrees."""
+    search = _Search(client.lookup_typed(argv[1], SortedSetValue), may_store=may_store)
+    search.center = parse_place(argv[2], argv[3])
+    arguments = Arguments(argv, 4)
+    _parse_radius(arguments, search)
+    return _search(client, argv, arguments, search)
+
+
+def _radius_by_member(client: Client, argv: Argv, *, may_store: bool) -> bytes | LongReply:
+    """GEORADIUSBYMEMBER: a member as the center."""
+    search = _Search(client.lookup_typed(argv[1], SortedSetValue), may_store=may_store)
+    arguments = Arguments(argv, 3)
+    if search.value is None:
+        arguments.position += 2  # the radius is not parsed then
+    else:
+        _use_member(argv[2], search)
+        _parse_radius(arguments, search)
+    return _search(client, argv, arguments, search)
+
+
+def _search(client: Client, argv: Argv, arguments: Arguments, search: _Search) -> bytes | LongReply:
+    _parse_options(arguments, search)
+    _check(search, argv[0])
+    return _answer(client, search)
+
+
+# -- the commands ------------------------------------------------------------------------------
+
+
+@command(
+    "GEOSEARCH",
+    arity=-7,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="geo",
+    since="6.2.0",
+    summary="Returns the places within a circle or a box.",
+    syntax=(
+        f"key {_CENTER_AND_SHAPE} [ASC | DESC] [COUNT count [ANY]]"
+        " [WITHCOORD] [WITHDIST] [WITHHASH]"
+    ),
+    complexity=_COMPLEXITY,
+    history=(("7.0.0", "Units in any case."),),
+)
+def geosearch(client: Client, argv: Argv) -> bytes | LongReply:
+    """Array of members; with details, of arrays that begin with them. Source: Redis 7.2."""
+    search = _Search(client.lookup_typed(argv[1], SortedSetValue), is_new=True)
+    return _search(client, argv, Arguments(argv, 2), search)
+
+
+@command(
+    "GEOSEARCHSTORE",
+    arity=-8,
+    flags=WRITE | DENYOOM,
+    keys=two_keys((b"OW", b"UPDATE"), (b"RO", b"ACCESS")),
+    group="geo",
+    since="6.2.0",
+    summary="Stores the places within a circle or a box.",
+    syntax=(f"destination source {_CENTER_AND_SHAPE} [ASC | DESC] [COUNT count [ANY]] [STOREDIST]"),
+    complexity=_COMPLEXITY,
+    history=(("7.0.0", "Units in any case."),),
+)
+def geosearchstore(client: Client, argv: Argv) -> bytes | LongReply:
+    """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
+    value = client.lookup_typed(argv[2], SortedSetValue)
+    search = _Search(value, is_new=True, may_store=True, target=argv[1])
+    return _search(client, argv, Arguments(argv, 3), search)
+
+
+@command(
+    "GEORADIUS",
+    arity=-6,
+    flags=WRITE | DENYOOM | MOVABLE_KEYS,
+    keys=_RADIUS_KEYS,
+    group="geo",
+    since="3.2.0",
+    summary="Returns or stores the places within a circle.",
+    syntax=f"key longitude latitude radius {_UNITS} {_DETAILS} {_STORES}",
+    complexity=_COMPLEXITY,
+    history=_OLD_HISTORY,
+    deprecated=(
+        "6.2.0",
+        "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
+    ),
+)
+def georadius(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `geosearch`, or as `geosearchstore`."""
+    return _radius(client, argv, may_store=True)
+
+
+@command(
+    "GEORADIUS_RO",
+    arity=-6,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="geo",
+    since="3.2.10",
+    summary="Returns the places within a circle.",
+    syntax=f"key longitude latitude radius {_UNITS} {_DETAILS}",
+    complexity=_COMPLEXITY,
+    history=_OLD_HISTORY,
+    deprecated=("6.2.0", "`GEOSEARCH` with the `BYRADIUS` argument"),
+)
+def georadius_ro(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `geosearch`."""
+    return _radius(client, argv, may_store=False)
+
+
+@command(
+    "GEORADIUSBYMEMBER",
+    arity=-5,
+    flags=WRITE | DENYOOM | MOVABLE_KEYS,
+    keys=_MEMBER_KEYS,
+    group="geo",
+    since="3.2.0",
+    summary="Returns or stores the places within a circle around one of them.",
+    syntax=f"key member radius {_UNITS} {_DETAILS} {_STORES}",
+    complexity=_COMPLEXITY,
+    history=_OLD_HISTORY,
+    deprecated=(
+        "6.2.0",
+        "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
+    ),
+)
+def georadiusbymember(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `georadius`."""
+    return _radius_by_member(client, argv, may_store=True)
+
+
+@command(
+    "GEORADIUSBYMEMBER_RO",
+    arity=-5,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="geo",
+    since="3.2.10",
+    summary="Returns the places within a circle around one of them.",
+    syntax=f"key member radius {_UNITS} {_DETAILS}",
+    complexity=_COMPLEXITY,
+    history=_OLD_HISTORY,
+    deprecated=("6.2.0", "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"),
+)
+def georadiusbymember_ro(client: Client, argv: Argv) -> bytes | LongReply:
+    """As `geosearch`."""
+    return _radius_by_member(client, argv, may_store=False)

@@ -1,0 +1,194 @@
+"""HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS and HSTRLEN."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import FAST, READONLY, Argv, command, one_key
+from commands.hashes.lookup import read_all, read_fields
+from protocol import replies
+from storage.types.hashes import HashValue
+
+# A reply with this many fields takes about a millisecond; a longer one is made in pieces.
+MANY_FIELDS = 4000
+FIELDS_PER_PIECE = 1000
+
+
+@command(
+    "HGET",
+    arity=3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="hash",
+    since="2.0.0",
+    summary="Returns the value of a field.",
+    syntax="key field",
+)
+def hget(client: Client, argv: Argv) -> bytes:
+    """Bulk string, or null. Source: Redis 7.0."""
+    value = read_fields(client, argv[1], argv[2:])
+    return replies.bulk_or_nil(None if value is None else value.fields.get(argv[2]), client.resp)
+
+
+@command(
+    "HMGET",
+    arity=-3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="hash",
+    since="2.0.0",
+    summary="Returns the values of fields.",
+    syntax="key field [field ...]",
+    complexity="O(N) with N the number of fields that are asked for.",
+)
+def hmget(client: Client, argv: Argv) -> bytes:
+    """Array of bulk strings and nulls. Source: Redis 7.0."""
+    names = argv[2:]
+    return values_reply(client, read_fields(client, argv[1], names), names)
+
+
+def values_reply(client: Client, value: HashValue | None, names: list[bytes]) -> bytes:
+    """The values of fields, null for those that are not there."""
+    if value is None:
+        return replies.array([replies.NIL[client.resp]] * len(names))
+    found = map(value.fields.get, names)
+    return replies.array([replies.bulk_or_nil(one, client.resp) for one in found])
+
+
+@command(
+    "HGETALL",
+    arity=2,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="hash",
+    since="2.0.0",
+    summary="Returns all fields and values.",
+    syntax="key",
+    complexity="O(N) with N the number of fields.",
+    tips=(b"nondeterministic_output_order",),
+)
+def hgetall(client: Client, argv: Argv) -> bytes | LongReply:
+    """Map of bulk strings. Source: Redis 7.0."""
+    fields = read_all(client, argv[1])
+    if fields is None:
+        return replies.map_header(0, client.resp)
+    header = replies.map_header(len(fields), client.resp)
+    if len(fields) > MANY_FIELDS:
+        return LongReply(_pairs_in_pieces(header, fields.copy().items()))
+    return header + encode_pairs(fields.items())
+
+
+def encode_pairs(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Fields and values as bulk strings, one after the other."""
+    return b"".join(
+        [
+            b"$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(name), name, len(value), value)
+            for name, value in pairs
+        ]
+    )
+
+
+def _pairs_in_pieces(header: bytes, pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+    yield header
+    walk = iter(pairs)
+    while piece := encode_pairs(islice(walk, FIELDS_PER_PIECE)):
+        yield piece
+
+
+@command(
+    "HKEYS",
+    arity=2,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="hash",
+    since="2.0.0",
+    summary="Returns all fields.",
+    syntax="key",
+    complexity="O(N) with N the number of fields.",
+    tips=(b"nondeterministic_output_order",),
+)
+def hkeys(client: Client, argv: Argv) -> bytes | LongReply:
+    """Array of bulk strings. Source: Redis 7.0."""
+    fields = read_all(client, argv[1])
+    return replies.EMPTY_ARRAY if fields is None else _bulks(fields)
+
+
+@command(
+    "HVALS",
+    arity=2,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="hash",
+    since="2.0.0",
+    summary="Returns all values.",
+    syntax="key",
+    complexity="O(N) with N the number of fields.",
+    tips=(b"nondeterministic_output_order",),
+)
+def hvals(client: Client, argv: Argv) -> bytes | LongReply:
+    """Array of bulk strings. Source: Redis 7.0."""
+    fields = read_all(client, argv[1])
+    return replies.EMPTY_ARRAY if fields is None else _bulks(fields.values())
+
+
+def _bulks(texts: Collection[bytes]) -> bytes | LongReply:
+    if len(texts) > MANY_FIELDS:
+        return LongReply(_bulks_in_pieces(list(texts)))
+    return replies.bulk_array(list(texts))
+
+
+def _bulks_in_pieces(texts: list[bytes]) -> Iterator[bytes]:
+    yield replies.array_header(len(texts))
+    for start in range(0, len(texts), FIELDS_PER_PIECE):
+        yield b"".join(map(replies.bulk, texts[start : start + FIELDS_PER_PIECE]))
+
+
+@command(
+    "HLEN",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO"),
+    group="hash",
+    since="2.0.0",
+    summary="Counts the fields of a hash.",
+    syntax="key",
+)
+def hlen(client: Client, argv: Argv) -> bytes:
+    """Integer; fields that have expired and are not yet removed count. Source: Redis 7.4."""
+    value = client.lookup_typed(argv[1], HashValue)
+    return replies.ZERO if value is None else replies.integer(len(value))
+
+
+@command(
+    "HEXISTS",
+    arity=3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO"),
+    group="hash",
+    since="2.0.0",
+    summary="Tests for a field.",
+    syntax="key field",
+)
+def hexists(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it is there. Source: Redis 7.0."""
+    value = read_fields(client, argv[1], argv[2:])
+    return replies.ONE if value is not None and argv[2] in value.fields else replies.ZERO
+
+
+@command(
+    "HSTRLEN",
+    arity=3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO"),
+    group="hash",
+    since="3.2.0",
+    summary="Returns the length of the value of a field.",
+    syntax="key field",
+)
+def hstrlen(client: Client, argv: Argv) -> bytes:
+    """Integer: bytes, 0 without the field. Source: Redis 7.0."""
+    value = read_fields(client, argv[1], argv[2:])
+    return replies.integer(0 if value is None else len(value.fields.get(argv[2], b"")))

@@ -1,0 +1,132 @@
+"""HIMPORT: many hashes with the same fields, which are named once.
+
+A fieldset belongs to a connection, until that is reset or closed. The hashes are plain ones and are
+propagated without the fieldset.
+"""
+
+from __future__ import annotations
+
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import (
+    DENYOOM,
+    FAST,
+    LOADING,
+    STALE,
+    WRITE,
+    Argv,
+    command,
+    container,
+    one_key,
+)
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.types.hashes import HashValue
+
+container("HIMPORT", group="hash", since="8.10.0", summary="Sets hashes with the same fields.")
+
+
+@command(
+    "HIMPORT PREPARE",
+    arity=-4,
+    flags=FAST,
+    group="hash",
+    since="8.10.0",
+    summary="Names the fields of hashes that this connection is going to set.",
+    syntax="fieldset-name field [field ...]",
+    complexity="O(N) with N the number of fields.",
+)
+def himport_prepare(client: Client, argv: Argv) -> bytes:
+    """OK; a fieldset of the same name is replaced. Source: Redis 8.10."""
+    names = argv[3:]
+    if len(set(names)) != len(names):
+        raise ReplyError(errors.DUPLICATE_FIELD)
+    if client.fieldsets is None:
+        client.fieldsets = {}
+    client.fieldsets[argv[2]] = names
+    return replies.OK
+
+
+@command(
+    "HIMPORT SET",
+    arity=-5,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"OW", b"UPDATE", at=2),
+    group="hash",
+    since="8.10.0",
+    summary="Sets a hash that has the fields of a fieldset.",
+    syntax="key fieldset-name value [value ...]",
+    complexity="O(N) with N the number of fields.",
+)
+def himport_set(client: Client, argv: Argv) -> bytes:
+    """OK; a hash that was there is replaced, with its times. Source: Redis 8.10."""
+    key, values = argv[2], argv[4:]
+    if client.fieldsets is None or (names := client.fieldsets.get(argv[3])) is None:
+        raise ReplyError(errors.NO_SUCH_FIELDSET)
+    if len(names) != len(values):
+        raise ReplyError(errors.FIELDSET_MISMATCH)
+    old = client.lookup_typed_for_write(key, HashValue)
+    value = HashValue()
+    words = [word for pair in zip(names, values, strict=True) for word in pair]
+    value.update(words, client.instance.encoding_limits)
+    client.db.persist(key)
+    client.store(key, value)
+    client.modified(key, len(names))
+    client.notify_fields(b"hset", key, names)
+    if old is not None:
+        client.propagate(b"DEL", key)
+    client.propagate(b"HSET", key, *words)
+    return replies.OK
+
+
+@command(
+    "HIMPORT DISCARD",
+    arity=3,
+    flags=FAST,
+    group="hash",
+    since="8.10.0",
+    summary="Removes a fieldset of this connection.",
+    syntax="fieldset-name",
+)
+def himport_discard(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if there was one. Source: Redis 8.10."""
+    if client.fieldsets is None or client.fieldsets.pop(argv[2], None) is None:
+        return replies.ZERO
+    return replies.ONE
+
+
+@command(
+    "HIMPORT DISCARDALL",
+    arity=2,
+    flags=FAST,
+    group="hash",
+    since="8.10.0",
+    summary="Removes all fieldsets of this connection.",
+)
+def himport_discardall(client: Client, argv: Argv) -> bytes:
+    """Integer: how many there were. Source: Redis 8.10."""
+    fieldsets, client.fieldsets = client.fieldsets, None
+    return replies.integer(len(fieldsets) if fieldsets else 0)
+
+
+@command(
+    "HIMPORT HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="hash",
+    since="8.10.0",
+    summary="Lists the sub-commands of HIMPORT.",
+)
+def himport_help(client: Client, argv: Argv) -> bytes:
+    """Array of simple strings."""
+    return help_reply(
+        b"HIMPORT",
+        b"PREPARE <fieldset-name> <field> [<field> ...]",
+        b"    Name the fields of hashes that this connection is going to set.",
+        b"SET <key> <fieldset-name> <value> [<value> ...]",
+        b"    Set a hash that has the fields of <fieldset-name>.",
+        b"DISCARD <fieldset-name>",
+        b"    Forget a fieldset.",
+        b"DISCARDALL",
+        b"    Forget all fieldsets of this connection.",
+    )

@@ -1,0 +1,93 @@
+"""HINCRBY and HINCRBYFLOAT: fields that are numbers.
+
+A field that is not there counts as 0, and a time that it has stays.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.hashes.lookup import write_fields
+from commands.strings import long_double
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.types.hashes import HashValue
+
+
+@command(
+    "HINCRBY",
+    arity=4,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="hash",
+    since="2.0.0",
+    summary="Adds a number to the integer in a field.",
+    syntax="key field increment",
+)
+def hincrby(client: Client, argv: Argv) -> bytes:
+    """Integer: the sum. Source: Redis 7.0."""
+    _, key, field, increment = argv
+    total = parse_int(increment)
+    value = write_fields(client, key, [field])
+    if value is not None and (old := value.fields.get(field)) is not None:
+        total += parse_int(old, errors.HASH_VALUE_NOT_AN_INTEGER)
+        if not INT64_MIN <= total <= INT64_MAX:
+            raise ReplyError(errors.INCREMENT_OVERFLOW)
+    _set(client, key, value, field, b"%d" % total)
+    client.notify_fields(b"hincrby", key, [field])
+    return replies.integer(total)
+
+
+def _set(client: Client, key: bytes, value: HashValue | None, field: bytes, number: bytes) -> None:
+    if value is None:
+        value = HashValue()
+        client.store(key, value)
+    value.set(field, number, client.instance.encoding_limits)
+    client.modified(key)
+
+
+@command(
+    "HINCRBYFLOAT",
+    arity=4,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="hash",
+    since="2.6.0",
+    summary="Adds a number to the floating-point number in a field.",
+    syntax="key field increment",
+)
+def hincrbyfloat(client: Client, argv: Argv) -> bytes:
+    """Bulk string: the sum, with up to 17 decimals. Source: Redis 7.0.
+
+    Propagated as the result, because another machine's floats may round otherwise.
+    """
+    _, key, field, text = argv
+    try:
+        increment = _parse(text, errors.NOT_A_FLOAT)
+    except long_double.NotFinite:
+        raise ReplyError(errors.NOT_FINITE) from None
+    value = write_fields(client, key, [field])
+    old = b"0" if value is None else value.fields.get(field, b"0")
+    try:
+        augend = _parse(old, errors.HASH_VALUE_NOT_A_FLOAT)
+        number = long_double.format_number(long_double.add(augend, increment))
+    except long_double.NotFinite:
+        raise ReplyError(errors.INCREMENT_NOT_FINITE) from None
+    at_ms = None if value is None else value.expires.get(field)
+    _set(client, key, value, field, number)
+    client.notify_fields(b"hincrbyfloat", key, [field])
+    client.propagate(b"HSET", key, field, number)
+    if at_ms is not None:  # which HSET removes
+        client.propagate(b"HPEXPIREAT", key, b"%d" % at_ms, b"FIELDS", b"1", field)
+    return replies.bulk(number)
+
+
+def _parse(text: bytes, error: bytes) -> Fraction:
+    """A number. Raises ReplyError(error) if it is none, and NotFinite."""
+    try:
+        return long_double.parse(text)
+    except ValueError:
+        raise ReplyError(error) from None

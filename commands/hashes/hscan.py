@@ -1,0 +1,163 @@
+"""HSCAN and HRANDFIELD: iteration over a hash's fields, and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from commands.core.registry import READONLY, Argv, command, one_key
+from commands.hashes.hget import MANY_FIELDS, encode_pairs
+from commands.hashes.lookup import time_for
+from commands.keys.scan import matching, parse_cursor, parse_member_scan_options
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.types.hashes import HashValue
+
+PICKS_PER_PIECE = 1000
+
+# Up to this share of the fields are picked one by one; for more of them all are shuffled.
+FEW_SHARE = 1 / 3
+
+
+@command(
+    "HSCAN",
+    arity=-3,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="hash",
+    since="2.8.0",
+    summary="Iterates over the fields of a hash, a few with each call.",
+    syntax="key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
+    complexity="O(1) for a call, O(N) for the whole walk, with N the number of fields.",
+    tips=(b"nondeterministic_output",),
+)
+def hscan(client: Client, argv: Argv) -> bytes:
+    """Array of two: the next cursor, 0 at the end, and an array. Source: Redis 7.4."""
+    cursor = parse_cursor(argv[2])
+    value = client.lookup_typed(argv[1], HashValue)
+    if value is None:
+        return replies.array([replies.bulk(b"0"), replies.EMPTY_ARRAY])
+    options = parse_member_scan_options(Arguments(argv, 3), takes_novalues=True)
+    cursor, names = value.scan(cursor, options.count)
+    if value.expires and (now_ms := time_for(client)) is not None:
+        names = [name for name in names if not value.is_expired(name, now_ms)]
+    found = list(matching(names, options.pattern))
+    if options.novalues:
+        fields = replies.bulk_array(found)
+    else:
+        pairs = [(name, value.fields[name]) for name in found]
+        fields = replies.array_header(2 * len(pairs)) + encode_pairs(pairs)
+    return replies.array([replies.bulk(b"%d" % cursor), fields])
+
+
+@command(
+    "HRANDFIELD",
+    arity=-2,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="hash",
+    since="6.2.0",
+    summary="Returns fields chosen at random.",
+    syntax="key [count [WITHVALUES]]",
+    complexity="O(N) with N the number of fields returned.",
+    tips=(b"nondeterministic_output",),
+)
+def hrandfield(client: Client, argv: Argv) -> bytes | LongReply:
+    """Bulk string or null; with a count an array. Source: Redis 7.0."""
+    if len(argv) == 2:
+        value = _without_expired(client, argv[1])
+        if value is None:
+            return replies.NIL[client.resp]
+        return replies.bulk(value.pick(client.instance.host.random_below))
+    count, with_values = _parse_hrandfield(argv)
+    value = _without_expired(client, argv[1])
+    if value is None or not count:
+        return replies.EMPTY_ARRAY
+    picks: Iterator[bytes]
+    expected = -count if count < 0 else min(count, len(value))
+    below, resp = client.instance.host.random_below, client.resp
+    if expected > MANY_FIELDS:
+        # The fields may change before all pieces are made.
+        fields, names = value.fields.copy(), list(value.fields)
+        if count < 0:
+            picks = (names[below(len(names))] for _ in range(expected))
+        else:
+            picks = _shuffled(names, expected, below)
+        return LongReply(_in_pieces(picks, expected, fields, with_values, resp))
+    if count < 0:
+        picks = (value.pick(below) for _ in range(expected))
+    else:
+        picks = _different(value, expected, below)
+    return b"".join(_in_pieces(picks, expected, value.fields, with_values, resp))
+
+
+def _parse_hrandfield(argv: Argv) -> tuple[int, bool]:
+    """The count, and whether the values are wanted, too."""
+    count = parse_int(argv[2])
+    if count == INT64_MIN:
+        raise errors.out_of_range_between(-INT64_MAX, INT64_MAX)
+    if len(argv) == 3:
+        return count, False
+    if len(argv) > 4 or argv[3].upper() != b"WITHVALUES":
+        raise ReplyError(errors.SYNTAX)
+    if abs(count) > INT64_MAX // 2:
+        raise ReplyError(errors.OUT_OF_RANGE)
+    return count, True
+
+
+def _without_expired(client: Client, key: bytes) -> HashValue | None:
+    """The hash, without fields that have expired: a copy of it if it has such."""
+    value = client.lookup_typed(key, HashValue)
+    now_ms = time_for(client)
+    if value is None or now_ms is None:
+        return value
+    deadline_ms = value.deadline_ms
+    if deadline_ms is None or now_ms <= deadline_ms:
+        return value
+    twin = HashValue()
+    twin.fields = value.live_fields(now_ms)
+    return twin if twin.fields else None
+
+
+def _different(value: HashValue, count: int, below: Callable[[int], int]) -> Iterator[bytes]:
+    """`count` of the fields, none of them twice; all of them come in their order."""
+    size = len(value)
+    if count == size:
+        return iter(list(value.live_fields(None)))
+    if count > size * FEW_SHARE:
+        return _shuffled(list(value.fields), count, below)
+    chosen: dict[bytes, None] = {}
+    while len(chosen) < count:
+        chosen[value.pick(below)] = None
+    return iter(chosen)
+
+
+def _shuffled(names: list[bytes], count: int, below: Callable[[int], int]) -> Iterator[bytes]:
+    """The first `count` of the names in a random order."""
+    for place in range(count):
+        other = place + below(len(names) - place)
+        names[place], names[other] = names[other], names[place]
+        yield names[place]
+
+
+def _in_pieces(
+    picks: Iterator[bytes],
+    expected: int,
+    fields: dict[bytes, bytes],
+    with_values: bool,
+    resp: int,
+) -> Iterator[bytes]:
+    """The reply: fields, or fields with values; RESP3 has an array for each pair."""
+    yield replies.array_header(2 * expected if with_values and resp == 2 else expected)
+    prefix = b"*2\r\n" if with_values and resp == 3 else b""
+    left = expected
+    while left:
+        count = min(left, PICKS_PER_PIECE)
+        left -= count
+        names = [next(picks) for _ in range(count)]
+        if not with_values:
+            yield b"".join(map(replies.bulk, names))
+        else:
+            yield b"".join([prefix + encode_pairs([(name, fields[name])]) for name in names])

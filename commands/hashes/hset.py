@@ -1,0 +1,109 @@
+"""HSET, HMSET, HSETNX and HDEL: fields are set and removed."""
+
+from __future__ import annotations
+
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.hashes.lookup import remove_fields, write_fields
+from protocol import errors, replies
+from storage.types.hashes import HashValue
+
+
+@command(
+    "HSET",
+    arity=-4,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="hash",
+    since="2.0.0",
+    summary="Sets fields of a hash.",
+    syntax="key field value [field value ...]",
+    complexity="O(N) with N the number of fields that are set.",
+    history=(("4.0.0", "Accepts multiple `field` and `value` arguments."),),
+)
+def hset(client: Client, argv: Argv) -> bytes:
+    """Integer: how many fields are new. Source: Redis 7.0."""
+    return replies.integer(_set(client, argv, b"hset"))
+
+
+@command(
+    "HMSET",
+    arity=-4,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="hash",
+    since="2.0.0",
+    summary="Sets fields of a hash.",
+    syntax="key field value [field value ...]",
+    complexity="O(N) with N the number of fields that are set.",
+    deprecated=("4.0.0", "`HSET` with multiple field-value pairs"),
+)
+def hmset(client: Client, argv: Argv) -> bytes:
+    """OK. Source: Redis 7.0."""
+    _set(client, argv, b"hmset")
+    return replies.OK
+
+
+def _set(client: Client, argv: Argv, name: bytes) -> int:
+    """Set fields, which have no time then; how many are new."""
+    if len(argv) % 2:
+        raise errors.wrong_arity(name)
+    key, words = argv[1], argv[2:]
+    names = words[::2]
+    value = write_fields(client, key, names)
+    had_times = value is not None and bool(value.expires)
+    if value is None:
+        value = HashValue()
+        client.store(key, value)
+    created = value.update(words, client.instance.encoding_limits)
+    if had_times:
+        client.db.watch_fields(key)
+    client.modified(key, len(words) // 2)
+    client.notify_fields(b"hset", key, names)
+    return created
+
+
+@command(
+    "HSETNX",
+    arity=4,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"INSERT"),
+    group="hash",
+    since="2.0.0",
+    summary="Sets a field of a hash unless it is there.",
+    syntax="key field value",
+)
+def hsetnx(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it was set. Source: Redis 7.0."""
+    _, key, field, _ = argv
+    value = write_fields(client, key, [field])
+    if value is not None and field in value.fields:
+        return replies.ZERO
+    if value is None:
+        value = HashValue()
+        client.store(key, value)
+    value.update(argv[2:], client.instance.encoding_limits)
+    client.modified(key)
+    client.notify_fields(b"hset", key, [field])
+    return replies.ONE
+
+
+@command(
+    "HDEL",
+    arity=-3,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE"),
+    group="hash",
+    since="2.0.0",
+    summary="Removes fields of a hash, and the hash with the last of them.",
+    syntax="key field [field ...]",
+    complexity="O(N) with N the number of fields that are removed.",
+    history=(("2.4.0", "Accepts multiple `field` arguments."),),
+)
+def hdel(client: Client, argv: Argv) -> bytes:
+    """Integer: how many fields were there. Source: Redis 7.0."""
+    key, names = argv[1], argv[2:]
+    value = write_fields(client, key, names)
+    return (
+        replies.ZERO if value is None else replies.integer(remove_fields(client, key, value, names))
+    )

@@ -1,0 +1,168 @@
+"""PFADD, PFCOUNT and PFMERGE: estimates of cardinality, within about one percent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from commands.core.client import Client
+from commands.core.registry import (
+    DENYOOM,
+    FAST,
+    MAY_REPLICATE,
+    READONLY,
+    WRITE,
+    Argv,
+    KeySpec,
+    command,
+    keys_to_end,
+    one_key,
+)
+from commands.state import notifications
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.types import hyperloglog
+from storage.types.strings import StringValue
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Convert the errors of an invalid or damaged HyperLogLog to ReplyError."""
+    try:
+        yield
+    except hyperloglog.InvalidHyperLogLog:
+        raise ReplyError(errors.NOT_A_HYPERLOGLOG) from None
+    except hyperloglog.CorruptHyperLogLog:
+        raise ReplyError(errors.CORRUPT_HYPERLOGLOG) from None
+
+
+@command(
+    "PFADD",
+    arity=-2,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"INSERT"),
+    group="hyperloglog",
+    since="2.8.9",
+    summary="Adds elements to a HyperLogLog, which is created if there is none.",
+    syntax="key [element [element ...]]",
+    complexity="O(N) with N the number of elements.",
+)
+def pfadd(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it was created or any register has changed. Source: Redis 7.2."""
+    key = argv[1]
+    found = client.lookup_string_for_write(key)
+    with refused():
+        value = _checked_or_new(client, found)
+        limit = client.instance.config.hll_sparse_max_bytes
+        changes = hyperloglog.add(value.in_place(), argv[2:], limit)
+    if found is None:
+        client.store(key, value)
+        changes += 1
+    if not changes:
+        return replies.ZERO
+    client.modified(key, changes)
+    client.notify(notifications.STRING, b"pfadd", key)
+    return replies.ONE
+
+
+def _checked_or_new(client: Client, value: StringValue | None) -> StringValue:
+    """The string if it is a HyperLogLog; one that no key holds yet for None."""
+    if value is not None:
+        hyperloglog.check(value.data)
+        return value
+    new = StringValue(b"", client.instance.now_ms, b"raw")
+    new.in_place().extend(hyperloglog.create())
+    return new
+
+
+@command(
+    "PFCOUNT",
+    arity=-2,
+    flags=READONLY | MAY_REPLICATE,
+    keys=keys_to_end(b"RW", b"ACCESS"),
+    group="hyperloglog",
+    since="2.8.9",
+    summary="Estimates the number of different elements of HyperLogLogs together.",
+    syntax="key [key ...]",
+    complexity="O(1) for one key, O(N) for several.",
+)
+def pfcount(client: Client, argv: Argv) -> bytes:
+    """Integer.
+
+    For one key it is cached in the string, which counts as a change. Source: Redis 7.2.
+    """
+    if len(argv) == 2:
+        return replies.integer(_count_one(client, argv[1]))
+    return replies.integer(_count_several(client, argv[1:]))
+
+
+def _count_one(client: Client, key: bytes) -> int:
+    value = client.lookup_string(key)
+    if value is None:
+        return 0
+    with refused():
+        hyperloglog.check(value.data)
+        count = hyperloglog.cached(value.data)
+        if count is not None:
+            return count
+        count = hyperloglog.estimate(hyperloglog.registers(value.data))
+    hyperloglog.keep(value.in_place(), count)
+    client.modified(key)
+    client.propagate(b"PFCOUNT", key)
+    return count
+
+
+def _count_several(client: Client, keys: list[bytes]) -> int:
+    found: list[bytes] = []
+    with refused():
+        for key in keys:
+            value = client.lookup_string(key)
+            if value is not None:
+                hyperloglog.check(value.data)
+                found.append(hyperloglog.registers(value.data))
+        return hyperloglog.estimate(hyperloglog.greatest(found)) if found else 0
+
+
+@command(
+    "PFMERGE",
+    arity=-2,
+    flags=WRITE | DENYOOM,
+    keys=(
+        KeySpec(begin=1, flags=(b"RW", b"ACCESS", b"INSERT")),
+        KeySpec(begin=2, last=-1, flags=(b"RO", b"ACCESS")),
+    ),
+    group="hyperloglog",
+    since="2.8.9",
+    summary="Merges HyperLogLogs into another one, which is created if needed.",
+    syntax="destkey [sourcekey [sourcekey ...]]",
+    complexity="O(N) with N the number of keys.",
+)
+def pfmerge(client: Client, argv: Argv) -> bytes:
+    """OK. Source: Redis 7.2."""
+    target = argv[1]
+    with refused():
+        sources: list[bytes | bytearray] = []
+        # One after the other: the first that is wrong in any way decides what the error is.
+        registers = hyperloglog.greatest(_unpacked(client, argv[1:], sources))
+        dense = any(map(hyperloglog.is_dense, sources))
+        old = client.lookup_string_for_write(target)
+        merged = _checked_or_new(client, old)
+        limit = client.instance.config.hll_sparse_max_bytes
+        hyperloglog.merge(merged.in_place(), registers, dense=dense, sparse_max_bytes=limit)
+    if old is None:
+        client.store(target, merged)
+    client.modified(target)
+    client.notify(notifications.STRING, b"pfadd", target)
+    return replies.OK
+
+
+def _unpacked(
+    client: Client, keys: list[bytes], sources: list[bytes | bytearray]
+) -> Iterator[bytes]:
+    """The registers of each key that is there; its data goes to `sources`."""
+    for key in keys:
+        value = client.lookup_string(key)
+        if value is not None:
+            hyperloglog.check(value.data)
+            sources.append(value.data)
+            yield hyperloglog.registers(value.data)

@@ -1,0 +1,184 @@
+"""BLPOP, BRPOP, BLMPOP, BLMOVE, BRPOPLPUSH and BLMOVEM: wait for a list to have elements.
+
+They are propagated as the commands without waiting: LPOP, RPOP, LMOVE, RPOPLPUSH. BLMOVEM is a
+push and a pop.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from commands.core.arguments import Arguments
+from commands.core.blocked_clients import Block
+from commands.core.blocking_pops import first_of, parse_multi_pop, parse_timeout, pop_or_wait
+from commands.core.client import Client
+from commands.core.registry import (
+    BLOCKING,
+    DENYOOM,
+    MOVABLE_KEYS,
+    WRITE,
+    Argv,
+    KeySpec,
+    command,
+    counted_keys,
+)
+from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
+from commands.lists.lmove import MOVED_KEYS, Move, move, parse_move, parse_moves, propagate_moves
+from commands.lists.lpop import pop_several
+from protocol import replies
+from storage.types.lists import ListValue
+
+_KEYS_AND_TIMEOUT = (KeySpec(begin=1, last=-2, flags=(b"RW", b"ACCESS", b"DELETE")),)
+
+
+@command(
+    "BLPOP",
+    arity=-3,
+    flags=WRITE | BLOCKING,
+    keys=_KEYS_AND_TIMEOUT,
+    group="list",
+    since="2.0.0",
+    summary="Removes and returns the first element of one of several lists; waits for one.",
+    syntax="key [key ...] timeout",
+    complexity="O(N) with N the number of keys.",
+    history=(("6.0.0", "The timeout may have a fraction."),),
+)
+def blpop(client: Client, argv: Argv) -> bytes | Block:
+    """Array of key and element, null after the timeout. Source: Redis 7.2."""
+    return _pop_or_wait(client, argv, LEFT)
+
+
+@command(
+    "BRPOP",
+    arity=-3,
+    flags=WRITE | BLOCKING,
+    keys=_KEYS_AND_TIMEOUT,
+    group="list",
+    since="2.0.0",
+    summary="Removes and returns the last element of one of several lists; waits for one.",
+    syntax="key [key ...] timeout",
+    complexity="O(N) with N the number of keys.",
+    history=(("6.0.0", "The timeout may have a fraction."),),
+)
+def brpop(client: Client, argv: Argv) -> bytes | Block:
+    """Array of key and element, null after the timeout. Source: Redis 7.2."""
+    return _pop_or_wait(client, argv, RIGHT)
+
+
+def _pop_or_wait(client: Client, argv: Argv, side: bytes) -> bytes | Block:
+    keys = argv[1:-1]
+    timeout_ms = parse_timeout(argv[-1], client.instance.now_ms)
+    return pop_or_wait(client, keys, timeout_ms, ListValue, partial(_pop_one, keys, side))
+
+
+def _pop_one(keys: list[bytes], side: bytes, client: Client) -> bytes | None:
+    found = first_of(client, keys, ListValue)
+    if found is None:
+        return None
+    key, value = found
+    items = pop(client, key, value, side, 1)
+    client.propagate(POPS[side], key)
+    return replies.bulk_array([key, *items])
+
+
+@command(
+    "BLMPOP",
+    arity=-5,
+    flags=WRITE | BLOCKING | MOVABLE_KEYS,
+    keys=counted_keys(b"RW", b"ACCESS", b"DELETE", at=2),
+    group="list",
+    since="7.0.0",
+    summary="Removes and returns elements of one of several lists; waits for one.",
+    syntax="timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+    complexity="O(N+M) with N the number of keys and M the number of elements returned.",
+)
+def blmpop(client: Client, argv: Argv) -> bytes | Block:
+    """Array of the key and its elements, null after the timeout. Source: Redis 7.2."""
+    request = parse_multi_pop(Arguments(argv, 2), SIDES)
+    timeout_ms = parse_timeout(argv[1], client.instance.now_ms)
+    serve = partial(pop_several, request)
+    return pop_or_wait(client, request.keys, timeout_ms, ListValue, serve)
+
+
+@command(
+    "BLMOVE",
+    arity=6,
+    flags=WRITE | DENYOOM | BLOCKING,
+    keys=MOVED_KEYS,
+    group="list",
+    since="6.2.0",
+    summary="Moves an element from an end of a list to an end of another; waits for one.",
+    syntax="source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
+)
+def blmove(client: Client, argv: Argv) -> bytes | Block:
+    """Bulk string: the element; null after the timeout. Source: Redis 7.2."""
+    request = parse_move(argv)
+    timeout_ms = parse_timeout(argv[5], client.instance.now_ms)
+    return _move_or_wait(client, request, timeout_ms, [b"LMOVE", *argv[1:5]])
+
+
+@command(
+    "BRPOPLPUSH",
+    arity=4,
+    flags=WRITE | DENYOOM | BLOCKING,
+    keys=MOVED_KEYS,
+    group="list",
+    since="2.2.0",
+    deprecated=("6.2.0", "`BLMOVE` with the `RIGHT` and `LEFT` arguments"),
+    summary="Moves the last element of a list to the start of another; waits for one.",
+    syntax="source destination timeout",
+    history=(("6.0.0", "The timeout may have a fraction."),),
+)
+def brpoplpush(client: Client, argv: Argv) -> bytes | Block:
+    """Bulk string: the element; null after the timeout. Source: Redis 7.2."""
+    _, source, target, timeout = argv
+    timeout_ms = parse_timeout(timeout, client.instance.now_ms)
+    request = Move(source, target, RIGHT, LEFT)
+    return _move_or_wait(client, request, timeout_ms, [b"RPOPLPUSH", source, target])
+
+
+def _move_or_wait(
+    client: Client, request: Move, timeout_ms: int, propagated: Argv
+) -> bytes | Block:
+    serve = partial(_move_one, request, propagated)
+    null = replies.NIL[client.resp]
+    return pop_or_wait(client, [request.source], timeout_ms, ListValue, serve, null=null)
+
+
+def _move_one(request: Move, propagated: Argv, client: Client) -> bytes | None:
+    items = move(client, request)
+    if items is None:
+        return None
+    client.propagate(*propagated)
+    return replies.bulk(items[0])
+
+
+@command(
+    "BLMOVEM",
+    arity=-6,
+    flags=WRITE | DENYOOM | BLOCKING,
+    keys=MOVED_KEYS,
+    group="list",
+    since="8.10.0",
+    summary="Moves several elements from an end of a list to an end of another; waits for them.",
+    syntax=(
+        "source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout"
+        " [<COUNT count | EXACTLY exactly> <OBO | BULK>]"
+    ),
+    complexity="O(N) with N the number of elements moved.",
+)
+def blmovem(client: Client, argv: Argv) -> bytes | Block:
+    """Array of the elements as in LMOVEM; null after the timeout. With COUNT it waits for any
+    element, with EXACTLY until there are enough. Source: Redis 8.10."""
+    request = parse_moves(argv, 6)
+    timeout_ms = parse_timeout(argv[5], client.instance.now_ms)
+    serve = partial(_move_several, request)
+    return pop_or_wait(client, [request.source], timeout_ms, ListValue, serve)
+
+
+def _move_several(request: Move, client: Client) -> bytes | None:
+    items = move(client, request)
+    if items is None:
+        return None
+    propagate_moves(client, request, items)
+    return replies.bulk_array(items)

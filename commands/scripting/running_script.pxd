@@ -1,0 +1,23 @@
+# The C types of commands/scripting/running_script.py.
+
+from commands.core.client cimport Client
+
+
+cdef class Running:
+    cdef public Client client
+    cdef public bytes name
+    cdef public list argv
+    cdef public bint is_function
+    cdef public bint is_library
+    cdef public bint is_read_only
+    cdef public bint has_written
+    cdef public bint is_killed
+    cdef public long replicates
+    cdef public long long started_us
+    cdef public long long deadline_us
+
+
+cdef class ScriptClient(Client):
+    cdef public Client caller
+
+    cpdef begin(self, Client caller)

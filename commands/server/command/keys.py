@@ -1,0 +1,119 @@
+"""COMMAND GETKEYS, COMMAND GETKEYSANDFLAGS: the keys in a request that is not run."""
+
+from __future__ import annotations
+
+from commands.core.client import Client
+from commands.core.registry import (
+    COMMANDS,
+    LOADING,
+    NO_MANDATORY_KEYS,
+    STALE,
+    Argv,
+    Command,
+    KeySpec,
+    command,
+)
+from commands.server.command.table import shown_key_flag, status_set
+from commands.strings.conditions import CONDITIONS
+from protocol import replies
+from protocol.errors import ReplyError
+
+_NOT_A_KEY = b"not_key"  # a place that is routed like a key: the channel of SPUBLISH
+_INCOMPLETE = b"incomplete"  # of the specification, not of a key
+_VARIABLE = b"variable_flags"  # the flags depend on options
+
+
+@command(
+    "COMMAND GETKEYS",
+    arity=-3,
+    flags=LOADING | STALE,
+    group="server",
+    since="2.8.13",
+    summary="Returns the keys in a request.",
+    syntax="command [arg [arg ...]]",
+    complexity="O(N) where N is the number of arguments to the command",
+    categories=("connection",),
+)
+def command_getkeys(client: Client, argv: Argv) -> bytes:
+    """An array of keys, in the order of the key specifications."""
+    request = argv[2:]
+    return replies.bulk_array([request[position] for position, _ in _keys(request)])
+
+
+@command(
+    "COMMAND GETKEYSANDFLAGS",
+    arity=-3,
+    flags=LOADING | STALE,
+    group="server",
+    since="7.0.0",
+    summary="Returns the keys in a request, and what it does with each.",
+    syntax="command [arg [arg ...]]",
+    complexity="O(N) where N is the number of arguments to the command",
+    categories=("connection",),
+)
+def command_getkeysandflags(client: Client, argv: Argv) -> bytes:
+    """An array of pairs: key, set of flags."""
+    request = argv[2:]
+    return replies.array(
+        [
+            replies.array([replies.bulk(request[position]), status_set(flags, client.resp)])
+            for position, flags in _keys(request)
+        ]
+    )
+
+
+def _keys(request: Argv) -> list[tuple[int, list[bytes]]]:
+    """Positions of the keys with their flags. Raises ReplyError."""
+    declared = _lookup(request)
+    if declared is None:
+        raise ReplyError(b"ERR Invalid command specified")
+    specs = [spec for spec in declared.keys if _NOT_A_KEY not in _shown(spec)]
+    if not specs:
+        raise ReplyError(b"ERR The command has no key arguments")
+    if not declared.accepts(len(request)):
+        raise ReplyError(b"ERR Invalid number of arguments specified for command")
+    found = [
+        (position, _flags(declared, spec, request))
+        for spec in specs
+        for position in spec.positions(request)
+    ]
+    if not found and not declared.flags & NO_MANDATORY_KEYS:
+        raise ReplyError(b"ERR Invalid arguments specified for command")
+    return found
+
+
+def _lookup(request: Argv) -> Command | None:
+    declared = COMMANDS.get(request[0].lower())
+    if declared is None or not declared.subcommands or len(request) == 1:
+        return declared
+    return declared.subcommands.get(request[1].lower())
+
+
+def _flags(declared: Command, spec: KeySpec, request: Argv) -> list[bytes]:
+    """What the request does with its key, which may depend on its options."""
+    flags = [flag for flag in _shown(spec) if flag != _INCOMPLETE]
+    return _VARIANTS[declared.name](request) if _VARIABLE in flags else flags
+
+
+def _of_set(request: Argv) -> list[bytes]:
+    """SET only overwrites the key, unless the old string matters."""
+    reads = any(word.upper() in (b"GET", *CONDITIONS) for word in request[3:])
+    return [b"RW", b"access", b"update"] if reads else [b"OW", b"update"]
+
+
+def _of_bitfield(request: Argv) -> list[bytes]:
+    """BITFIELD may only read."""
+    changes = any(word.upper() in (b"SET", b"INCRBY") for word in request[2:])
+    return [b"RW", b"access", b"update"] if changes else [b"RO", b"access"]
+
+
+def _of_delex(request: Argv) -> list[bytes]:
+    """DELEX without a condition is DEL."""
+    return [b"RW", b"access", b"delete"] if len(request) > 2 else [b"RM", b"delete"]
+
+
+_VARIANTS = {b"SET": _of_set, b"BITFIELD": _of_bitfield, b"DELEX": _of_delex}
+
+
+def _shown(spec: KeySpec) -> list[bytes]:
+    return [shown_key_flag(flag) for flag in spec.flags]

@@ -1,0 +1,266 @@
+"""COMMAND, COMMAND COUNT, INFO, LIST, HELP: the table of commands as clients see it.
+
+Everything derives from the declarations (commands/core/registry.py). COMMAND DOCS is in
+docs.py, COMMAND GETKEYS in keys.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.help import help_reply
+from commands.core.registry import (
+    COMMANDS,
+    FLAG_NAMES,
+    LOADING,
+    STALE,
+    Argv,
+    Command,
+    KeySpec,
+    acl_categories,
+    command,
+)
+from commands.keys.pattern import matcher
+from protocol import errors, replies
+from protocol.errors import ReplyError
+
+
+@command(
+    "COMMAND",
+    arity=-1,
+    flags=LOADING | STALE,
+    group="server",
+    since="2.8.13",
+    summary="Describes every command.",
+    complexity="O(N) where N is the total number of Redis commands",
+    categories=("connection",),
+    tips=(b"nondeterministic_output_order",),
+)
+def command_all(client: Client, argv: Argv) -> bytes:
+    """An array with one description per command, in no promised order."""
+    return _describe_all(client.resp)
+
+
+@command(
+    "COMMAND COUNT",
+    arity=2,
+    flags=LOADING | STALE,
+    group="server",
+    since="2.8.13",
+    summary="Counts the commands.",
+    categories=("connection",),
+)
+def command_count(client: Client, argv: Argv) -> bytes:
+    """Sub-commands are not counted."""
+    return replies.integer(len(COMMANDS))
+
+
+@command(
+    "COMMAND INFO",
+    arity=-2,
+    flags=LOADING | STALE,
+    group="server",
+    since="2.8.13",
+    summary="Describes the named commands, or all.",
+    syntax="[command-name [command-name ...]]",
+    complexity="O(N) where N is the number of commands to look up",
+    categories=("connection",),
+    history=(("7.0.0", "Works without names."),),
+    tips=(b"nondeterministic_output_order",),
+)
+def command_info(client: Client, argv: Argv) -> bytes:
+    """As COMMAND; null for a name that is not known. Sub-commands as `config|get`."""
+    if len(argv) == 2:
+        return _describe_all(client.resp)
+    found = [find_command(name) for name in argv[2:]]
+    return replies.array(
+        [
+            describe(declared, client.resp) if declared else replies.NIL[client.resp]
+            for declared in found
+        ]
+    )
+
+
+@command(
+    "COMMAND LIST",
+    arity=-2,
+    flags=LOADING | STALE,
+    group="server",
+    since="7.0.0",
+    summary="Lists the names of commands and sub-commands.",
+    syntax="[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
+    complexity="O(N) where N is the total number of Redis commands",
+    categories=("connection",),
+    tips=(b"nondeterministic_output_order",),
+)
+def command_list(client: Client, argv: Argv) -> bytes:
+    """An array of names."""
+    accepts = _filter(Arguments(argv, 2))
+    return replies.bulk_array([found.fullname for found in all_commands() if accepts(found)])
+
+
+def _filter(arguments: Arguments) -> Callable[[Command], bool]:
+    """The predicate of FILTERBY; without it, all commands."""
+    if not arguments:
+        return lambda declared: True
+    if not arguments.take(b"FILTERBY"):
+        raise ReplyError(errors.SYNTAX)
+    kind, value = arguments.next_keyword(), arguments.next()
+    arguments.finish()
+    if kind == b"MODULE":
+        return lambda declared: False  # there are no modules
+    if kind == b"ACLCAT":
+        category = b"@" + value.lower()
+        return lambda declared: category in acl_categories(declared)
+    if kind == b"PATTERN":
+        fits = matcher(value, ignore_case=True)
+        return lambda declared: bool(fits(declared.fullname))
+    raise ReplyError(errors.SYNTAX)
+
+
+@command(
+    "COMMAND HELP",
+    arity=2,
+    flags=LOADING | STALE,
+    group="server",
+    since="5.0.0",
+    summary="Lists the sub-commands.",
+    categories=("connection",),
+)
+def command_help(client: Client, argv: Argv) -> bytes:
+    """Source: Redis 7.2, for the shape."""
+    return help_reply(
+        b"COMMAND",
+        b"(no subcommand)",
+        b"    Describe every command.",
+        b"COUNT",
+        b"    How many commands there are.",
+        b"LIST [FILTERBY <MODULE name | ACLCAT category | PATTERN pattern>]",
+        b"    The names of all commands and sub-commands, or of some.",
+        b"INFO [<command-name> ...]",
+        b"    Describe the named commands, or all.",
+        b"DOCS [<command-name> ...]",
+        b"    Document the named commands, or all.",
+        b"GETKEYS <full-command>",
+        b"    The keys in a request.",
+        b"GETKEYSANDFLAGS <full-command>",
+        b"    The keys in a request, and what it does with each.",
+    )
+
+
+# -- the table -----------------------------------------------------------------------------------
+
+
+def all_commands() -> Iterator[Command]:
+    """Every command, each followed by its sub-commands."""
+    for declared in COMMANDS.values():
+        yield declared
+        yield from declared.subcommands.values()
+
+
+def find_command(name: bytes) -> Command | None:
+    """A command by its full name in any case, e.g. b"xadd" or b"XGROUP|CREATE"."""
+    container, bar, sub = name.lower().partition(b"|")
+    declared = COMMANDS.get(container)
+    if declared is None or not bar:
+        return declared
+    return declared.subcommands.get(sub)
+
+
+def _describe_all(resp: int) -> bytes:
+    return replies.array([describe(declared, resp) for declared in COMMANDS.values()])
+
+
+def describe(declared: Command, resp: int) -> bytes:
+    """One element of COMMAND: name, arity, flags, keys, categories, tips, sub-commands."""
+    first, last, step = legacy_range(declared.keys)
+    names = [name for flag, name in FLAG_NAMES.items() if declared.flags & flag]
+    return replies.array(
+        [
+            replies.bulk(declared.fullname),
+            replies.integer(declared.arity),
+            status_set(names, resp),
+            replies.integer(first),
+            replies.integer(last),
+            replies.integer(step),
+            status_set(acl_categories(declared), resp),
+            replies.set_header(len(declared.tips), resp)
+            + b"".join(replies.bulk(tip) for tip in declared.tips),
+            replies.set_header(len(declared.keys), resp)
+            + b"".join(describe_keys(spec, resp) for spec in declared.keys),
+            replies.set_header(len(declared.subcommands), resp)
+            + b"".join(describe(sub, resp) for sub in declared.subcommands.values()),
+        ]
+    )
+
+
+def status_set(words: Iterable[bytes], resp: int) -> bytes:
+    """A set of simple strings."""
+    encoded = [replies.simple(word) for word in words]
+    return replies.set_header(len(encoded), resp) + b"".join(encoded)
+
+
+def legacy_range(keys: tuple[KeySpec, ...]) -> tuple[int, int, int]:
+    """First key, last key and step, the form that Redis used before key specifications.
+
+    (0, 0, 0) without keys, and where keys are counted or follow a keyword.
+    """
+    plain = [spec for spec in keys if not (spec.keyword or spec.is_counted or spec.is_unknown)]
+    if not plain:
+        return 0, 0, 0
+    first, last = plain[0].begin, plain[0].last
+    last = first + last if last >= 0 else last
+    for spec in plain[1:]:
+        if last < 0 or spec.begin != last + 1:
+            break
+        last = spec.begin + spec.last if spec.last >= 0 else spec.last
+    return first, last, plain[0].step
+
+
+def shown_key_flag(flag: bytes) -> bytes:
+    """RO, RW, OW and RM in upper case, the others (access, update, ...) in lower case."""
+    return flag.upper() if len(flag) == 2 else flag.lower()
+
+
+def describe_keys(spec: KeySpec, resp: int) -> bytes:
+    """A key specification: flags, where the search begins, how keys are found from there."""
+    begin_type = b"index"
+    begin: dict[bytes, bytes | int] = {b"index": spec.begin}
+    if spec.keyword:
+        begin_type, begin = b"keyword", {b"keyword": spec.keyword, b"startfrom": spec.begin}
+    find_type = b"range"
+    found = {b"lastkey": spec.last, b"keystep": spec.step, b"limit": spec.limit}
+    if spec.is_counted:
+        find_type, found = b"keynum", {b"keynumidx": 0, b"firstkey": 1, b"keystep": spec.step}
+    if spec.is_unknown:
+        begin_type = find_type = b"unknown"
+        begin, found = {}, {}
+    return replies.mapping(
+        [
+            replies.bulk(b"flags"),
+            status_set(map(shown_key_flag, spec.flags), resp),
+            replies.bulk(b"begin_search"),
+            _typed(begin_type, begin, resp),
+            replies.bulk(b"find_keys"),
+            _typed(find_type, found, resp),
+        ],
+        resp,
+    )
+
+
+def _typed(kind: bytes, spec: Mapping[bytes, bytes | int], resp: int) -> bytes:
+    items: list[bytes] = []
+    for name, value in spec.items():
+        items.append(replies.bulk(name))
+        items.append(replies.integer(value) if type(value) is int else replies.bulk(bytes(value)))
+    return replies.mapping(
+        [
+            replies.bulk(b"type"),
+            replies.bulk(kind),
+            replies.bulk(b"spec"),
+            replies.mapping(items, resp),
+        ],
+        resp,
+    )

@@ -1,0 +1,140 @@
+"""ZADD and ZINCRBY: members with scores, added or changed."""
+
+from __future__ import annotations
+
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.floats import parse_double
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.sorted_sets.pairs import score_or_nil
+from commands.state import notifications
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from protocol.records import record
+from storage.types.sorted_sets import SortedSetValue
+
+_FLAGS = frozenset((b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR"))
+_LOG_OF_SIZE = "O(log N) for each member, with N the size of the sorted set."
+
+
+@record
+class _Addition:
+    """A request of ZADD."""
+
+    flags: set[bytes]
+    pairs: list[tuple[float, bytes]]  # (score, member)
+    added: int = 0
+    updated: int = 0
+
+    def new_score(self, old: float | None, score: float) -> float | None:
+        """The new score of a member whose score is `old`; None: it does not change.
+
+        Raises ReplyError if it would be NaN.
+        """
+        flags = self.flags
+        if old is None:
+            return None if b"XX" in flags else score
+        if b"NX" in flags:
+            return None
+        if b"INCR" in flags:
+            score += old
+            if score != score:
+                raise ReplyError(errors.SCORE_IS_NAN)
+        if (b"GT" in flags and score <= old) or (b"LT" in flags and score >= old):
+            return None
+        return score
+
+
+@command(
+    "ZADD",
+    arity=-4,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"UPDATE"),
+    group="sorted-set",
+    since="1.2.0",
+    summary="Adds members with scores to a sorted set, or changes the scores of those it has.",
+    syntax=("key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]"),
+    complexity=_LOG_OF_SIZE,
+    history=(
+        ("2.4.0", "Accepts several members."),
+        ("3.0.2", "Added the options `XX`, `NX`, `CH` and `INCR`."),
+        ("6.2.0", "Added the options `GT` and `LT`."),
+    ),
+)
+def zadd(client: Client, argv: Argv) -> bytes:
+    """Integer: how many were added, with CH also those whose score has changed; with INCR the new
+    score, or null if a condition did not hold. Source: Redis 7.2."""
+    return _add(client, argv[1], _parse(Arguments(argv, 2)))
+
+
+@command(
+    "ZINCRBY",
+    arity=4,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="sorted-set",
+    since="1.2.0",
+    summary="Adds a number to the score of a member, which is added if it is not there.",
+    syntax="key increment member",
+    complexity="O(log N) with N the size of the sorted set.",
+)
+def zincrby(client: Client, argv: Argv) -> bytes:
+    """The new score. Source: Redis 7.2."""
+    return _add(client, argv[1], _Addition({b"INCR"}, [(parse_double(argv[2]), argv[3])]))
+
+
+def _parse(arguments: Arguments) -> _Addition:
+    flags: set[bytes] = set()
+    while arguments.peek() in _FLAGS:
+        flags.add(arguments.next_keyword())
+    count, is_odd = divmod(arguments.remaining, 2)
+    if is_odd or not count:
+        raise ReplyError(errors.SYNTAX)
+    if {b"NX", b"XX"} <= flags:
+        raise ReplyError(errors.ZADD_NX_WITH_XX)
+    if len(flags & {b"NX", b"GT", b"LT"}) > 1:
+        raise ReplyError(errors.ZADD_GT_LT_NX)
+    if b"INCR" in flags and count > 1:
+        raise ReplyError(errors.ZADD_INCR_SEVERAL)
+    words = arguments.argv[arguments.position :]
+    scores = [parse_double(word) for word in words[::2]]
+    return _Addition(flags, list(zip(scores, words[1::2], strict=True)))
+
+
+def _add(client: Client, key: bytes, request: _Addition) -> bytes:
+    value = client.lookup_typed_for_write(key, SortedSetValue)
+    is_increment = b"INCR" in request.flags
+    if value is None and b"XX" in request.flags:
+        return replies.NIL[client.resp] if is_increment else replies.ZERO
+    limits = client.instance.encoding_limits
+    if value is None:
+        value = SortedSetValue.sized(len(request.pairs), len(request.pairs[0][1]), limits)
+        client.store(key, value)
+    else:
+        value.expect(len(request.pairs), limits)
+    score = _set_all(client, value, request)
+    changes = request.added + request.updated
+    if changes:
+        client.modified(key, changes)
+        event = b"zincr" if is_increment else b"zadd"
+        client.notify(notifications.SORTED_SET, event, key)
+    if is_increment:
+        return score_or_nil(score, client.resp)
+    return replies.integer(changes if b"CH" in request.flags else request.added)
+
+
+def _set_all(client: Client, value: SortedSetValue, request: _Addition) -> float | None:
+    """Set the scores; that of the last member, None if it was not set. Raises ReplyError."""
+    limits = client.instance.encoding_limits
+    new: float | None = None
+    for score, member in request.pairs:
+        old = value.score(member)
+        new = request.new_score(old, score)
+        if new is None or new == old:
+            continue
+        value.set(member, new, limits)
+        if old is None:
+            request.added += 1
+        else:
+            request.updated += 1
+    return new

@@ -1,0 +1,41 @@
+"""ZSCAN: iteration over the members of a sorted set, a few with each call."""
+
+from __future__ import annotations
+
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import READONLY, Argv, command, one_key
+from commands.keys.pattern import matcher
+from commands.keys.scan import parse_cursor, parse_scan_options
+from protocol import replies
+from storage.types.sorted_sets import Pair, SortedSetValue
+
+
+@command(
+    "ZSCAN",
+    arity=-3,
+    flags=READONLY,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="sorted-set",
+    since="2.8.0",
+    summary="Iterates over the members of a sorted set and their scores, a few with each call.",
+    syntax="key cursor [MATCH pattern] [COUNT count]",
+    complexity="O(1) for a call, O(N) for the whole walk, with N the number of members.",
+    tips=(b"nondeterministic_output",),
+)
+def zscan(client: Client, argv: Argv) -> bytes:
+    """Array of two: the next cursor, 0 at the end, and an array of members and scores, both bulk
+    strings in RESP3, too. Source: Redis 7.2."""
+    cursor = parse_cursor(argv[2])
+    value = client.lookup_typed(argv[1], SortedSetValue)
+    pairs: list[Pair] = []
+    following = 0
+    if value is not None:
+        # Without the key the options are not parsed, as in Redis.
+        options = parse_scan_options(Arguments(argv, 3))
+        following, pairs = value.scan(cursor, options.count)
+        if options.pattern != b"*":
+            fits = matcher(options.pattern)
+            pairs = [pair for pair in pairs if fits(pair[1])]
+    items = [word for score, member in pairs for word in (member, replies.format_double(score))]
+    return replies.array([replies.bulk(b"%d" % following), replies.bulk_array(items)])

@@ -1,0 +1,158 @@
+"""ZSCORE, ZMSCORE, ZRANK, ZREVRANK, ZCARD, ZCOUNT, ZLEXCOUNT: scores, ranks and counts."""
+
+from __future__ import annotations
+
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, Argv, command, one_key
+from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds
+from commands.sorted_sets.pairs import score_or_nil
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.types.sorted_sets import SortedSetValue, Span
+
+_LOG_OF_SIZE = "O(log N) with N the size of the sorted set."
+_RANK_HISTORY = (("7.2.0", "Added the option `WITHSCORE`."),)
+
+
+@command(
+    "ZSCORE",
+    arity=3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="sorted-set",
+    since="1.2.0",
+    summary="Returns the score of a member.",
+    syntax="key member",
+)
+def zscore(client: Client, argv: Argv) -> bytes:
+    """The score, or null. Source: Redis 7.2."""
+    value = client.lookup_typed(argv[1], SortedSetValue)
+    return score_or_nil(None if value is None else value.score(argv[2]), client.resp)
+
+
+@command(
+    "ZMSCORE",
+    arity=-3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="sorted-set",
+    since="6.2.0",
+    summary="Returns the scores of several members.",
+    syntax="key member [member ...]",
+    complexity="O(N) with N the number of members given.",
+)
+def zmscore(client: Client, argv: Argv) -> bytes:
+    """Array of scores, null for a member that is not there. Source: Redis 7.2."""
+    value = client.lookup_typed(argv[1], SortedSetValue)
+    scores = [None if value is None else value.score(member) for member in argv[2:]]
+    return replies.array([score_or_nil(score, client.resp) for score in scores])
+
+
+@command(
+    "ZRANK",
+    arity=-3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="sorted-set",
+    since="2.0.0",
+    summary="Returns how many members have a lower score than a member.",
+    syntax="key member [WITHSCORE]",
+    complexity=_LOG_OF_SIZE,
+    history=_RANK_HISTORY,
+)
+def zrank(client: Client, argv: Argv) -> bytes:
+    """Integer, or null; with WITHSCORE an array of it and the score. Source: Redis 7.2."""
+    return _rank(client, argv, reverse=False)
+
+
+@command(
+    "ZREVRANK",
+    arity=-3,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="sorted-set",
+    since="2.0.0",
+    summary="Returns how many members have a higher score than a member.",
+    syntax="key member [WITHSCORE]",
+    complexity=_LOG_OF_SIZE,
+    history=_RANK_HISTORY,
+)
+def zrevrank(client: Client, argv: Argv) -> bytes:
+    """As `zrank`, from the other end."""
+    return _rank(client, argv, reverse=True)
+
+
+def _rank(client: Client, argv: Argv, *, reverse: bool) -> bytes:
+    key, member = argv[1:3]
+    if len(argv) > 4:
+        raise errors.wrong_arity(argv[0].lower())
+    with_score = len(argv) == 4
+    if with_score and argv[3].upper() != b"WITHSCORE":
+        raise ReplyError(errors.SYNTAX)
+    value = client.lookup_typed(key, SortedSetValue)
+    rank = None if value is None else value.rank(member)
+    if value is None or rank is None:
+        return (replies.NIL_ARRAY if with_score else replies.NIL)[client.resp]
+    if reverse:
+        rank = len(value) - 1 - rank
+    if not with_score:
+        return replies.integer(rank)
+    score = value.score(member)
+    return replies.array([replies.integer(rank), score_or_nil(score, client.resp)])
+
+
+@command(
+    "ZCARD",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO"),
+    group="sorted-set",
+    since="1.2.0",
+    summary="Counts the members of a sorted set.",
+    syntax="key",
+)
+def zcard(client: Client, argv: Argv) -> bytes:
+    """Integer; 0 without the key. Source: Redis 7.2."""
+    value = client.lookup_typed(argv[1], SortedSetValue)
+    return replies.integer(0 if value is None else len(value))
+
+
+@command(
+    "ZCOUNT",
+    arity=4,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="sorted-set",
+    since="2.0.0",
+    summary="Counts the members with scores within a range.",
+    syntax="key min max",
+    complexity=_LOG_OF_SIZE,
+)
+def zcount(client: Client, argv: Argv) -> bytes:
+    """Integer. Source: Redis 7.2."""
+    bounds = parse_score_bounds(argv[2], argv[3])
+    value = client.lookup_typed(argv[1], SortedSetValue)
+    return _length((0, 0) if value is None else value.span_of_scores(bounds))
+
+
+@command(
+    "ZLEXCOUNT",
+    arity=4,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="sorted-set",
+    since="2.8.9",
+    summary="Counts the members within a range of members, where all have the same score.",
+    syntax="key min max",
+    complexity=_LOG_OF_SIZE,
+)
+def zlexcount(client: Client, argv: Argv) -> bytes:
+    """Integer. Source: Redis 7.2."""
+    bounds = parse_lex_bounds(argv[2], argv[3])
+    value = client.lookup_typed(argv[1], SortedSetValue)
+    return _length((0, 0) if value is None else value.span_of_members(bounds))
+
+
+def _length(span: Span) -> bytes:
+    start, end = span
+    return replies.integer(end - start)

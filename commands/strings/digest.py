@@ -1,0 +1,67 @@
+"""DIGEST and DELEX: the digest of a string, and a conditional delete (compare and delete)."""
+
+from __future__ import annotations
+
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from commands.state import notifications
+from commands.strings.conditions import CONDITIONS, digest, parse_condition
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.types.strings import StringValue
+
+
+@command(
+    "DIGEST",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="string",
+    since="8.4.0",
+    summary="Returns the digest of the string at a key.",
+    syntax="key",
+    complexity="O(N) with N the length of the string.",
+)
+def digest_(client: Client, argv: Argv) -> bytes:
+    """Bulk string of 16 hexadecimal digits; null without the key. Source: Redis 8.4."""
+    value = client.lookup_string(argv[1])
+    return replies.bulk_or_nil(None if value is None else digest(value.data), client.resp)
+
+
+@command(
+    "DELEX",
+    arity=-2,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE", b"VARIABLE_FLAGS"),
+    group="string",
+    since="8.4.0",
+    summary="Removes a key if its string meets a condition.",
+    syntax="key [IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest]",
+    complexity="O(1), with a digest O(N) with N the length of the string.",
+)
+def delex(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it was removed. Without a condition it may be of any type.
+
+    Source: Redis 8.4.
+    """
+    if len(argv) not in (2, 4):
+        raise errors.wrong_arity(b"delex")
+    condition = None
+    if len(argv) == 4:
+        if argv[2].upper() not in CONDITIONS:
+            raise ReplyError(errors.SYNTAX)
+        condition = parse_condition(argv[2].upper(), argv[3])
+    key = argv[1]
+    value = client.lookup_for_write(key)
+    if value is None:
+        return replies.ZERO
+    if condition is not None:
+        if not isinstance(value, StringValue):
+            raise ReplyError(errors.CONDITION_NEEDS_STRING)
+        if not condition.holds(value):
+            return replies.ZERO
+    client.remove(key)
+    client.modified(key)
+    client.notify(notifications.GENERIC, b"del", key)
+    client.propagate(b"DEL", key)
+    return replies.ONE

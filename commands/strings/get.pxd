@@ -1,0 +1,8 @@
+# The C types of commands/strings/get.py.
+
+from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+from commands.state.stats cimport Stats
+from protocol.cutter cimport Cutter
+from storage.keyspace.database cimport Database
+from storage.types.strings cimport StringValue

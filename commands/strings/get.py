@@ -1,0 +1,142 @@
+"""GET, MGET, GETDEL and GETEX: a string as a whole."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from commands.core.arguments import Arguments
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end, one_key
+from commands.keys.existence import delete
+from commands.keys.expiry import persist_key, set_deadline
+from commands.strings.lifetime import Lifetime
+from protocol import errors, replies
+from protocol.cutter import Cutter
+from protocol.errors import ReplyError
+from storage.types.strings import StringValue
+
+if TYPE_CHECKING:
+    from commands.core.instance import Instance
+    from commands.state.stats import Stats
+    from storage.keyspace.database import Database
+
+
+def get_raw(client: Client, request: Cutter) -> bytes | None:
+    """`get` of an existing string, on the raw bytes of a request; None for other cases."""
+    db: Database = client.db
+    value = db.values.get(request.word(1))
+    if type(value) is not StringValue or request.count != 2 or db.expires:
+        return None
+    string: StringValue = value
+    instance: Instance = client.instance
+    stats: Stats = instance.stats
+    stats.keyspace_hits += 1
+    if not client.no_touch:
+        string.access_ms = instance.now_ms
+    data = string.data
+    return replies.bulk(data if type(data) is bytes else bytes(data))
+
+
+@command(
+    "GET",
+    arity=2,
+    flags=READONLY | FAST,
+    keys=one_key(b"RO", b"ACCESS"),
+    group="string",
+    since="1.0.0",
+    summary="Returns the string at a key.",
+    syntax="key",
+    raw=get_raw,
+)
+def get(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    value = client.lookup_string(argv[1])
+    return replies.NIL[client.resp] if value is None else replies.bulk(value.to_bytes())
+
+
+@command(
+    "MGET",
+    arity=-2,
+    flags=READONLY | FAST,
+    keys=keys_to_end(b"RO", b"ACCESS"),
+    group="string",
+    since="1.0.0",
+    summary="Returns the strings at several keys.",
+    syntax="key [key ...]",
+    complexity="O(N) with N the number of keys.",
+    tips=(b"request_policy:multi_shard",),
+)
+def mget(client: Client, argv: Argv) -> bytes:
+    """Array of bulk strings, null for a key that is not there or holds no string.
+
+    Source: Redis 7.2.
+    """
+    nil = replies.NIL[client.resp]
+    items = [replies.array_header(len(argv) - 1)]
+    for value in map(client.lookup, islice(argv, 1, None)):
+        if type(value) is StringValue:
+            data = value.to_bytes()
+            items.append(b"$%d\r\n%b\r\n" % (len(data), data))
+        else:
+            items.append(nil)
+    return b"".join(items)
+
+
+@command(
+    "GETDEL",
+    arity=2,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"DELETE"),
+    group="string",
+    since="6.2.0",
+    summary="Returns the string at a key and removes the key.",
+    syntax="key",
+)
+def getdel(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    value = client.lookup_string(argv[1])
+    if value is None:
+        return replies.NIL[client.resp]
+    delete(client, argv[1])
+    client.propagate(b"DEL", argv[1])
+    return replies.bulk(value.to_bytes())
+
+
+@command(
+    "GETEX",
+    arity=-2,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="6.2.0",
+    summary="Returns the string at a key and changes when it expires.",
+    syntax=(
+        "key [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
+        " PXAT unix-time-milliseconds | PERSIST]"
+    ),
+)
+def getex(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    key, now_ms = argv[1], client.instance.now_ms
+    lifetime = _parse_getex_options(Arguments(argv, 2))
+    value = client.lookup_string(key)
+    if value is None:
+        return replies.NIL[client.resp]  # even when the deadline is invalid
+    deadline_ms = lifetime.deadline_ms(b"getex", now_ms)
+    if lifetime.option == b"PERSIST":
+        persist_key(client, key)
+    elif deadline_ms is not None and deadline_ms <= now_ms and not client.replays:
+        delete(client, key)
+        client.propagate(b"DEL", key)
+    elif deadline_ms is not None:
+        set_deadline(client, key, deadline_ms)
+    return replies.bulk(value.to_bytes())
+
+
+def _parse_getex_options(arguments: Arguments) -> Lifetime:
+    lifetime = Lifetime()
+    while arguments:
+        if not lifetime.take(arguments.next_keyword(), arguments, b"PERSIST"):
+            raise ReplyError(errors.SYNTAX)
+    return lifetime

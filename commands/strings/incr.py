@@ -1,0 +1,146 @@
+"""INCR, DECR, INCRBY, DECRBY and INCRBYFLOAT: strings that are numbers.
+
+A missing key counts as 0, and a time to live stays. INCRBYFLOAT is propagated as a SET of its
+result, because the floats of another machine may be rounded differently.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
+from commands.core.client import Client
+from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.state import notifications
+from commands.strings import long_double
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
+
+
+@command(
+    "INCR",
+    arity=2,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="1.0.0",
+    summary="Adds one to the integer at a key.",
+    syntax="key",
+)
+def incr(client: Client, argv: Argv) -> bytes:
+    """Integer: the sum. Source: Redis 7.2."""
+    return _add(client, argv[1], 1)
+
+
+@command(
+    "DECR",
+    arity=2,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="1.0.0",
+    summary="Subtracts one from the integer at a key.",
+    syntax="key",
+)
+def decr(client: Client, argv: Argv) -> bytes:
+    """Integer: the difference. Source: Redis 7.2."""
+    return _add(client, argv[1], -1)
+
+
+@command(
+    "INCRBY",
+    arity=3,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="1.0.0",
+    summary="Adds a number to the integer at a key.",
+    syntax="key increment",
+)
+def incrby(client: Client, argv: Argv) -> bytes:
+    """Integer: the sum. Source: Redis 7.2."""
+    return _add(client, argv[1], parse_int(argv[2]))
+
+
+@command(
+    "DECRBY",
+    arity=3,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="1.0.0",
+    summary="Subtracts a number from the integer at a key.",
+    syntax="key decrement",
+)
+def decrby(client: Client, argv: Argv) -> bytes:
+    """Integer: the difference. Source: Redis 7.2."""
+    decrement = parse_int(argv[2])
+    if decrement == INT64_MIN:  # which has no positive counterpart to add
+        raise ReplyError(errors.DECREMENT_OVERFLOW)
+    return _add(client, argv[1], -decrement)
+
+
+def _add(client: Client, key: bytes, increment: int) -> bytes:
+    value = client.lookup_string_for_write(key)
+    total = increment if value is None else parse_int(value.to_bytes()) + increment
+    if not INT64_MIN <= total <= INT64_MAX:
+        raise ReplyError(errors.INCREMENT_OVERFLOW)
+    _replace(client, key, value, b"%d" % total, encoding=None)
+    client.notify(notifications.STRING, b"incrby", key)
+    return replies.integer(total)
+
+
+def _replace(
+    client: Client, key: bytes, value: StringValue | None, data: bytes, encoding: bytes | None
+) -> None:
+    """Make `data` the string at `key`, which is `value` if it is there."""
+    if value is None:
+        client.store(key, StringValue(data, client.instance.now_ms, encoding))
+    else:
+        value.replace(data, encoding)
+    client.modified(key)
+
+
+@command(
+    "INCRBYFLOAT",
+    arity=3,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="2.6.0",
+    summary="Adds a number to the floating-point number at a key.",
+    syntax="key increment",
+)
+def incrbyfloat(client: Client, argv: Argv) -> bytes:
+    """Bulk string: the sum, with up to 17 decimals. Source: Redis 7.2."""
+    key = argv[1]
+    value = client.lookup_string_for_write(key)
+    data = _add_floats(b"0" if value is None else value.to_bytes(), argv[2])
+    # Redis keeps the result as text even where it is an integer.
+    encoding = b"embstr" if len(data) <= EMBEDDED_STRING_BYTES else b"raw"
+    _replace(client, key, value, data, encoding)
+    client.notify(notifications.STRING, b"incrbyfloat", key)
+    client.propagate(b"SET", key, data, b"KEEPTTL")
+    return replies.bulk(data)
+
+
+def _add_floats(augend: bytes, increment: bytes) -> bytes:
+    """The sum as text. An argument that is not a number is refused before an infinite one."""
+    left, right = _parse_float(augend), _parse_float(increment)
+    if left is None or right is None:
+        raise ReplyError(errors.INCREMENT_NOT_FINITE)
+    try:
+        return long_double.format_number(long_double.add(left, right))
+    except long_double.NotFinite:
+        raise ReplyError(errors.INCREMENT_NOT_FINITE) from None
+
+
+def _parse_float(text: bytes) -> Fraction | None:
+    """The number, or None if it is infinite."""
+    try:
+        return long_double.parse(text)
+    except long_double.NotFinite:
+        return None
+    except ValueError:
+        raise ReplyError(errors.NOT_A_FLOAT) from None

@@ -1,0 +1,7 @@
+# The C types of commands/strings/set.py.
+
+from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+from protocol.cutter cimport Cutter
+from storage.keyspace.database cimport Database
+from storage.types.strings cimport StringValue

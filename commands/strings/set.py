@@ -1,0 +1,386 @@
+"""SET, SETNX, SETEX, PSETEX, GETSET, MSET, MSETNX and MSETEX: set a key to a string.
+
+The old value, of any type, is replaced, and its time to live is removed unless KEEPTTL is given.
+Times to live are propagated as Unix time in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from commands.core.arguments import Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import (
+    DENYOOM,
+    FAST,
+    MOVABLE_KEYS,
+    WRITE,
+    Argv,
+    command,
+    counted_keys,
+    keys_to_end,
+    one_key,
+)
+from commands.state import notifications
+from commands.strings.conditions import CONDITIONS, Condition, parse_condition
+from commands.strings.lifetime import Lifetime, parse_deadline
+from protocol import errors, replies
+from protocol.cutter import Cutter
+from protocol.errors import ReplyError
+from protocol.records import record
+from storage.types.strings import StringValue
+
+if TYPE_CHECKING:
+    from commands.core.instance import Instance
+    from storage.keyspace.database import Database
+
+# Up to this many are set one by one.
+FEW_KEYS = 16
+
+
+MAX_NUMKEYS = (1 << 31) - 1
+
+
+@record
+class SetOptions:
+    """The options after SET's value."""
+
+    existence: bytes = b""  # NX, XX, or none
+    condition: Condition | None = None
+    return_old: bool = False  # GET
+    lifetime: Lifetime = field(default_factory=Lifetime)
+
+
+def set_raw(client: Client, request: Cutter) -> bytes | None:
+    """`set_` of a new key or a string, on the raw bytes of a request; None for other cases."""
+    db: Database = client.db
+    instance: Instance = client.instance
+    key = request.word(1)
+    value = db.values.get(key)
+    if (
+        (value is not None and type(value) is not StringValue)
+        or request.count != 3
+        or db.expires
+        or (instance.watchers and (db.index, key) in instance.watchers)
+        or instance.is_observed
+        or instance.blocked.waiters
+    ):
+        return None
+    if value is None:
+        db.set(key, StringValue(request.word(2), instance.now_ms))
+    else:
+        string: StringValue = value
+        string.data = request.word(2)
+        string._encoding = None
+        string.access_ms = instance.now_ms
+    instance.dirty += 1
+    if instance.sinks:
+        instance.emit_encoded(db.index, request.whole(), 1)
+        client.note_write()
+    return replies.OK
+
+
+@command(
+    "SET",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE", b"VARIABLE_FLAGS"),
+    group="string",
+    since="1.0.0",
+    summary="Sets a key to a string.",
+    syntax=(
+        "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest |"
+        " IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
+        " PXAT unix-time-milliseconds | KEEPTTL]"
+    ),
+    history=(
+        ("2.6.12", "Added the options `EX`, `PX`, `NX` and `XX`."),
+        ("6.0.0", "Added the option `KEEPTTL`."),
+        ("6.2.0", "Added the options `GET`, `EXAT` and `PXAT`."),
+        ("7.0.0", "Allowed `NX` and `GET` together."),
+        ("8.4.0", "Added the options `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`."),
+    ),
+    raw=set_raw,
+)
+def set_(client: Client, argv: Argv) -> bytes:
+    """OK, or null if the condition does not hold; with GET the old string, or null.
+
+    Source: Redis 7.2.
+    """
+    key, data = argv[1], argv[2]
+    if len(argv) == 3:
+        put(client, key, data)
+        return replies.OK
+    options = _parse_set_options(Arguments(argv, 3))
+    deadline_ms = options.lifetime.deadline_ms(b"set", client.instance.now_ms)
+    keep_lifetime = options.lifetime.option == b"KEEPTTL"
+    # GET and conditions read, and so they count as a hit or a miss and refuse other types.
+    reads = options.return_old or options.condition is not None
+    old = client.lookup_string(key) if reads else client.lookup_for_write(key)
+    refused = options.existence == (b"NX" if old is not None else b"XX")
+    if options.condition is not None:
+        assert old is None or isinstance(old, StringValue)
+        refused = not options.condition.holds(old)
+    if not refused:
+        put(client, key, data, deadline_ms=deadline_ms, keep_lifetime=keep_lifetime)
+        _propagate_set(client, key, data, deadline_ms, keep_lifetime)
+    if options.return_old:
+        content = old.to_bytes() if isinstance(old, StringValue) else None
+        return replies.bulk_or_nil(content, client.resp)
+    return replies.NIL[client.resp] if refused else replies.OK
+
+
+def _parse_set_options(arguments: Arguments) -> SetOptions:
+    options = SetOptions()
+    while arguments:
+        word = arguments.next_keyword()
+        if word in (b"NX", b"XX", *CONDITIONS):
+            _take_condition(options, word, arguments)
+        elif word == b"GET":
+            options.return_old = True
+        elif not options.lifetime.take(word, arguments, b"KEEPTTL"):
+            raise ReplyError(errors.SYNTAX)
+    return options
+
+
+def _take_condition(options: SetOptions, word: bytes, arguments: Arguments) -> None:
+    """Only one condition may be given, though it may be given again."""
+    earlier = options.existence if options.condition is None else options.condition.word
+    if earlier not in (b"", word):
+        raise ReplyError(errors.SYNTAX)
+    if word in CONDITIONS:
+        options.condition = parse_condition(word, arguments.next())
+    else:
+        options.existence = word
+
+
+def put(
+    client: Client,
+    key: bytes,
+    data: bytes,
+    *,
+    deadline_ms: int | None = None,
+    keep_lifetime: bool = False,
+) -> None:
+    """Set a key to a new string, notify, and wake waiting clients."""
+    db, instance = client.db, client.instance
+    if db.expires:
+        client.lookup_for_write(key)  # an expired value is removed first, with its own event
+    instance.store(db, key, StringValue(data, instance.now_ms))
+    if deadline_ms is not None:
+        client.expire_at(db, key, deadline_ms)
+    elif db.expires and not keep_lifetime:
+        db.persist(key)
+    client.modified(key)
+    if instance.config.notify_keyspace_events:
+        client.notify(notifications.STRING, b"set", key)
+        if deadline_ms is not None:
+            client.notify(notifications.GENERIC, b"expire", key)
+
+
+def _propagate_set(
+    client: Client, key: bytes, data: bytes, deadline_ms: int | None, keep_lifetime: bool
+) -> None:
+    """A SET without condition and GET, which has been decided here."""
+    if deadline_ms is not None:
+        client.propagate(b"SET", key, data, b"PXAT", b"%d" % deadline_ms)
+    elif keep_lifetime:
+        client.propagate(b"SET", key, data, b"KEEPTTL")
+    else:
+        client.propagate(b"SET", key, data)
+
+
+@command(
+    "SETNX",
+    arity=3,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"OW", b"INSERT"),
+    group="string",
+    since="1.0.0",
+    deprecated=("2.6.12", "`SET` with the `NX` argument"),
+    summary="Sets a key to a string, unless the key exists.",
+    syntax="key value",
+)
+def setnx(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if it was set. Source: Redis 7.2."""
+    if client.lookup_for_write(argv[1]) is not None:
+        return replies.ZERO
+    put(client, argv[1], argv[2])
+    return replies.ONE
+
+
+@command(
+    "SETEX",
+    arity=4,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"OW", b"UPDATE"),
+    group="string",
+    since="2.0.0",
+    deprecated=("2.6.12", "`SET` with the `EX` argument"),
+    summary="Sets a key to a string that expires after some seconds.",
+    syntax="key seconds value",
+)
+def setex(client: Client, argv: Argv) -> bytes:
+    """OK. Source: Redis 7.2."""
+    return _set_with_lifetime(client, argv, b"setex", 1000)
+
+
+@command(
+    "PSETEX",
+    arity=4,
+    flags=WRITE | DENYOOM,
+    keys=one_key(b"OW", b"UPDATE"),
+    group="string",
+    since="2.6.0",
+    deprecated=("2.6.12", "`SET` with the `PX` argument"),
+    summary="Sets a key to a string that expires after some milliseconds.",
+    syntax="key milliseconds value",
+)
+def psetex(client: Client, argv: Argv) -> bytes:
+    """OK. Source: Redis 7.2."""
+    return _set_with_lifetime(client, argv, b"psetex", 1)
+
+
+def _set_with_lifetime(client: Client, argv: Argv, command: bytes, unit_ms: int) -> bytes:
+    _, key, amount, data = argv
+    deadline_ms = parse_deadline(amount, unit_ms, client.instance.now_ms, command)
+    put(client, key, data, deadline_ms=deadline_ms)
+    _propagate_set(client, key, data, deadline_ms, keep_lifetime=False)
+    return replies.OK
+
+
+@command(
+    "GETSET",
+    arity=3,
+    flags=WRITE | DENYOOM | FAST,
+    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
+    group="string",
+    since="1.0.0",
+    deprecated=("6.2.0", "`SET` with the `!GET` argument"),
+    summary="Sets a key to a string and returns the one before.",
+    syntax="key value",
+)
+def getset(client: Client, argv: Argv) -> bytes:
+    """Bulk string, null if there was none. Source: Redis 7.2."""
+    _, key, data = argv
+    old = client.lookup_string(key)
+    put(client, key, data)
+    _propagate_set(client, key, data, deadline_ms=None, keep_lifetime=False)
+    return replies.bulk_or_nil(old.to_bytes() if old is not None else None, client.resp)
+
+
+@command(
+    "MSET",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=keys_to_end(b"OW", b"UPDATE", step=2),
+    group="string",
+    since="1.0.1",
+    summary="Sets several keys to strings.",
+    syntax="key value [key value ...]",
+    complexity="O(N) with N the number of keys.",
+    tips=(b"request_policy:multi_shard", b"response_policy:all_succeeded"),
+)
+def mset(client: Client, argv: Argv) -> bytes:
+    """OK. Source: Redis 7.2."""
+    _put_all(client, _pairs(argv, b"mset"))
+    return replies.OK
+
+
+@command(
+    "MSETNX",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=keys_to_end(b"OW", b"INSERT", step=2),
+    group="string",
+    since="1.0.1",
+    summary="Sets several keys to strings, unless one of the keys exists.",
+    syntax="key value [key value ...]",
+    complexity="O(N) with N the number of keys.",
+    tips=(b"request_policy:multi_shard", b"response_policy:agg_min"),
+)
+def msetnx(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if all were set, 0 if none was. Source: Redis 7.2."""
+    pairs = _pairs(argv, b"msetnx")
+    if any(client.lookup_for_write(key) is not None for key, _ in pairs):
+        return replies.ZERO
+    _put_all(client, pairs)
+    return replies.ONE
+
+
+def _put_all(client: Client, pairs: list[tuple[bytes, bytes]]) -> None:
+    """`put` for each pair; many new keys are inserted in one batch if no event is published."""
+    instance, db = client.instance, client.db
+    is_plain = len(pairs) > FEW_KEYS and not (
+        instance.config.notify_keyspace_events
+        or instance.watchers
+        or instance.tracking.active
+        or instance.blocked.waiters
+    )
+    if is_plain:
+        now_ms = instance.now_ms
+        values = [StringValue(data, now_ms) for _, data in pairs]
+        if db.add_all([key for key, _ in pairs], values):
+            instance.dirty += len(pairs)
+            return
+    for key, data in pairs:
+        put(client, key, data)
+
+
+def _pairs(argv: Argv, command: bytes) -> list[tuple[bytes, bytes]]:
+    if len(argv) % 2 == 0:
+        raise errors.wrong_arity(command)
+    return list(zip(argv[1::2], argv[2::2], strict=True))
+
+
+@command(
+    "MSETEX",
+    arity=-4,
+    flags=WRITE | DENYOOM | MOVABLE_KEYS,
+    keys=counted_keys(b"OW", b"UPDATE", step=2),
+    group="string",
+    since="8.4.0",
+    summary="Sets several keys to strings with a time to live, if all or none of them exist.",
+    syntax=(
+        "numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds |"
+        " EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]"
+    ),
+    complexity="O(N) with N the number of keys.",
+    tips=(b"request_policy:multi_shard", b"response_policy:agg_min"),
+)
+def msetex(client: Client, argv: Argv) -> bytes:
+    """Integer: 1 if all were set, 0 if none was. Source: Redis 8.4."""
+    number = parse_int(argv[1], errors.MSETEX_NUMKEYS, minimum=1, maximum=MAX_NUMKEYS)
+    end = 2 + 2 * number
+    if end > len(argv):
+        raise ReplyError(errors.MSETEX_PAIRS)
+    existence, lifetime = _parse_msetex_options(Arguments(argv, end))
+    deadline_ms = lifetime.deadline_ms(b"msetex", client.instance.now_ms)
+    keys, contents = argv[2:end:2], argv[3:end:2]
+    present = [client.lookup_for_write(key) is not None for key in keys]
+    if (existence == b"NX" and any(present)) or (existence == b"XX" and not all(present)):
+        return replies.ZERO
+    keeps = lifetime.option == b"KEEPTTL"
+    for key, data in zip(keys, contents, strict=True):
+        put(client, key, data, deadline_ms=deadline_ms, keep_lifetime=keeps)
+    words = [b"KEEPTTL"] if keeps else []
+    if deadline_ms is not None:
+        words = [b"PXAT", b"%d" % deadline_ms]
+    if words:
+        for key, data in zip(keys, contents, strict=True):
+            client.propagate(b"SET", key, data, *words)
+    else:
+        client.propagate(b"MSET", *argv[2:end])
+    return replies.ONE
+
+
+def _parse_msetex_options(arguments: Arguments) -> tuple[bytes, Lifetime]:
+    existence, lifetime = b"", Lifetime()
+    while arguments:
+        word = arguments.next_keyword()
+        if word in (b"NX", b"XX") and existence in (b"", word):
+            existence = word
+        elif not lifetime.take(word, arguments, b"KEEPTTL"):
+            raise ReplyError(errors.SYNTAX)
+    return existence, lifetime

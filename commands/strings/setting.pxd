@@ -1,7 +1,0 @@
-# The C types of commands/strings/setting.py.
-
-from commands.core.client cimport Client
-from commands.core.instance cimport Instance
-from protocol.cutter cimport Cutter
-from storage.keyspace cimport Database
-from storage.strings cimport StringValue

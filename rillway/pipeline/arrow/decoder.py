@@ -1,0 +1,287 @@
+"""Converts entries as the server sends them to Arrow batches: one decoder for each `schemaMode`.
+
+`fields` keeps what the server keeps: bytes, duplicates and the order of the fields. `map` is text
+by name; of a name that is there twice the last, and bytes that are no UTF-8 become U+FFFD.
+`columns` gives each named field a column of its own, with a type; `json` does so with the members
+of a JSON object that is an entry's payload.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import accumulate, chain
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rillway.pipeline.arrow.column_parser import conform, is_variant, parse
+from rillway.pipeline.arrow.schema import (
+    CORRUPT,
+    MAP_MODE,
+    ORIGIN,
+    ORIGIN_PREFIX,
+    PAIR,
+    PAIRS,
+    RECORD,
+    SEQ,
+    TEXT_MAP,
+    TIMESTAMP,
+    arrow_schema,
+)
+
+# [id, [name, value, name, value, ...]]
+RawEntry: TypeAlias = list[Any]
+# Entries may have names that are different in each, timestamps say.
+REMEMBERED_NAMES = 1000
+Decoder: TypeAlias = Callable[[Sequence[RawEntry]], pa.RecordBatch]
+
+
+class CorruptEntry(ValueError):
+    """A field is not of the type that its column has (`columnParse=failfast`)."""
+
+
+def origin(stream: str, entries: Sequence[RawEntry]) -> dict[str, pa.Array]:
+    """stream, id, ms, seq and ts of entries, by name."""
+    ids = pa.array([entry[0] for entry in entries], pa.binary()).cast(pa.string())
+    halves = pc.split_pattern(ids, "-")
+    ms = pc.list_element(halves, 0).cast(pa.int64())
+    return {
+        "stream": pa.repeat(stream, len(ids)),
+        "id": ids,
+        "ms": ms,
+        "seq": pc.list_element(halves, 1).cast(pa.uint64()).cast(SEQ),
+        "ts": timestamps(ms),
+    }
+
+
+LAST_MS = (2**63 - 1) // 1000
+
+
+def timestamps(ms: pa.Array) -> pa.Array:
+    """Unix ms as instants; null for an ID beyond what an instant can be (year 294247)."""
+    possible = pc.if_else(pc.less_equal(ms, LAST_MS), ms, pa.scalar(None, pa.int64()))
+    return pc.multiply(possible, 1000).cast(TIMESTAMP)
+
+
+def fields_decoder(stream: str) -> Decoder:
+    schema = arrow_schema()
+
+    def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
+        flats = [entry[1] for entry in entries]
+        words = list(chain.from_iterable(flats))
+        names, values = pa.array(words[::2], pa.binary()), pa.array(words[1::2], pa.binary())
+        pairs = pa.StructArray.from_arrays([names, values], fields=list(PAIR))
+        ends = accumulate([len(flat) >> 1 for flat in flats], initial=0)
+        fields = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs, type=PAIRS)
+        columns = [*origin(stream, entries).values(), fields]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return decode
+
+
+def map_decoder(stream: str) -> Decoder:
+    schema = arrow_schema(MAP_MODE)
+    # Most entries of a stream have the same names: whether one comes twice is seen once.
+    has_duplicates: dict[tuple[bytes, ...], bool] = {}
+
+    def without_duplicates(flat: list[bytes]) -> list[bytes]:
+        names = tuple(flat[::2])
+        if names not in has_duplicates:
+            if len(has_duplicates) >= REMEMBERED_NAMES:
+                has_duplicates.clear()
+            has_duplicates[names] = len(set(names)) < len(names)
+        if not has_duplicates[names]:
+            return flat
+        return list(chain.from_iterable(last_values(flat).items()))
+
+    def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
+        flats = [without_duplicates(entry[1]) for entry in entries]
+        words = list(chain.from_iterable(flats))
+        ends = pa.array(accumulate([len(flat) >> 1 for flat in flats], initial=0), pa.int32())
+        fields = pa.MapArray.from_arrays(ends, texts(words[::2]), texts(words[1::2]))
+        columns = [*origin(stream, entries).values(), fields.cast(TEXT_MAP)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return decode
+
+
+def last_values(flat: Sequence[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def texts(values: list[bytes]) -> pa.Array:
+    try:
+        return pa.array(values, pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([value.decode(errors="replace") for value in values], pa.string())
+
+
+def columns_decoder(
+    stream: str,
+    schema: pa.Schema,
+    *,
+    strict: bool,
+    epoch_unit: str | None = None,
+    payload: Payload | None = None,
+) -> Decoder:
+    """Columns by the names of fields, and of the origin `_stream`, `_id`, `_ms`, `_seq` and `_ts`.
+
+    `_corrupt` has the names of the fields that could not be read as their columns' types, and
+    `_corrupt_record` all fields of such an entry as JSON. A field that an entry has not is null.
+    `strict`: raise CorruptEntry instead of leaving null what cannot be read. `payload`: columns
+    are the members of a JSON object, instead. Raises ValueError for a schema that cannot be read.
+    """
+    check_columns(schema)
+    read = ColumnReader(epoch_unit) if payload is None else JsonReader(payload, epoch_unit)
+    origins = {ORIGIN_PREFIX + name for name in ORIGIN}
+    wanted = [f for f in schema if f.name not in origins and f.name not in (CORRUPT, RECORD)]
+
+    def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
+        maps = [last_values(entry[1]) for entry in entries]
+        columns = {ORIGIN_PREFIX + name: array for name, array in origin(stream, entries).items()}
+        found, failed = read.columns(maps, wanted)
+        if failed and strict:
+            place, names = min(failed.items())
+            raise CorruptEntry(
+                f"entry {entries[place][0].decode()} of {stream}: the field {', '.join(names)} is "
+                "not of its column's type"
+            )
+        columns |= found
+        if CORRUPT in schema.names:
+            marks = [", ".join(failed[n]) if n in failed else None for n in range(len(entries))]
+            columns[CORRUPT] = pa.array(marks, pa.string())
+        if RECORD in schema.names:
+            records = [record(maps[n]) if n in failed else None for n in range(len(entries))]
+            columns[RECORD] = pa.array(records, pa.string())
+        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+    return decode
+
+
+def record(fields: Mapping[bytes, bytes]) -> str:
+    """All fields of an entry as JSON; bytes that are no UTF-8 as \\xHH."""
+    texts = {
+        name.decode(errors="backslashreplace"): value.decode(errors="backslashreplace")
+        for name, value in fields.items()
+    }
+    return json.dumps(texts, ensure_ascii=False)
+
+
+# By the places of entries, the columns whose values could not be read.
+Failed: TypeAlias = dict[int, list[str]]
+
+
+class ColumnReader:
+    """A column is the field of its name."""
+
+    def __init__(self, epoch_unit: str | None) -> None:
+        self._epoch_unit = epoch_unit
+
+    def columns(
+        self, maps: Sequence[Mapping[bytes, bytes]], wanted: Sequence[pa.Field]
+    ) -> tuple[dict[str, pa.Array], Failed]:
+        """The columns by name, and what could not be read."""
+        found: dict[str, pa.Array] = {}
+        failed: Failed = {}
+        for field in wanted:
+            name = field.name.encode()
+            values = pa.array([each.get(name) for each in maps], pa.binary())
+            found[field.name], bad = parse(values, field.type, self._epoch_unit)
+            for place in bad:
+                failed.setdefault(place, []).append(field.name)
+        return found, failed
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The field that holds a JSON object; None: the only one that an entry has."""
+
+    field: str | None
+
+
+class JsonReader:
+    """A column is the member of its name, of the JSON object in one field."""
+
+    def __init__(self, payload: Payload, epoch_unit: str | None) -> None:
+        self._field = None if payload.field is None else payload.field.encode()
+        self._epoch_unit = epoch_unit
+
+    def columns(
+        self, maps: Sequence[Mapping[bytes, bytes]], wanted: Sequence[pa.Field]
+    ) -> tuple[dict[str, pa.Array], Failed]:
+        """The columns by name, and what could not be read."""
+        failed: Failed = {}
+        objects = [self._object(place, fields, failed) for place, fields in enumerate(maps)]
+        found: dict[str, pa.Array] = {}
+        for field in wanted:
+            values = [
+                self._value(place, content, field, failed) for place, content in enumerate(objects)
+            ]
+            found[field.name] = pa.array(values, field.type)
+        return found, failed
+
+    def _object(self, place: int, fields: Mapping[bytes, bytes], failed: Failed) -> dict[str, Any]:
+        name = self._field
+        if name is None and len(fields) == 1:
+            name = next(iter(fields))
+        text = fields.get(name) if name is not None else None
+        if text is None and self._field is not None:
+            return {}
+        try:
+            content = json.loads(text, parse_float=Decimal) if text is not None else None
+        except ValueError:
+            content = None
+        if isinstance(content, dict):
+            return content
+        failed[place] = [name.decode(errors="backslashreplace") if name else "(of several)"]
+        return {}
+
+    def _value(
+        self, place: int, content: Mapping[str, Any], field: pa.Field, failed: Failed
+    ) -> Any:
+        try:
+            return conform(content.get(field.name), field.type, self._epoch_unit)
+        except (ValueError, ArithmeticError, TypeError):
+            failed.setdefault(place, []).append(field.name)
+            return None
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """Raises ValueError."""
+    expected = {ORIGIN_PREFIX + name: kind for name, kind in ORIGIN.items()}
+    expected |= {CORRUPT: pa.string(), RECORD: pa.string()}
+    for field in schema:
+        kind = expected.get(field.name)
+        if kind is not None and field.type != kind:
+            raise ValueError(f"the column {field.name} must have the type {kind}")
+        if kind is None and not is_readable(field.type):
+            raise ValueError(f"the column {field.name} cannot be read from text: {field.type}")
+        if not field.nullable:
+            raise ValueError(f"the column {field.name} must allow null: an entry may lack it")
+
+
+def is_readable(kind: pa.DataType) -> bool:
+    """Whether text or JSON can be read as this."""
+    if is_variant(kind):
+        return True
+    if pa.types.is_struct(kind):
+        return all(is_readable(kind.field(place).type) for place in range(kind.num_fields))
+    if pa.types.is_map(kind):
+        return pa.types.is_string(kind.key_type) and is_readable(kind.item_type)
+    if pa.types.is_list(kind):
+        return is_readable(kind.value_type)
+    tests = (
+        pa.types.is_string,
+        pa.types.is_binary,
+        pa.types.is_boolean,
+        pa.types.is_signed_integer,
+        pa.types.is_floating,
+        pa.types.is_decimal,
+        pa.types.is_date,
+        pa.types.is_timestamp,
+    )
+    return any(test(kind) for test in tests)

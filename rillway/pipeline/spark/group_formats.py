@@ -1,0 +1,132 @@
+"""The formats `redis-streams-pending` and `redis-streams-groups`: consumer groups as tables.
+
+One row for each pending entry, or for each group, of the moment when a task asks: to read again is
+to look again. Batch only. As with datasource.py, Arrow is imported only when a format is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rillway.pipeline.spark.group_options import MonitoringOptions
+
+
+class RedisStreamsPending(DataSource):
+    """Pending entries: see docs/reference/spark.md for the options and columns."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "redis-streams-pending"
+
+    def schema(self) -> StructType:
+        """Raises OptionError."""
+        from rillway.pipeline.arrow.group_tables import pending_spark_schema
+        from rillway.pipeline.spark.group_options import pending_options
+
+        pending_options(self.options)
+        return pending_spark_schema()
+
+    def reader(self, schema: StructType) -> PendingReader:
+        from rillway.pipeline.spark.group_options import pending_options
+
+        return PendingReader(pending_options(self.options))
+
+
+class PendingReader(DataSourceReader):
+    """A partition is a range of IDs of one group."""
+
+    def __init__(self, options: MonitoringOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        from rillway.pipeline.client.connection import Connection
+        from rillway.pipeline.client.pending import group_names, plan_pending
+        from rillway.pipeline.ranges.discovery import streams_to_read
+
+        options = self.options
+        with Connection(options.url) as connection:
+            return [
+                InputPartition(part)
+                for stream in streams_to_read(connection, options)
+                for group in group_names(connection, stream)
+                if not options.groups or group in options.groups
+                for part in plan_pending(
+                    connection,
+                    stream,
+                    group,
+                    entries_per_slice=options.entries_per_partition,
+                    minimum=options.min_partitions,
+                )
+            ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from rillway.pipeline.arrow.group_tables import pending_batch
+        from rillway.pipeline.client.connection import Connection
+        from rillway.pipeline.client.pending import PendingSlice, read_pending, server_time_ms
+
+        part: Any = partition.value
+        if not isinstance(part, PendingSlice):
+            return  # Spark makes a partition of nothing where there is none
+        options = self.options
+        with Connection(options.url) as connection:
+            now_ms = server_time_ms(connection)
+            for page in read_pending(
+                connection,
+                part,
+                min_idle_ms=options.min_idle_ms,
+                consumer=options.consumer,
+                page_size=options.page_size,
+            ):
+                yield pending_batch(part, page, now_ms)
+                now_ms = server_time_ms(connection)
+
+
+class RedisStreamsGroups(DataSource):
+    """Groups: see docs/reference/spark.md for the options and columns."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "redis-streams-groups"
+
+    def schema(self) -> StructType:
+        """Raises OptionError."""
+        from rillway.pipeline.arrow.group_tables import groups_spark_schema
+        from rillway.pipeline.spark.group_options import groups_options
+
+        groups_options(self.options)
+        return groups_spark_schema()
+
+    def reader(self, schema: StructType) -> GroupsReader:
+        from rillway.pipeline.spark.group_options import groups_options
+
+        return GroupsReader(groups_options(self.options))
+
+
+class GroupsReader(DataSourceReader):
+    """One partition: it is a handful of requests for each stream."""
+
+    def __init__(self, options: MonitoringOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from rillway.pipeline.arrow.group_tables import groups_batch
+        from rillway.pipeline.client.connection import Connection
+        from rillway.pipeline.client.group_samples import sample_groups
+        from rillway.pipeline.ranges.discovery import streams_to_read
+
+        options = self.options
+        with Connection(options.url) as connection:
+            streams = streams_to_read(connection, options)
+            samples = sample_groups(connection, streams)
+        chosen = [one for one in samples if not options.groups or one.group in options.groups]
+        yield groups_batch(chosen)

@@ -1,0 +1,9 @@
+"""The event loop: the process's sockets and timers, and the order of its work.
+
+service:      the server process
+connection:   a client's socket
+cycle:        the end of a cycle
+cron:         periodic work
+scheduler:    background work between cycles
+long_replies: replies sent in pieces
+"""

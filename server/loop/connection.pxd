@@ -1,0 +1,30 @@
+# The C types of server/loop/connection.py.
+
+from commands.config.output_limits cimport is_unlimited
+from commands.core.client cimport Client
+from commands.state.stats cimport Stats
+from server.clock cimport now_ms
+from server.requests.dispatch cimport Dispatcher
+from server.loop.cycle cimport EventLoopCycle
+from server.requests.session cimport Session
+from server.requests.turns cimport Turns
+
+
+cdef Py_ssize_t _LONG_READ_BYTES
+cdef Py_ssize_t _PART_BYTES
+
+
+cdef class Connection:
+    cdef object __weakref__
+    cdef public object service
+    cdef public bint unix_socket
+    cdef public object transport
+    cdef public Client client
+    cdef public Session session
+    cdef public long long over_soft_limit_since_ms
+    cdef EventLoopCycle _cycle
+    cdef Dispatcher _dispatcher
+    cdef Turns _turns
+    cdef Stats _stats
+
+    cpdef write(self)

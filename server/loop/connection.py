@@ -1,0 +1,286 @@
+"""A client's socket: asyncio's callbacks on one side, a session on the other.
+
+Input goes to the session as it arrives. Output is sent in one write per loop cycle. A slow reader
+never blocks the loop: what its socket does not accept stays in the transport's buffer, and the
+limits of client-output-buffer-limit apply to it. The connection keeps reading while its client is
+blocked, so it notices at once when the peer closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+from typing import TYPE_CHECKING, cast
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
+from commands.core.client import GATE_AUTH, Client
+from commands.state.stats import Stats
+from protocol import replies
+from server.clock import now_ms
+from server.loop.cycle import EventLoopCycle
+from server.requests.dispatch import Dispatcher
+from server.requests.session import Session
+from server.requests.turns import Turns
+
+if TYPE_CHECKING:
+    from server.loop.service import Service
+
+# After a read of this many bytes the socket probably holds more, ...
+_LONG_READ_BYTES: cython.Py_ssize_t = 128 * 1024
+# ... and after a shorter one that ends in the middle of a request.
+_PART_BYTES: cython.Py_ssize_t = 4 * 1024
+# The poll event for a peer that has closed, even with unread bytes; 0 on systems without it.
+_PEER_CLOSED: int = getattr(select, "POLLRDHUP", 0)
+# How often a connection whose peer has closed its side checks whether all is answered.
+_LOOK_AGAIN_SECONDS = 0.01
+# How long buffered output may take to be sent after the client is closed.
+_LINGER_SECONDS = 60
+
+_DENIED = (
+    b"-DENIED Rillway is in protected mode: no password is set for the default user, so only"
+    b" connections from this machine are accepted. Set one with the requirepass directive, or"
+    b" turn the mode off with protected-mode no.\r\n"
+)
+
+
+@cython.cclass
+class Connection:
+    """One client's connection: a protocol of asyncio."""
+
+    def __init__(self, service: Service, *, unix_socket: bool = False) -> None:
+        self.service = service
+        self.unix_socket = unix_socket
+        # What each request needs.
+        self._cycle: EventLoopCycle = service.cycle
+        self._dispatcher: Dispatcher = service.dispatcher
+        self._turns: Turns = service.dispatcher.turns
+        self._stats: Stats = service.instance.stats
+        self.transport: asyncio.Transport
+        self.client: Client
+        self.session: Session
+        self.over_soft_limit_since_ms = 0
+
+    # -- asyncio's callbacks -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected: register it, or refuse it with Redis's texts."""
+        self.transport = cast("asyncio.Transport", transport)
+        instance = self.service.instance
+        instance.now_ms = now_ms()
+        instance.stats.connections_received += 1
+        client = instance.new_client()
+        self.client = client
+        self._identify()
+        client.transport = self
+        if instance.config.requirepass:
+            client.authenticated = False
+            client.gates |= GATE_AUTH
+        self.session = Session(client, self.service.dispatcher)
+        self.service.cycle.sessions[client] = self.session
+        refusal = self._refusal()
+        if refusal:
+            instance.stats.rejected_connections += 1
+            self.transport.write(refusal)
+            self.close()
+            self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes from the client."""
+        client, cycle, stats = self.client, self._cycle, self._stats
+        if client.closed or cycle.is_stopped:
+            return
+        self._dispatcher.start_input(now_ms())
+        stats.reads_processed += 1
+        stats.net_input_bytes += len(data)
+        self.session.receive(data)
+        cycle.touch(client)
+        if (
+            len(data) >= _LONG_READ_BYTES
+            or self._turns.has_given_way(client)
+            or (len(data) >= _PART_BYTES and self.session.reader.buffered_bytes)
+        ):
+            self._pause()
+
+    def pause_writing(self) -> None:
+        """The transport's buffer is long: `client-output-buffer-limit` covers that."""
+
+    def resume_writing(self) -> None:
+        """The transport's buffer is nearly empty: a long reply may go on."""
+        self.service.long_replies.look()
+        self.service.replication.look()
+        self._cycle.wake()
+
+    def eof_received(self) -> bool:
+        """The peer has closed its side: a blocked client gets nothing any more.
+
+        The peer may still read. As in Redis, the requests that it sent before closing are answered:
+        a long reply that is under way, and the requests after it.
+        """
+        if self._turns.is_being_answered(self.client):
+            self._close_when_answered()
+            return True
+        self.close()
+        self._linger()
+        return False  # asyncio closes the transport, after sending what is buffered
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is closed."""
+        self.close()
+        self.client.transport = None  # breaks a reference cycle, so that no collection is needed
+
+    # -- the server's side ---------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Send the client's output in one write (the cycle's last step)."""
+        client = self.client
+        if client.closed:
+            return
+        output = client.output
+        if output:
+            data = output[0] if len(output) == 1 else b"".join(output)
+            output.clear()
+            stats = self._stats
+            stats.writes_processed += 1
+            stats.net_output_bytes += len(data)
+            if self.over_soft_limit_since_ms:
+                self._is_over_output_limit()  # not any more, if enough has left meanwhile
+            self.transport.write(data)
+            if not is_unlimited(client):
+                self._check_output_limit()
+        if client.close_after_reply and not client.closed:
+            self.close()
+            self.transport.close()  # after what is buffered has left
+            self._linger()
+
+    def close(self) -> None:
+        """Remove the client from the instance; the caller closes the transport."""
+        if not self.client.closed:
+            self.service.cycle.sessions.pop(self.client, None)
+            self._turns.forget(self.client)
+            self.service.instance.forget_client(self.client)
+
+    def peer_is_gone(self) -> bool:
+        """Ask the socket itself whether the peer has closed; the loop may not have reported it."""
+        if self.transport.is_closing() or self.client.fd < 0:
+            return True
+        if not _PEER_CLOSED:
+            return self._is_at_end()
+        poll = select.poll()
+        poll.register(self.client.fd, _PEER_CLOSED)
+        return bool(poll.poll(0))
+
+    def _is_at_end(self) -> bool:
+        """`peer_is_gone` for systems other than Linux; takes ten times as long."""
+        sock = self.transport.get_extra_info("socket")
+        # uvloop's wrapper has no recv; a duplicate of the descriptor has.
+        probe = socket.socket(sock.family, socket.SOCK_STREAM, 0, fileno=sock.fileno())
+        try:
+            return probe.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            probe.detach()
+
+    # -- details -------------------------------------------------------------------------------
+
+    def _close_when_answered(self) -> None:
+        if self._turns.is_being_answered(self.client):
+            self.service.loop.call_later(_LOOK_AGAIN_SECONDS, self._close_when_answered)
+        elif not self.client.closed:
+            self.close()
+            self.transport.close()  # after what is buffered has left
+            self._linger()
+
+    def _linger(self) -> None:
+        """Limit the time that a closed client's peer may take to read its last replies."""
+        if self.transport.get_write_buffer_size():
+            self.service.loop.call_later(_LINGER_SECONDS, self.transport.abort)
+
+    def _pause(self) -> None:
+        """Stop reading until other clients have had their turn.
+
+        Otherwise the loop would read a socket that has more many times in a row.
+        """
+        if not self.transport.is_closing():
+            self.transport.pause_reading()
+            self.service.loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        """Resume reading, after as many loop cycles as the requests read so far take."""
+        if self._turns.has_given_way(self.client):
+            self.service.loop.call_soon(self._read_on)
+        elif not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def _identify(self) -> None:
+        client, transport = self.client, self.transport
+        client.unix_socket = self.unix_socket
+        sock = transport.get_extra_info("socket")
+        client.fd = sock.fileno() if sock is not None else -1
+        if self.unix_socket:
+            path = self.service.instance.config.unixsocket.encode()
+            client.address = client.local_address = path + b":0"
+            return
+        client.address = _format_address(transport.get_extra_info("peername"))
+        client.local_address = _format_address(transport.get_extra_info("sockname"))
+        keepalive_s = self.service.instance.config.tcp_keepalive
+        if keepalive_s and sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, keepalive_s)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, keepalive_s // 3))
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+
+    def _refusal(self) -> bytes:
+        """Why the connection is refused, as a reply; b"" if it is accepted."""
+        instance = self.service.instance
+        if len(instance.clients) > instance.config.maxclients:
+            return replies.error(b"ERR max number of clients reached")
+        if instance.config.protected_mode and not instance.config.requirepass:
+            host = self.client.address.rpartition(b":")[0].strip(b"[]")
+            if not self.unix_socket and not host.startswith(b"127.") and host != b"::1":
+                return _DENIED
+        return b""
+
+    def _check_output_limit(self) -> None:
+        """Drop the client if it leaves too much in the transport, or too much for too long."""
+        if not self.client.closed and self._is_over_output_limit():
+            drop_for_output(self.client)
+
+    def _is_over_output_limit(self) -> bool:
+        limit = output_limit(self.client)
+        if not limit.hard_bytes and not limit.soft_bytes:
+            return False
+        waiting_bytes = self.transport.get_write_buffer_size()
+        if limit.hard_bytes and waiting_bytes >= limit.hard_bytes:
+            return True
+        if not limit.soft_bytes or waiting_bytes < limit.soft_bytes:
+            self.over_soft_limit_since_ms = 0
+            return False
+        instance = self.service.instance
+        if not self.over_soft_limit_since_ms:
+            self.over_soft_limit_since_ms = instance.now_ms
+            # There may be no further reply that would trigger this check again.
+            self.service.loop.call_later(limit.soft_seconds + 1, self._check_output_limit)
+        waited_ms: int = instance.now_ms - self.over_soft_limit_since_ms
+        return waited_ms > limit.soft_seconds * 1000
+
+
+def write_output(client: Client) -> None:
+    """Send a client's output: the cycle's last step."""
+    if client.transport is not None:
+        client.transport.write()
+
+
+def _format_address(address: tuple[str, int] | None) -> bytes:
+    if not address:
+        return b"?:0"
+    host, port = address[0], address[1]
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}").encode()

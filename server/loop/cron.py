@@ -1,0 +1,99 @@
+"""Periodic work: active expiry, idle clients, deadlines, sampled rates, old idempotent IDs.
+
+Pure functions over an instance; server/loop/service.py calls them from timers.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from time import perf_counter_ns
+
+from commands.core.client import GATE_PRIMARY, GATE_REPLICA
+from commands.core.instance import KEEPING_GATES, Instance
+from commands.hashes.lookup import remove_expired
+from commands.pubsub.registry import is_subscribed
+from storage.keyspace.database import Database
+from storage.types.hashes import HashValue
+
+
+def expire_keys(instance: Instance, limit: int) -> int:
+    """Remove up to `limit` expired keys per database; the number removed."""
+    if not instance.active_expiry or instance.gates & KEEPING_GATES:
+        return 0
+    if instance.replication.is_replica:
+        return _expire_local_keys(instance, limit)
+    start_ns, stats = perf_counter_ns(), instance.stats
+    removed = 0
+    for db in instance.databases:
+        if db.expires:
+            keys = db.due(instance.now_ms, limit)
+            for key in keys:
+                instance.expire(db, key)
+            removed += len(keys)
+            stats.expire_cycles_cut_short += len(keys) == limit
+    stats.expire_cycle_us += (perf_counter_ns() - start_ns) // 1000
+    return removed
+
+
+def _expire_local_keys(instance: Instance, limit: int) -> int:
+    """On a replica: remove expired keys that its own clients have given a time to live.
+
+    Looks at up to `limit` of them, those first that it has not looked at for the longest time.
+    """
+    deadlines, removed = instance.replication.local_deadlines, 0
+    for place in list(islice(deadlines, limit)):
+        db_index, key = place
+        db = instance.databases[db_index]
+        del deadlines[place]
+        if db.is_expired(key, instance.now_ms):
+            instance.expire(db, key)
+            removed += 1
+        elif key in db.expires:
+            deadlines[place] = None  # to the end
+    return removed
+
+
+def expire_fields(instance: Instance, limit: int) -> int:
+    """Remove up to `limit` expired fields of hashes per database; the number removed."""
+    if not instance.active_expiry or instance.replication.is_replica:
+        return 0
+    if instance.gates & KEEPING_GATES:
+        return 0
+    return sum(_expire_fields(instance, db, limit) for db in instance.databases if db.field_expires)
+
+
+def _expire_fields(instance: Instance, db: Database, limit: int) -> int:
+    removed = 0
+    while removed < limit and (key := db.due_fields(instance.now_ms)) is not None:
+        value = db.values[key]
+        assert isinstance(value, HashValue)
+        due = value.due(instance.now_ms, limit - removed)
+        removed += len(due)
+        remove_expired(instance, db, key, value, due)
+    return removed
+
+
+def forget_idempotent_ids(instance: Instance, limit: int) -> None:
+    """Let streams forget producers' IDs that are too old, looking at up to `limit` producers."""
+    instance.idempotence.expire(instance.now_ms, limit)
+
+
+def close_idle_clients(instance: Instance) -> None:
+    """The `timeout` directive: close clients that sent nothing for that many seconds.
+
+    As in Redis, clients that are blocked, subscribe, monitor or replicate are spared, and no client
+    is closed during CLIENT PAUSE.
+    """
+    timeout_ms = instance.config.timeout * 1000
+    if not timeout_ms or instance.paused_until_ms:
+        return
+    for client in list(instance.clients.values()):
+        spared = (
+            client.waiting
+            or client.postponed
+            or is_subscribed(client)
+            or client.monitoring
+            or client.gates & (GATE_REPLICA | GATE_PRIMARY)
+        )
+        if not spared and instance.now_ms - client.last_interaction_ms > timeout_ms:
+            instance.host.close(client)

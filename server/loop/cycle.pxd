@@ -1,0 +1,29 @@
+# The C types of server/loop/cycle.py.
+
+from commands.core.client cimport Client
+from server.requests.dispatch cimport Dispatcher
+from server.requests.turns cimport Turns
+
+
+cdef class EventLoopCycle:
+    cdef public Dispatcher dispatcher
+    cdef public Turns turns
+    cdef public dict sessions
+    cdef public list before_output
+    cdef public list after
+    cdef object _schedule
+    cdef object _write
+    cdef object _now_ms
+    cdef public dict _with_output
+    cdef bint _scheduled
+    cdef bint _is_going_on
+    cdef public bint is_stopped
+    cdef object _end
+    cdef long long _flushed_units
+
+    cpdef touch(self, Client client)
+    cpdef wake(self)
+    cpdef finish(self)
+    cdef _schedule_end(self)
+    cdef bint _has_news(self)
+    cdef bint _resume_clients(self)

@@ -1,0 +1,152 @@
+"""The end of an event loop cycle: the work between its last request and the next poll.
+
+Once per cycle, in this order:
+  1. Ready keys are served, and the clients that this unblocks go on with their unread requests.
+     First, because it produces output and changes for the steps below.
+  2. Clients that cache by prefix (CLIENT TRACKING ... BCAST) get one invalidation message. Before
+     output, because it produces some.
+  3. Propagated changes go to the append-only file, then to the replicas (`before_output`). Before
+     output: a reply is sent only when its change is as durable as `appendfsync` says.
+  4. Each client's output is sent in one write.
+  5. Clients that have used up their time slice go on after the next poll, first come, first served.
+
+The first event of a cycle schedules `finish` with `call_soon`. uvloop runs it after it has
+delivered all readable sockets and before it polls again, which makes it a group commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from commands.core.client import Client
+from server import clock
+from server.requests.dispatch import Dispatcher
+from server.requests.session import Session
+
+
+@cython.cclass
+class EventLoopCycle:
+    """Collects the clients that have output, and ends the cycle. Uses no socket: `write` sends."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        schedule: Callable[[Callable[[], None]], object],
+        write: Callable[[Client], None],
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.turns = dispatcher.turns
+        self.sessions: dict[Client, Session] = {}
+        self.before_output: list[Callable[[], None]] = []  # step 3
+        self.after: list[Callable[[], None]] = []  # after output, e.g. rearming the timer
+        self._schedule = schedule
+        self._write = write
+        self._now_ms = now_ms
+        self._with_output: dict[Client, None] = {}
+        self._scheduled = False
+        self._is_going_on = False
+        self.is_stopped = False
+        self._end: Callable[[], None] = self.finish  # as one object, not one for each cycle
+        self._flushed_units = 0  # Instance.propagated_units when the steps ran last
+
+    def touch(self, client: Client) -> None:
+        """`client` may have output; schedules the end of the cycle."""
+        self._with_output[client] = None
+        self._schedule_end()
+
+    def add_output(self, client: Client) -> None:
+        """As `touch`, for the steps of `finish` itself, which must not schedule it again."""
+        self._with_output[client] = None
+
+    def wake(self) -> None:
+        """Schedule the end of the cycle: something happened that it must handle."""
+        self.dispatcher.has_run_handlers = True
+        self._schedule_end()
+
+    @cython.cfunc
+    def _schedule_end(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._schedule(self._end)
+
+    def stop(self) -> None:
+        """The server has ended: replies are still sent, but no request runs any more."""
+        self.is_stopped = True
+        self.before_output.clear()
+        self.turns.stop()
+        self.dispatcher.instance.blocked.ready_keys.clear()
+
+    def finish(self) -> None:
+        """Run the steps listed in the module's docstring."""
+        self._scheduled = False
+        dispatcher = self.dispatcher
+        instance = dispatcher.instance
+        if instance.blocked.ready_keys:
+            dispatcher.waiters.serve_ready_keys()
+        while self._resume_clients():
+            pass
+        tracking = instance.tracking
+        if tracking.changes:
+            tracking.broadcast()
+        has_news = self._has_news()
+        if has_news:
+            for step in self.before_output:
+                step()
+        clients, self._with_output = self._with_output, {}
+        for client in clients:
+            if client.output or client.close_after_reply:
+                self._write(client)
+        if has_news or instance.background_work:
+            for step in self.after:
+                step()
+        if self.turns.has_yielded and not self._is_going_on:
+            self._is_going_on = True
+            self._schedule(self.go_on)
+        dispatcher.end_cycle()
+
+    def go_on(self) -> None:
+        """Give a client that had used up its time slice the next one, and end this cycle."""
+        self._is_going_on = False
+        client = None if self.is_stopped else self.turns.take_yielded()
+        session = self.sessions.get(client) if client is not None else None
+        if client is not None and session is not None:
+            self.dispatcher.start_batch(self._now_ms())
+            session.resume()
+            self._with_output[client] = None
+        self.wake()
+
+    @cython.cfunc
+    def _has_news(self) -> bool:
+        """Whether the steps may have something to do.
+
+        They depend on what was propagated, and on events and commands that run a handler. Requests
+        that only raw handlers took are neither.
+        """
+        units: cython.longlong = self.dispatcher.instance.propagated_units
+        has_news = self.dispatcher.has_run_handlers or units != self._flushed_units
+        self.dispatcher.has_run_handlers = False
+        self._flushed_units = units
+        return has_news
+
+    @cython.cfunc
+    def _resume_clients(self) -> bool:
+        """Let the clients go on that were unblocked; whether there were any."""
+        clients = self.turns.take_resuming()
+        if not clients:
+            return False
+        for client in clients:
+            if self.is_stopped:
+                return False  # by a request that ran just now: no file takes a change any more
+            session = self.sessions.get(client)
+            if session is not None and not client.closed:
+                self._with_output[client] = None
+                session.resume()
+        if self.dispatcher.instance.blocked.ready_keys:
+            self.dispatcher.waiters.serve_ready_keys()
+        return True

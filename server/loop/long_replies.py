@@ -1,0 +1,119 @@
+"""Sends long replies (commands/core/long_reply.py) in pieces, between the cycles of the loop.
+
+One turn makes pieces for one client, until 0.3 ms are used up or there is enough to send: short
+enough that a client without pipelining still gets thousands of replies a second. Then the loop
+polls, the requests of other clients run, and the next client has its turn. A client that does not
+read is skipped until it does (back-pressure): a reply is built no faster than it is sent, and the
+output buffer limits apply to each piece.
+
+The loop and the clock are handed in. Without them (the in-process server) replies are sent at once.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
+from server import clock
+from server.loop.cycle import EventLoopCycle
+from server.requests.dispatch import INTERNAL_ERROR, Dispatcher
+
+TURN_US = 300
+TURN_BYTES = 128 * 1024
+# A client with this much unsent output gets no further piece for now.
+MAX_UNSENT_BYTES = 1024 * 1024
+
+Run = Callable[[], None]
+
+
+class LongReplies:
+    """The long replies of one server that are under way."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        cycle: EventLoopCycle,
+        schedule: Callable[[Run], object],
+        now_ms: Callable[[], int],
+        clock_us: Callable[[], int] = clock.elapsed_us,
+    ) -> None:
+        """`schedule` runs a callback after the loop has polled."""
+        self._dispatcher = dispatcher
+        self._instance = dispatcher.instance
+        self._cycle = cycle
+        self._schedule = schedule
+        self._now_ms = now_ms
+        self._clock_us = clock_us
+        self._waiting: dict[Client, None] = {}  # in the order of their turns
+        self._is_scheduled = False
+
+    def begin(self, client: Client) -> None:
+        """Send `client.long_reply`."""
+        self._waiting[client] = None
+        self.look()
+
+    def look(self) -> None:
+        """Schedule a turn if a client can take more; to be called when one may have read."""
+        if self._waiting and not self._is_scheduled:
+            self._is_scheduled = True
+            self._schedule(self._take_turn)
+
+    def stop(self) -> None:
+        """The server has ended."""
+        self._waiting.clear()
+
+    def _take_turn(self) -> None:
+        self._is_scheduled = False
+        client = self._next_client()
+        if client is None:
+            return
+        self._dispatcher.start_batch(self._now_ms())
+        reply = client.long_reply
+        assert reply is not None
+        start_us = self._clock_us()
+        is_done = self._make_pieces(client, reply, start_us)
+        reply.used_us += self._clock_us() - start_us
+        if is_done and not client.closed:
+            self._dispatcher.end_long_reply(client, reply)
+        elif not is_done:
+            self._waiting[client] = None  # at the end of the queue
+        self._cycle.touch(client)
+        self.look()
+
+    def _next_client(self) -> Client | None:
+        """Take the first client that can take more from the queue; drop those that have closed."""
+        host = self._instance.host
+        for client in list(self._waiting):
+            if client.long_reply is None:
+                del self._waiting[client]
+            elif host.unsent_bytes(client) < MAX_UNSENT_BYTES:
+                del self._waiting[client]
+                return client
+        return None
+
+    def _make_pieces(self, client: Client, reply: LongReply, start_us: int) -> bool:
+        """Make pieces for one turn; True if the reply is complete."""
+        size = 0
+        while size < TURN_BYTES and self._clock_us() - start_us < TURN_US:
+            try:
+                piece = reply.next_piece()
+            except Exception:
+                self._fail(client, reply)
+                return True
+            if piece is None:
+                return True
+            if piece:
+                client.output.append(piece)
+                size += len(piece)
+        return False
+
+    def _fail(self, client: Client, reply: LongReply) -> None:
+        """A bug. What was sent cannot be taken back, so the connection is closed."""
+        host = self._instance.host
+        host.log("warning", f"A long reply failed: {traceback.format_exc()}")
+        if reply.is_begun:
+            host.close(client)
+        else:
+            client.output.append(INTERNAL_ERROR)

@@ -1,0 +1,625 @@
+"""The server process: listeners, timers, signals, and the services that commands use.
+
+`Service` implements `commands.core.host.Host` over the event loop and the operating system's clock
+and randomness. It owns the instance, the dispatcher, the cycle and the connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import errno
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from typing import NoReturn, cast
+
+from commands.config.configuration import Configuration
+from commands.core.client import GATE_PRIMARY, Client
+from commands.core.host import ProcessFacts
+from commands.core.instance import GATE_BUSY, Instance
+from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
+from protocol.cutter import IS_COMPILED
+from server import allocator, clock
+from server.config_file import rewrite_configuration
+from server.log_file import LEVELS
+from server.loop.connection import Connection, write_output
+from server.loop.cron import close_idle_clients, expire_fields, expire_keys, forget_idempotent_ids
+from server.loop.cycle import EventLoopCycle
+from server.loop.long_replies import LongReplies
+from server.loop.scheduler import BackgroundScheduler
+from server.open_access import exposure_warning
+from server.persistence.append_only.sync_thread import ThreadSyncer
+from server.persistence.children import ForkedChildren
+from server.persistence.files import OsFiles
+from server.persistence.loading.loader import LoadFailed
+from server.persistence.persistence import Persistence
+from server.replication.replication import Replication
+from server.replication.sockets import Sockets
+from server.requests.dispatch import Dispatcher
+from server.requests.session import request_limits
+from server.shutdown import Ending
+from server.unix_socket import SocketFile, make_way
+from storage.append_only.manifest import ManifestError
+
+# The thresholds of Python's garbage collector. It looks at the 10,000 newest objects in half a
+# millisecond, at the 60,000 newest in 3 ms, and never at all of them, which would take a second for
+# ten million. Long-lived objects break their reference cycles themselves: streams and groups
+# (Stream.release, Group.disband), connections (Connection.connection_lost).
+GC_THRESHOLDS = (10_000, 5, 1_000_000_000)
+# Keys per database that one pass of active expiry removes: well under 10 ms.
+EXPIRE_LIMIT = 1000
+# Producers whose old idempotent IDs one pass drops: about a millisecond.
+FORGET_LIMIT = 1000
+
+
+class Service:
+    """One server process."""
+
+    def __init__(
+        self, config: Configuration, config_file: str | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.config_file = config_file or ""
+        self.supervisor = "no"  # under whose supervision the process runs
+        self.loop = loop
+        self.logger = logging.getLogger("rillway")
+        self.instance: Instance = Instance(config, self, clock.now_ms())
+        self.dispatcher: Dispatcher = Dispatcher(self.instance)
+        self.cycle: EventLoopCycle = EventLoopCycle(self.dispatcher, loop.call_soon, write_output)
+        self.long_replies = LongReplies(self.dispatcher, self.cycle, loop.call_soon, clock.now_ms)
+        self.dispatcher.long_replies = self.long_replies
+        self.cycle.after.append(self._arm_timer)
+        self._free_memory = allocator.FreeMemory(resident_bytes)
+        self.background_scheduler = BackgroundScheduler(
+            self.instance, loop.call_soon, loop.call_later, self._free_memory
+        )
+        self.cycle.after.append(self.background_scheduler.look)
+        self.listeners: list[tuple[str, str, int]] = []
+        self._servers: dict[tuple[str, int], asyncio.Server] = {}  # by (address, port)
+        self._unix_server: asyncio.Server | None = None
+        self._socket_file: SocketFile | None = None
+        self._stopped = asyncio.Event()
+        self._is_interrupted = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms: int | None = None
+        self._rebinding: asyncio.Task[None] | None = None
+        self._files = files = OsFiles()
+        # A child reads each node once.
+        no_cache = self.instance.entry_cache.disable
+        self.persistence = Persistence(
+            self.instance,
+            files,
+            ForkedChildren(files, no_cache),
+            ThreadSyncer(self._wake),
+            self.fatal,
+        )
+        self.cycle.before_output.append(self.persistence.flush)
+        self.dispatcher.script_runs.schedule = loop.call_soon
+        self.replication = Replication(
+            self.instance,
+            Sockets(loop, self._begin_event, self.cycle.wake),
+            ForkedChildren(files, no_cache),
+            files,
+            self._send,
+        )
+        self.cycle.before_output.append(self.replication.flush)
+        self.cycle.after.append(self._go_on_sending)
+        self.ending = Ending(
+            self.instance,
+            self.replication,
+            self._end,
+        )
+        self._startup_resident_bytes = 0
+        self._picked_port: int | None = None  # by the system, where the configuration says 0
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Listen. Raises OSError if an address cannot be bound.
+
+        Clients are answered -LOADING until `load` has returned True.
+        """
+        config = self.instance.config
+        self.instance.set_loading(True)
+        sockets = bind_addresses(config.bind, config.port)
+        if sockets:
+            if not config.port:
+                self._picked_port = sockets[0][1].getsockname()[1]
+            config.port = sockets[0][1].getsockname()[1]
+        await self._listen(sockets)
+        if config.unixsocket:
+            await self._listen_unix(config.unixsocket, config.unixsocketperm)
+        if config.pidfile:  # last, so that a failed start does not overwrite another server's
+            self._write_pid_file(config.pidfile)
+        self._watch_signals()
+        self.loop.call_later(1 / config.hz, self._tick)
+        gc.set_threshold(*GC_THRESHOLDS)
+        gc.freeze()  # nothing so far is garbage: the first collection need not look through it
+        gc.enable()  # off while modules are imported
+        self._startup_resident_bytes = resident_bytes()
+
+    def _write_pid_file(self, path: str) -> None:
+        """Write the PID file. As in Redis, the server starts even if that fails."""
+        try:
+            with open(path, "w") as pidfile:
+                pidfile.write(f"{os.getpid()}\n")
+        except OSError as error:
+            self.log("warning", f"Failed to write PID file {path}: {error.strerror}")
+
+    async def load(self) -> bool:
+        """Load the data; meanwhile most commands are answered with -LOADING.
+
+        False, with lines in the log, if that fails: then the server must not serve.
+        """
+        steps = self.persistence.load()
+        try:
+            for _ in steps:
+                await asyncio.sleep(0)
+                if self.is_ending:
+                    return True
+            self.persistence.open()
+        except OSError as error:
+            self.log("warning", f"Could not open the append only file: {error}")
+            return False
+        except (LoadFailed, ManifestError) as error:
+            if self._is_interrupted:  # a library in the file was ended for that
+                await self._stopped.wait()
+                return True
+            for line in str(error).splitlines():
+                self.log("warning", line)
+            self.cycle.stop()
+            self._stopped.set()
+            return False
+        finally:
+            steps.close()
+        self.instance.set_loading(False)
+        self.replication.open()
+        # All objects so far are long-lived: garbage collections need not look at them again.
+        gc.freeze()
+        return True
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the server has stopped serving."""
+        return self._stopped.is_set()
+
+    async def run(self) -> None:
+        """Serve until SHUTDOWN or a signal; then close everything."""
+        await self._stopped.wait()
+        if self.instance.config.pidfile:
+            self.log("notice", "Removing the pid file.")
+        if self._socket_file is not None:
+            self.log("notice", "Removing the unix socket file.")
+        await self.leave()
+        self.log("warning", "Rillway is now ready to exit, bye bye...")
+
+    async def leave(self) -> None:
+        """Close everything; remove the PID file and the Unix socket."""
+        for place in list(self._servers):
+            self._close_listener(place)
+        if self._unix_server is not None:
+            self._unix_server.close()
+            await self._unix_server.wait_closed()
+            if self._socket_file is not None:
+                self._socket_file.remove()
+        if self.instance.config.pidfile:
+            _remove(self.instance.config.pidfile)
+        self._files.release()
+        for client in list(self.instance.clients.values()):
+            if client.transport is None:
+                continue
+            connection = cast("Connection", client.transport)
+            connection.write()
+            connection.close()
+            connection.transport.close()
+
+    def introduce(self) -> None:
+        """Log version and configuration, before the data is loaded: that may take long, or fail."""
+        databases = self.instance.config.databases
+        self.log(
+            "notice",
+            f"Rillway {RILLWAY_VERSION} (as Redis {REDIS_VERSION}), PID: {os.getpid()}, "
+            f"{databases} databases, configuration {self.config_file or 'from defaults'}",
+        )
+        if inert := self.instance.config.without_effect():
+            self.log("notice", f"Accepted without effect: {'; '.join(inert)}")
+        if not IS_COMPILED:
+            self.log(
+                "notice",
+                "Nothing is compiled: requests take several times as long. See "
+                "docs/architecture/packaging.md",
+            )
+
+    def announce(self) -> None:
+        """Log all listeners in one line, and a warning if they accept anyone."""
+        warning = exposure_warning(self.instance.config, self.listeners)
+        if warning is not None:
+            self.log("warning", warning)
+        served = [
+            f"port {port} on {address}" if kind == "tcp" else f"unix socket {address}"
+            for kind, address, port in self.listeners
+        ]
+        self.log("notice", "Ready to accept connections: " + ", ".join(served))
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _watch_signals(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.loop.add_signal_handler(number, self._on_signal, number)
+            # The loop learns of a signal by its descriptor. Python's own handler runs earlier, in
+            # the middle of a script, which then pauses.
+            signal.signal(number, self._note_signal)
+            signal.siginterrupt(number, False)
+
+    def _note_signal(self, number: int, frame: object) -> None:
+        self._is_interrupted = True
+
+    def _on_signal(self, number: int) -> None:
+        self._is_interrupted = False
+        if number == signal.SIGINT and self.ending.signal:
+            self._insist()
+        if self.instance.persistence.loading:
+            self.log("warning", "Received shutdown signal during loading, exiting now.")
+        else:
+            self.log("warning", f"Received {signal.Signals(number).name} scheduling shutdown...")
+        self.ending.signal = number
+        if not self.instance.is_cron_paused:
+            self._end_for_signal(number)
+
+    def _end_for_signal(self, number: int) -> None:
+        config = self.instance.config
+        is_interrupt = number == signal.SIGINT
+        options = config.shutdown_on_sigint if is_interrupt else config.shutdown_on_sigterm
+        save = True if "save" in options else False if "nosave" in options else None
+        self.dispatcher.start_batch(clock.now_ms())
+        if self.dispatcher.end_script():
+            # The requests of this cycle run first: they are answered, and their changes are saved.
+            self.cycle.finish()
+        now, force = "now" in options, "force" in options
+        if not self.begin_shutdown(save=save, now=now, force=force):
+            self.shut_down(save=save, force=force)
+
+    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
+        """See `Host`."""
+        return self.ending.begin(save=save, now=now, force=force)
+
+    def abort_shutdown(self) -> bool:
+        """See `Host`."""
+        return self.ending.abort()
+
+    def shut_down(self, *, save: bool | None, force: bool) -> bool:
+        """See `Host`."""
+        return self.ending.finish(save=save, force=force)
+
+    def _end(self, save: bool | None, force: bool) -> bool:
+        """Save and sync everything, and end `run`. False if that fails."""
+        signal.signal(signal.SIGINT, self._on_insistence)
+        try:
+            if not self.persistence.shut_down(save=save, force=force):
+                return False
+        finally:
+            self._watch_signals()
+        self.replication.stop()
+        self.cycle.stop()
+        self.background_scheduler.stop()
+        self.long_replies.stop()
+        self._stopped.set()
+        return True
+
+    def _on_insistence(self, number: int, frame: object) -> None:
+        """A second SIGINT, while the shutdown for the first is still under way."""
+        self._insist()
+
+    def _insist(self) -> NoReturn:
+        self.log("warning", "You insist... exiting now.")
+        self.persistence.snapshots.discard_own()
+        self._exit()
+
+    def fatal(self, message: str) -> NoReturn:
+        """See `commands.core.host.Host`."""
+        self.log("warning", message)
+        self._exit()
+
+    def _exit(self) -> NoReturn:
+        if self.instance.config.pidfile:
+            _remove(self.instance.config.pidfile)
+        self._files.release()
+        os._exit(1)
+
+    # -- listeners -----------------------------------------------------------------------------
+
+    def _connection(self, *, unix_socket: bool = False) -> asyncio.Protocol:
+        # A C type cannot have a base class of Python's; the loop wants only the methods.
+        return cast("asyncio.Protocol", Connection(self, unix_socket=unix_socket))
+
+    async def _listen(self, sockets: list[tuple[str, socket.socket]]) -> None:
+        """Accept connections on bound sockets."""
+        for address, sock in sockets:
+            port = sock.getsockname()[1]
+            self._servers[address, port] = await self.loop.create_server(
+                self._connection, sock=sock, backlog=self.instance.config.tcp_backlog
+            )
+            self.listeners.append(("tcp", address, port))
+
+    def _rebind(self) -> None:
+        """CONFIG SET port or bind: open new listeners, then close those no longer wanted."""
+        config = self.instance.config
+        wanted = {(word.removeprefix("-"), config.port) for word in config.bind}
+        missing = [
+            word
+            for word in config.bind
+            if (word.removeprefix("-"), config.port) not in self._servers
+        ]
+        try:
+            sockets = bind_addresses(missing, config.port)
+        except OSError as error:
+            self.log("warning", f"Could not listen: {error}")
+            raise ValueError("Unable to listen on this port. Check server logs.") from None
+        for place in [place for place in self._servers if place not in wanted]:
+            self._close_listener(place)
+        self._rebinding = self.loop.create_task(self._listen(sockets))
+
+    def _close_listener(self, place: tuple[str, int]) -> None:
+        self._servers.pop(place).close()
+        self.listeners.remove(("tcp", *place))
+
+    async def _listen_unix(self, path: str, permissions: str) -> None:
+        try:
+            make_way(path)
+            self._unix_server = await self.loop.create_unix_server(
+                lambda: self._connection(unix_socket=True), path
+            )
+        except OSError as error:
+            raise OSError(error.errno, f"{path}: {error.strerror or error}") from None
+        self._socket_file = SocketFile(path)
+        if permissions != "0":
+            os.chmod(path, int(permissions, 8))
+        self.listeners.append(("unix", path, 0))
+
+    # -- timers --------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """`hz` times a second."""
+        if self.is_ending:
+            return
+        self.dispatcher.start_batch(clock.now_ms())
+        instance = self.instance
+        instance.stats.sample(instance.now_ms)
+        if instance.gates & GATE_BUSY or instance.is_cron_paused:
+            self.loop.call_later(1 / instance.config.hz, self._tick)
+            return  # a script runs: no data changes, and none is saved
+        if not instance.persistence.loading:
+            expire_fields(instance, EXPIRE_LIMIT)
+            expire_keys(instance, EXPIRE_LIMIT)
+            forget_idempotent_ids(instance, FORGET_LIMIT)
+            self.background_scheduler.tick()
+        self.persistence.tick()
+        self.replication.tick()
+        if due := self.ending.due_signal:
+            self._end_for_signal(due)
+        self.ending.tick()
+        if self.is_ending:
+            return
+        close_idle_clients(instance)
+        self.dispatcher.admission.end_pause_when_over()
+        self.cycle.wake()
+        self.loop.call_later(1 / instance.config.hz, self._tick)
+
+    def _go_on_sending(self) -> None:
+        """A replica whose bytes have left at once gets more of its snapshot in the next cycle."""
+        if self.replication.can_send():
+            self.cycle.wake()
+
+    def _arm_timer(self) -> None:
+        """Set the timer to the earliest deadline or retry time of a blocked client."""
+        alarm_ms = self.instance.blocked.next_alarm_ms()
+        if alarm_ms == self._timer_ms:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_ms = alarm_ms
+        if alarm_ms is not None:
+            # At the end of that millisecond: as in Redis, no client is answered before its timeout
+            # has passed in full.
+            delay_s = max(0, alarm_ms + 1 - clock.now_ms()) / 1000
+            self._timer = self.loop.call_later(delay_s, self._on_alarm)
+
+    def _on_alarm(self) -> None:
+        self._timer = self._timer_ms = None
+        if self.is_ending or self.instance.gates & GATE_BUSY:
+            return
+        self.dispatcher.start_batch(clock.now_ms())
+        self.dispatcher.waiters.wake_due(self.instance.now_ms)
+        self.dispatcher.waiters.expire(self.instance.now_ms - 1)
+        self.cycle.wake()
+
+    # -- Host ----------------------------------------------------------------------------------
+
+    def clock_us(self) -> int:
+        """Unix time in microseconds."""
+        return clock.now_us()
+
+    def is_interrupted(self) -> bool:
+        """See `Host`. The call of a Python function runs Python's signal handlers first."""
+        return self._is_interrupted
+
+    def random_below(self, limit: int) -> int:
+        """A random integer in [0, limit)."""
+        import secrets  # it loads OpenSSL: not at the start
+
+        return secrets.randbelow(limit)
+
+    def random_hex(self, digits: int) -> str:
+        """Random lower-case hexadecimal digits."""
+        return os.urandom((digits + 1) // 2).hex()[:digits]
+
+    def _wake(self) -> None:
+        """Wake the loop from another thread: a background job is done."""
+        self.loop.call_soon_threadsafe(self.cycle.wake)
+
+    def wake(self, client: Client) -> None:
+        """Write the client's output at the end of this cycle."""
+        self.cycle.touch(client)
+
+    def _begin_event(self) -> None:
+        """Begin a batch for an event that is not a client's request."""
+        self.dispatcher.start_batch(clock.now_ms())
+
+    def _send(self, client: Client, data: bytes) -> None:
+        """Send to a replica; also while the cycle is ending."""
+        client.output.append(data)
+        self.cycle.add_output(client)
+
+    def close(self, client: Client) -> None:
+        """Drop the connection now."""
+        if client.gates & GATE_PRIMARY:
+            self.replication.drop_link()
+        elif client.transport is not None:
+            connection = cast("Connection", client.transport)
+            connection.close()
+            connection.transport.abort()
+
+    def peer_is_gone(self, client: Client) -> bool:
+        """Whether the peer has closed its side."""
+        return client.transport is not None and cast("Connection", client.transport).peer_is_gone()
+
+    def set_delay(self, client: Client, *, is_allowed: bool) -> None:
+        """TCP_NODELAY."""
+        if client.transport is None or client.unix_socket:
+            return
+        sock = cast("Connection", client.transport).transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not is_allowed)
+
+    def unsent_bytes(self, client: Client) -> int:
+        """Output that waits in the transport."""
+        if client.transport is None:
+            return 0
+        return cast("Connection", client.transport).transport.get_write_buffer_size()
+
+    def resume_postponed(self) -> None:
+        """CLIENT PAUSE ended."""
+        self.dispatcher.admission.resume_postponed()
+        self.cycle.wake()
+
+    def pause(self, seconds: float) -> None:
+        """DEBUG SLEEP."""
+        time.sleep(seconds)
+
+    def facts(self) -> ProcessFacts:
+        """Ask the operating system."""
+        mine = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        thread = resource.getrusage(resource.RUSAGE_THREAD)
+        system = os.uname()
+        return ProcessFacts(
+            pid=os.getpid(),
+            supervisor=self.supervisor,
+            executable=sys.executable,
+            config_file=self.config_file,
+            os=f"{system.sysname} {system.release} {system.machine}",
+            started_ms=self.instance.started_ms,
+            resident_bytes=resident_bytes(),
+            peak_resident_bytes=mine.ru_maxrss * 1024,
+            total_system_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+            cpu_user_s=mine.ru_utime,
+            cpu_system_s=mine.ru_stime,
+            cpu_user_children_s=children.ru_utime,
+            cpu_system_children_s=children.ru_stime,
+            listeners=list(self.listeners),
+            event_loop=type(self.loop).__module__.partition(".")[0],
+            startup_resident_bytes=self._startup_resident_bytes,
+            cpu_user_main_thread_s=thread.ru_utime,
+            cpu_system_main_thread_s=thread.ru_stime,
+        )
+
+    def purge_memory(self) -> None:
+        """MEMORY PURGE: collect garbage, then let the C library return what is free."""
+        gc.collect()
+        self._free_memory.give_back()
+
+    def apply_config(self, names: list[str]) -> None:
+        """Apply changed directives."""
+        config = self.instance.config
+        if "port" in names or "bind" in names:
+            self._rebind()
+        if "dir" in names:
+            try:
+                if config.appendonly or config.save:
+                    self.persistence.claim_folder(config.dir)
+                os.chdir(config.dir)
+            except OSError as error:
+                raise ValueError(error.strerror) from None
+            config.dir = os.getcwd()
+        if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
+            for session in self.cycle.sessions.values():
+                session.limit(request_limits(config))
+        if "loglevel" in names:
+            self.logger.setLevel(LEVELS[config.loglevel])
+        for name in names:
+            self.persistence.apply_config(name)
+            self.replication.apply_config(name)
+
+    def rewrite_config(self) -> None:
+        """CONFIG REWRITE."""
+        if not self.config_file:
+            raise ValueError("The server is running without a config file")
+        config = self.instance.config
+        if config.port == self._picked_port:
+            config = copy.copy(config)
+            config.port = 0  # the next start picks one again
+        rewrite_configuration(self.config_file, config)
+
+    def resume(self) -> None:
+        """A script is done: end the cycle, with the work that waited for it, and arm the timer."""
+        self.cycle.wake()
+
+    def log(self, level: str, message: str) -> None:
+        """Write to the log."""
+        self.logger.log(LEVELS[level], message)
+
+
+def _remove(path: str) -> None:
+    """Remove a file of this server, if it still exists."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def resident_bytes() -> int:
+    """The memory that the process occupies."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def bind_addresses(addresses: list[str], port: int) -> list[tuple[str, socket.socket]]:
+    """Bind every address; port 0 picks a free one, the same for all. Raises OSError.
+
+    As in Redis, an address with a minus sign before it may be missing on this machine.
+    """
+    bound: list[tuple[str, socket.socket]] = []
+    for word in addresses:
+        optional, address = word.startswith("-"), word.removeprefix("-")
+        host = {"*": "0.0.0.0", "::*": "::"}.get(address, address)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sock.bind((host, port))
+        except OSError as error:
+            sock.close()
+            if optional and error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                continue
+            for _, other in bound:
+                other.close()
+            raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from None
+        port = sock.getsockname()[1]
+        bound.append((address, sock))
+    return bound

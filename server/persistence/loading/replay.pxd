@@ -1,0 +1,25 @@
+# The C types of server/persistence/loading/replay.py.
+
+from commands.core.client cimport Client
+from protocol.cutter cimport Cutter
+
+
+cdef class Replay:
+    cdef public Py_ssize_t requests
+    cdef public object refusals
+    cdef public object first_refusal
+    cdef public object passed_over
+    cdef public object open_unit_offset
+    cdef list _unit
+    cdef object _instance
+    cdef object _file_name
+    cdef Cutter _cutter
+    cdef Cutter _unit_cutter
+    cdef Client _client
+
+    cdef _run_text(self, object batch, bytes text)
+    cdef _run_each(self, Py_ssize_t offset, bytes text)
+    cdef _run_cut(self, Cutter request, Py_ssize_t offset)
+
+
+cdef bint _is_named(Cutter request, bytes name) except -1

@@ -1,0 +1,5 @@
+"""Snapshots: RDB files.
+
+saves:         SAVE, BGSAVE, save points
+snapshot_file: the data written to a file
+"""

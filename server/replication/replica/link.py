@@ -1,0 +1,606 @@
+"""A replica's link to its primary: a state machine for connecting, synchronising, following.
+
+    phase       what happens                        next
+    CONNECT     nothing; the next tick connects     CONNECTING
+    CONNECTING  the connection is made              HANDSHAKE
+    HANDSHAKE   PING, AUTH, REPLCONF, PSYNC         CONNECTED if the primary's backlog has all that
+                                                    is missing, otherwise SYNC
+    SYNC        the snapshot is received, loaded    CONNECTED
+    CONNECTED   the stream is applied               CONNECT, if the connection breaks
+
+Every failure leads back to CONNECT, and leaves the data unchanged. The whole transition table is in
+docs/architecture/replication.md.
+
+The replication ID, the offset and the database outlive a connection. With them the next one asks to
+resume (`can_resume`); without, it asks for a snapshot. After a broken stream they are dropped.
+
+Source: redis-server 7.0.15 for the bytes; Redis 7.0 for times.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Generator
+
+from commands.core.instance import GATE_BUSY, HOLDING_GATES, Instance
+from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
+from protocol.replies import command
+from server.clock import has_passed
+from server.persistence.files import Files
+from server.replication.network import Outside, Wire
+from server.replication.primary.feed import Feed
+from server.replication.replica.applier import BrokenStream, Following
+from server.replication.replica.installation import Installation, InstallationFailed
+from server.replication.replica.reception import BadSnapshot, Reception
+
+RETRY_MS = 1000
+ACKNOWLEDGE_MS = 1000
+LINE_TIMEOUT_MS = 5000
+_MAX_LINE_BYTES = 1024
+_TEMPORARY_ERRORS = (b"-NOMASTERLINK", b"-LOADING")
+# Accepted answers to PING: authentication comes later.
+_HARMLESS = (b"+", b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted")
+_FULL = re.compile(rb"\+FULLRESYNC ([0-9a-fA-F]{40}) ([0-9]{1,18})")
+_CONTINUE = re.compile(rb"\+CONTINUE(?: ([0-9a-fA-F]{40}))?")
+
+# What the log says of a primary that is silent for too long. As all lines here, in Redis's words:
+# tools search the log for them. A reason of ours comes after.
+_SILENCE = {
+    LinkPhase.CONNECTING: "Timeout connecting to the MASTER...",
+    LinkPhase.HANDSHAKE: "Timeout connecting to the MASTER...",
+    LinkPhase.SYNC: "Timeout receiving bulk data from MASTER... If the problem persists try to set"
+    " the 'repl-timeout' parameter in redis.conf to a larger value.",
+    LinkPhase.CONNECTED: "MASTER timeout: no data nor PING received...",
+}
+
+Answer = Callable[[bytes], None]
+
+
+class Link:
+    """The link of one instance. `changed` is called when the phase changes."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        feed: Feed,
+        outside: Outside,
+        files: Files,
+        changed: Callable[[], object],
+        history_changed: Callable[[], object],
+    ) -> None:
+        """`history_changed` is called when this server's own replicas must synchronise again."""
+        self.can_resume = False
+        self.failover = False  # whether the next PSYNC asks the other server to take over
+        # Called with the reason if it refuses or disconnects.
+        self.refused: Callable[[str], object] = lambda reason: None
+        self._instance = instance
+        self._config = instance.config
+        self._state = instance.replication
+        self._facts = instance.replication.link
+        self._feed = feed
+        self._outside = outside
+        self._files = files
+        self._changed = changed
+        self._history_changed = history_changed
+        self._wire: Wire | None = None
+        self._retry_at_ms = 0
+        self._approach = ""  # what the log says of the next attempt, {}: the address
+        self._heard_ms = self._sent_ms = 0
+        self._owed_offset = UNKNOWN  # to be acknowledged again when it is on disk
+        self._addresses = (b"", b"", -1)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Reset the state of a connection."""
+        self._line = b""
+        self._answers: deque[Answer] = deque()
+        self._asked_to_resume = False
+        self._knows_offsets = True  # SYNC was not needed
+        self._full_sync = (NO_ID, 0)  # where the stream goes on after the snapshot
+        self._reception: Reception | None = None
+        self._steps: Generator[None] | None = None  # of the installation
+        self._early = b""  # of the stream, while the snapshot is installed
+        self._following: Following | None = None
+        self._is_scheduled = False
+
+    # -- beginning and end ---------------------------------------------------------------------
+
+    def start(self) -> None:
+        """This server is a replica now: connect at once."""
+        self._facts.attempts = 0
+        self._set_phase(LinkPhase.CONNECT)
+        self._retry_at_ms = 0
+        self._approach = "Connecting to MASTER {}"
+        if self._facts.down_since_ms == UNKNOWN and self._facts.up_since_ms != UNKNOWN:
+            self._facts.down_since_ms = self._instance.now_ms
+        self._connect()
+
+    def stop(self) -> None:
+        """Stop: this server follows no primary any more, or another one."""
+        if self._facts.phase is LinkPhase.CONNECTED:
+            self._log("warning", "Connection with master lost. Reason: this server leaves it")
+            self._log_cached()
+        self._disconnect()
+        self._set_phase(LinkPhase.NONE)
+
+    def drop(self, reason: str, *, at_once: bool = True) -> None:
+        """Drop the connection; a new one follows. `reason` is mostly the whole line of the log."""
+        phase, self._approach = self._facts.phase, "Connecting to MASTER {}"
+        if phase is LinkPhase.CONNECTED:
+            self._approach = "Reconnecting to MASTER {}"
+            self._log("warning", f"Connection with master lost. Reason: {reason}")
+            self._log_cached()
+        elif not self.failover:
+            self._log("warning", reason)
+            if phase is LinkPhase.SYNC or reason in _SILENCE.values():
+                self._approach = "Reconnecting to MASTER {} after failure"
+        self._disconnect()
+        self._set_phase(LinkPhase.CONNECT)
+        self._retry_at_ms = self._instance.now_ms + (0 if at_once else RETRY_MS)
+        if self.failover:
+            self.failover = False
+            self.refused(reason)
+        elif at_once:
+            self._connect()
+
+    def _log_cached(self) -> None:
+        if self.can_resume:
+            self._log("notice", "Caching the disconnected master state.")
+
+    def _disconnect(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+        if self._reception is not None:
+            self._reception.discard()
+        if self._steps is not None:
+            self._steps.close()
+            self._instance.set_loading(False)
+        following = self._following
+        if following is not None:
+            self._facts.client = None
+            self._instance.forget_client(following.client)
+        now_ms, facts = self._instance.now_ms, self._facts
+        facts.is_transferring = facts.is_installing = False
+        if facts.phase is LinkPhase.CONNECTED:
+            facts.down_since_ms = now_ms
+        self._begin_anew()
+
+    def _set_phase(self, phase: LinkPhase) -> None:
+        self._facts.phase = phase
+        self._changed()
+
+    # -- connecting ----------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        address = self._config.replicaof
+        assert address is not None
+        self._log("notice", self._approach.format(f"{address[0]}:{address[1]}"))
+        self._log("notice", "MASTER <-> REPLICA sync started")
+        self._heard_ms = self._instance.now_ms
+        self._facts.attempts += 1
+        self._facts.total_attempts += 1
+        self._set_phase(LinkPhase.CONNECTING)
+        self._wire = self._outside.connect(*address, self)
+
+    def connected(self, address: bytes, local_address: bytes, descriptor: int) -> None:
+        """See `Receiver.connected`."""
+        self._addresses = address, local_address, descriptor
+        self._heard_ms = self._instance.now_ms
+        self._set_phase(LinkPhase.HANDSHAKE)
+        self._log("notice", "Non blocking connect for SYNC fired the event.")
+        self._ask([b"PING"], self._after_ping)
+
+    def lost(self, reason: str) -> None:
+        """See `Receiver.lost`. Reconnects at once after a working link, else after a delay."""
+        at_once = self._facts.phase in (LinkPhase.CONNECTED, LinkPhase.SYNC)
+        self._wire = None
+        self.drop(self._loss(reason), at_once=at_once)
+
+    def _loss(self, reason: str) -> str:
+        """The line of the log for a connection that broke: what was interrupted, and why."""
+        phase = self._facts.phase
+        if phase is LinkPhase.CONNECTING:
+            return f"Error condition on socket for SYNC: {reason}"
+        if phase is LinkPhase.HANDSHAKE:
+            what = "did not respond to command during SYNC handshake"
+            if self._after_psync in self._answers:
+                what = "did not reply to PSYNC, will try later"
+            return f"Failed to read response from the server: {reason}. Master {what}"
+        if phase is LinkPhase.SYNC:
+            is_waiting = self._reception is not None and self._reception.is_waiting
+            doing = "reading bulk count from" if is_waiting else "trying to sync with"
+            return f"I/O error {doing} MASTER: {reason}"
+        return reason
+
+    def received(self, data: bytes) -> None:
+        """See `Receiver.received`."""
+        self._heard_ms = self._facts.heard_ms = self._instance.now_ms
+        try:
+            if self._facts.phase is LinkPhase.HANDSHAKE:
+                data = self._take_lines(data)
+            if self._reception is not None and data:
+                self._take_snapshot(data)
+            elif self._steps is not None:
+                self._early += data
+            elif self._following is not None and data:
+                self._take_stream(data)
+        except BrokenStream as error:
+            self._forget_history(str(error))
+        except (BadSnapshot, OSError) as error:
+            self.drop(str(error), at_once=False)
+
+    # -- the handshake -------------------------------------------------------------------------
+
+    def _ask(self, argv: list[bytes], answer: Answer) -> None:
+        self._answers.append(answer)
+        self._write(command(argv))
+
+    def _write(self, data: bytes) -> None:
+        if self._wire is not None:
+            self._wire.write(data)
+
+    def _take_lines(self, data: bytes) -> bytes:
+        """Handle each line of the handshake; returns the bytes after the last one."""
+        self._line += data
+        while self._answers and self._facts.phase is LinkPhase.HANDSHAKE:
+            line, end, rest = self._line.partition(b"\n")
+            if not end:
+                if len(self._line) > _MAX_LINE_BYTES:
+                    raise BadSnapshot("a line of the handshake has no end")
+                return b""
+            self._line = rest
+            line = line.rstrip(b"\r")
+            if line:  # an empty one is a sign of life
+                self._answers.popleft()(line)
+        rest, self._line = self._line, b""
+        return rest
+
+    def _after_ping(self, line: bytes) -> None:
+        if not line.startswith(_HARMLESS):
+            raise BadSnapshot(f"Error reply to PING from master: '{_decode(line)}'")
+        self._log("notice", "Master replied to PING, replication can continue...")
+        config = self._config
+        if config.masterauth:
+            user = [_encode(config.masteruser)] if config.masteruser else []
+            self._ask([b"AUTH", *user, _encode(config.masterauth)], self._after_auth)
+        port = config.replica_announce_port or config.port
+        self._ask_option("listening-port", b"%d" % port)
+        if config.replica_announce_ip:
+            self._ask_option("ip-address", _encode(config.replica_announce_ip))
+        words = [b"capa", b"eof", b"capa", b"psync2", b"capa", RILLWAY]
+        self._ask([b"REPLCONF", *words], self._after_last_option)
+
+    def _after_auth(self, line: bytes) -> None:
+        if line.startswith(b"-"):
+            raise BadSnapshot(f"Unable to AUTH to MASTER: {_decode(line)}")
+
+    def _ask_option(self, name: str, value: bytes) -> None:
+        words = [b"REPLCONF", name.encode(), value]
+        self._ask(words, lambda line: self._after_option(name, line))
+
+    def _after_option(self, name: str, line: bytes) -> None:
+        if line.startswith(b"-"):
+            self._log(
+                "notice",
+                f"(Non critical) Master does not understand REPLCONF {name}: {_decode(line)}",
+            )
+
+    def _after_last_option(self, line: bytes) -> None:
+        self._after_option("capa", line)
+        request = [b"PSYNC", b"?", b"-1"]
+        self._asked_to_resume = self.can_resume
+        if self.can_resume:
+            request[1] = self._state.replication_id.encode()
+            request[2] = b"%d" % (self._state.offset + 1)
+            self._log(
+                "notice",
+                f"Trying a partial resynchronization (request {self._state.replication_id}:"
+                f"{self._state.offset + 1}).",
+            )
+        else:
+            self._log("notice", "Partial resynchronization not possible (no cached master)")
+        if self.failover:
+            request.append(b"FAILOVER")
+        self._ask(request, self._after_psync)
+
+    def _after_psync(self, line: bytes) -> None:
+        if line.startswith(_TEMPORARY_ERRORS):
+            raise BadSnapshot(
+                "Master is currently unable to PSYNC but should be in the future: " + _decode(line)
+            )
+        if line.startswith(b"+FULLRESYNC"):
+            found = _FULL.fullmatch(line)
+            if found is None:
+                raise BadSnapshot(f"Master replied with wrong +FULLRESYNC syntax. It says {line!r}")
+            self._begin_full_sync(found[1].decode().lower(), int(found[2]))
+        elif line.startswith(b"+CONTINUE"):
+            resumed = _CONTINUE.fullmatch(line)
+            if resumed is None or not self._asked_to_resume:
+                raise BadSnapshot(f"{line!r} goes on with a history that was not asked for")
+            self._resume((resumed[1] or b"").decode().lower())
+        elif self.failover:
+            raise BadSnapshot(f"Failover target rejected psync request. It says {line!r}")
+        else:
+            self._log_unknown_psync(line)
+            self._knows_offsets = False
+            self._write(b"SYNC\r\n")
+            self._begin_full_sync(self._instance.host.random_hex(40), 0)
+
+    def _log_unknown_psync(self, line: bytes) -> None:
+        if line.startswith(b"-ERR"):
+            text = f"Master does not support PSYNC or is in error state (reply: {_decode(line)})"
+            self._log("notice", text)
+        else:
+            self._log("warning", f"Unexpected reply to PSYNC from master: {_decode(line)}")
+        self._log("notice", "Retrying with SYNC...")
+
+    # -- going on ------------------------------------------------------------------------------
+
+    def _resume(self, replication_id: str) -> None:
+        state = self._state
+        self._log("notice", "Successful partial resynchronization with master.")
+        if replication_id and replication_id != state.replication_id:
+            self._log("notice", f"Master replication ID changed to {replication_id}")
+            state.second_id, state.second_offset = state.replication_id, state.offset + 1
+            state.replication_id = replication_id
+            self._history_changed()
+        if self._feed.backlog is None:
+            self._feed.begin_backlog()
+        self._log("notice", "MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.")
+        self._begin_following(state.stream_db)
+
+    # -- the snapshot --------------------------------------------------------------------------
+
+    def _begin_full_sync(self, replication_id: str, offset: int) -> None:
+        if self._knows_offsets:
+            self._log("notice", f"Full resync from master: {replication_id}:{offset}")
+        if self._asked_to_resume:
+            self._log("notice", "Discarding previously cached master state.")
+        self._full_sync = replication_id, offset
+        self._reception = Reception(self._files, f"temp-link-{os.getpid()}.rdb")
+        facts = self._facts
+        facts.is_transferring = True
+        facts.snapshot_bytes = facts.snapshot_bytes_read = 0
+        self._set_phase(LinkPhase.SYNC)
+
+    def _take_snapshot(self, data: bytes) -> None:
+        reception, facts = self._reception, self._facts
+        assert reception is not None
+        was_waiting = reception.is_waiting
+        self._early = reception.feed(data)
+        if was_waiting and not reception.is_waiting:
+            what = f"{reception.expected_bytes} bytes from master to disk"
+            if reception.has_mark:
+                what = "streamed RDB from master with EOF to disk"
+            self._log("notice", f"MASTER <-> REPLICA sync: receiving {what}")
+        facts.snapshot_bytes = reception.expected_bytes
+        facts.snapshot_bytes_read = reception.received_bytes
+        facts.snapshot_heard_ms = self._instance.now_ms
+        if reception.is_complete:
+            self._reception = None
+            self._install(reception)
+
+    def _install(self, reception: Reception) -> None:
+        """Load the file in time slices. Reading is paused meanwhile."""
+        assert self._wire is not None
+        self._wire.pause()
+        if self._config.repl_diskless_load != "swapdb":
+            self._instance.set_loading(True)
+        state = self._instance.persistence
+        state.loading_started_ms = self._instance.now_ms
+        state.loading_total_bytes = reception.received_bytes
+        self._log("notice", "MASTER <-> REPLICA sync: Loading DB in memory")
+        installation = Installation(self._instance, self._files, reception.path)
+        self._steps = self._installing(installation, reception)
+        self._facts.is_installing = True
+        self._schedule()
+
+    def _installing(self, installation: Installation, reception: Reception) -> Generator[None]:
+        try:
+            yield from installation.steps()
+        except GeneratorExit:
+            reception.discard()
+            raise
+        except InstallationFailed as error:
+            reception.discard()
+            self._steps = None
+            self._instance.set_loading(False)
+            self.can_resume = False
+            self.drop(
+                f"Failed trying to load the MASTER synchronization DB from disk: {error}",
+                at_once=False,
+            )
+            return
+        self._keep_file(reception)
+        self._steps = None
+        self._instance.set_loading(False)
+        self._history_changed()
+        self._adopt(installation.outcome.stream_db)
+
+    def _keep_file(self, reception: Reception) -> None:
+        """As in Redis, keep the file as this server's snapshot: after a crash it can resume."""
+        config = self._config
+        is_kept = config.repl_diskless_load == "disabled" and self._knows_offsets
+        if config.rdb_del_sync_files and not config.save and not config.appendonly:
+            is_kept = False
+            self._log(
+                "notice",
+                "Removing the RDB file obtained from the master. This replica has persistence"
+                " disabled",
+            )
+        if not is_kept:
+            reception.discard()
+            return
+        try:
+            self._files.rename(reception.path, config.dbfilename)
+        except OSError as error:
+            self._log(
+                "warning",
+                f"Failed trying to rename the temp DB into {config.dbfilename} in MASTER <->"
+                f" REPLICA synchronization: {error.strerror}. The data is loaded, the file is not"
+                " kept",
+            )
+            reception.discard()
+
+    def _adopt(self, stream_db: int) -> None:
+        """Adopt the primary's replication history."""
+        state = self._state
+        state.replication_id, state.offset = self._full_sync
+        state.second_id, state.second_offset = NO_ID, UNKNOWN
+        state.local_deadlines.clear()
+        self._feed.begin_backlog()
+        self._facts.synced_offset = UNKNOWN
+        early = self._early
+        self._log("notice", "MASTER <-> REPLICA sync: Finished with success")
+        if self._config.appendonly:
+            self._log("notice", "MASTER <-> REPLICA sync: Starting AOF after a successful sync")
+        self._instance.host.persistence.data_replaced()
+        self._begin_following(stream_db)
+        assert self._wire is not None
+        self._wire.resume()
+        if self._knows_offsets:
+            self.acknowledge()
+        if early:
+            self.received(early)
+
+    # -- the stream ----------------------------------------------------------------------------
+
+    def _begin_following(self, stream_db: int) -> None:
+        instance, facts, now_ms = self._instance, self._facts, self._instance.now_ms
+        client = instance.new_client()
+        client.address, client.local_address, client.fd = self._addresses
+        client.db = instance.databases[stream_db]
+        self._following = Following(instance, self._feed, client, self._answer_getack)
+        self._owed_offset = UNKNOWN
+        facts.client = client
+        facts.received_offset = self._state.offset
+        if facts.down_since_ms != UNKNOWN:
+            facts.down_total_ms += now_ms - facts.down_since_ms
+        facts.up_since_ms, facts.down_since_ms = now_ms, UNKNOWN
+        facts.is_transferring = facts.is_installing = False
+        facts.attempts = 0
+        self.can_resume = self._knows_offsets
+        self.failover = False
+        self._set_phase(LinkPhase.CONNECTED)
+
+    def _take_stream(self, data: bytes) -> None:
+        assert self._following is not None
+        self._following.receive(data)
+        self._apply()
+
+    def _apply(self) -> None:
+        following = self._following
+        assert following is not None
+        if not self._is_script_running:
+            following.apply()
+        is_held = following.has_work and self._instance.gates & HOLDING_GATES
+        following.client.postponed = [] if is_held else None
+        if is_held:
+            return  # the stream is still received; the tick goes on with it
+        if following.has_work and self._wire is not None:
+            self._wire.pause()  # back-pressure: other clients have their turn
+            self._schedule()
+
+    def acknowledge(self) -> None:
+        """Send this server's offset to the primary."""
+        if self._following is None or not self._knows_offsets:
+            return
+        self._sent_ms = self._instance.now_ms
+        words = [b"REPLCONF", b"ACK", b"%d" % self._state.offset]
+        if self._config.appendonly and self._facts.synced_offset != UNKNOWN:
+            words += [b"FACK", b"%d" % self._facts.synced_offset]
+        self._write(command(words))
+
+    def _answer_getack(self) -> None:
+        """Send the offset at once, and again when what came before is synced: WAITAOF waits."""
+        self.acknowledge()
+        if self._config.appendonly and self._facts.synced_offset < self._state.offset:
+            self._owed_offset = self._state.offset
+
+    def note_synced(self) -> None:
+        """More of the stream is on disk: acknowledge it if the primary has asked."""
+        if self._owed_offset != UNKNOWN and self._facts.synced_offset >= self._owed_offset:
+            self._owed_offset = UNKNOWN
+            self.acknowledge()
+
+    def _forget_history(self, reason: str) -> None:
+        """The stream is broken, so the data may differ: ask for a full synchronisation."""
+        self.can_resume = False
+        self.drop(reason, at_once=False)
+
+    # -- turns and time ------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            wire = self._wire
+            self._outside.call_soon(lambda: self._go_on(wire))
+
+    @property
+    def _is_script_running(self) -> bool:
+        """Whether a script has paused: meanwhile the data must not change."""
+        return bool(self._instance.gates & GATE_BUSY)
+
+    def _go_on(self, wire: Wire | None) -> None:
+        """Run the next time slice, if the connection that requested it is still in use."""
+        if wire is not self._wire or wire is None:
+            return
+        self._is_scheduled = False
+        if self._steps is not None:
+            steps = self._steps
+            if self._is_script_running:
+                self._schedule()
+                return
+            for _ in steps:
+                self._schedule()
+                return
+        elif self._following is not None:
+            try:
+                self._apply()
+            except BrokenStream as error:
+                self._forget_history(str(error))
+                return
+            if not self._is_scheduled:
+                wire.resume()
+
+    def tick(self) -> None:
+        """Called several times a second."""
+        now_ms, phase = self._instance.now_ms, self._facts.phase
+        if phase is LinkPhase.NONE:
+            return
+        if phase is LinkPhase.CONNECT:
+            if now_ms >= self._retry_at_ms or self._retry_at_ms > now_ms + RETRY_MS:
+                self._connect()
+            return
+        if self._following is not None and self._following.client.postponed is not None:
+            self._go_on(self._wire)
+        if self._steps is not None:
+            self._heard_ms = now_ms  # this server is busy: the primary's silence does not count
+            if has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):
+                self._sent_ms = now_ms
+                self._write(b"\n")
+        elif has_passed(self._timeout_ms(), self._heard_ms, now_ms):
+            self.drop(_SILENCE[phase], at_once=False)
+        elif self._following is not None and has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):
+            self.acknowledge()
+
+    def _timeout_ms(self) -> int:
+        """The timeout of the phase: short for the handshake, `repl-timeout` from PSYNC on."""
+        timeout_ms = self._config.repl_timeout * 1000
+        if self._facts.phase is LinkPhase.HANDSHAKE and self._after_psync not in self._answers:
+            return min(LINE_TIMEOUT_MS, timeout_ms)
+        return timeout_ms
+
+    def _log(self, level: str, message: str) -> None:
+        self._instance.host.log(level, message)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _decode(line: bytes) -> str:
+    return line.decode("latin-1")

@@ -1,0 +1,10 @@
+"""The way of a request: from a client's bytes to the handler of its command, and what follows.
+
+session:     a client's requests, in order
+dispatch:    look-up, running, statistics
+admission:   whether a request may run now
+turns:       the states of clients
+waiters:     blocked clients are served
+propagation: what a command has changed, as requests
+script_runs: scripts that can pause
+"""

@@ -1,0 +1,205 @@
+"""Admission control: decides whether a request may run now, if a gate is shut.
+
+A request is refused (authentication, a disk that cannot be written, a RESP2 client with
+subscriptions, MONITOR, loading), queued by a transaction, or held back while CLIENT PAUSE lasts.
+The gates of the client and of the instance, two sets of bits, say which of these are possible.
+While both are 0, the dispatcher skips this module.
+
+Leaves out: unknown commands and arity (server/requests/dispatch.py); how a request that was held
+back runs later (server/requests/session.py).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from commands.core.client import (
+    GATE_AUTH,
+    GATE_MONITOR,
+    GATE_MULTI,
+    GATE_PRIMARY,
+    GATE_REPLICA,
+    GATE_SUBSCRIBED,
+    Client,
+)
+from commands.core.instance import (
+    GATE_BUSY,
+    GATE_ENDING,
+    GATE_FAILOVER,
+    GATE_FEW_REPLICAS,
+    GATE_LOADING,
+    GATE_PAUSED,
+    GATE_READ_ONLY,
+    GATE_STALE,
+    GATE_WRITES_REFUSED,
+    Instance,
+)
+from commands.core.registry import (
+    ALLOW_BUSY,
+    LOADING,
+    MAY_REPLICATE,
+    NO_AUTH,
+    NO_MULTI,
+    READONLY,
+    STALE,
+    WRITE,
+    Argv,
+    Command,
+)
+from commands.scripting.evaluation import request_flags
+from protocol import errors, replies
+from protocol.errors import ReplyError
+from server.requests.turns import Turns
+
+_STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive
+_HOLDING_GATES = GATE_ENDING | GATE_FAILOVER
+_ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
+_NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
+_WHILE_SUBSCRIBED = {
+    b"ping", b"subscribe", b"psubscribe", b"ssubscribe",
+    b"unsubscribe", b"punsubscribe", b"sunsubscribe", b"quit", b"reset",
+}  # fmt: skip
+
+
+class Answers(Protocol):
+    """What admission needs of the dispatcher."""
+
+    def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
+        """Answer an error to a request that does not run."""
+
+    def answer(self, client: Client, reply: bytes, position: int) -> None:
+        """Put a reply at `position` of the client's output."""
+
+    def mark(self) -> None:
+        """The next command begins now."""
+
+
+class Admission:
+    """Decides for one server whether a request may run now."""
+
+    def __init__(self, instance: Instance, turns: Turns, answers: Answers) -> None:
+        self._instance = instance
+        self._turns = turns
+        self._answers = answers
+
+    def admits(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Whether the request runs now; if not, it was answered, queued or held back."""
+        refusal = self._refusal(client, command, argv)
+        if refusal is not None:
+            self._answers.reject(client, command, refusal)
+            return False
+        instance = self._instance
+        if instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
+            return False  # also what a transaction would queue, as in Redis
+        if instance.gates & _HOLDING_GATES and self._hold_write_back(client, command, argv):
+            return False
+        if client.gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
+            self._enqueue(client, command, argv)
+            return False
+        return True
+
+    def _refusal(self, client: Client, command: Command, argv: Argv) -> ReplyError | None:
+        """Why the request must not run; None if it may."""
+        gates, instance = client.gates, self._instance
+        if gates & GATE_AUTH and not command.flags & NO_AUTH:
+            return ReplyError(errors.NOAUTH)
+        if gates & GATE_PRIMARY:
+            return None  # accepted where it comes from
+        if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command, argv):
+            return instance.write_refusal
+        if instance.gates & _ROLE_GATES and _is_write(client, command, argv):
+            return self._role_refusal()
+        if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
+            return errors.not_while_subscribed(command.fullname)
+        if gates & _STREAMING_GATES and command.flags & (READONLY | WRITE | MAY_REPLICATE):
+            return ReplyError(errors.MONITOR_KEYSPACE)
+        if instance.gates & GATE_BUSY and not _runs_beside_script(command, argv):
+            return instance.scripting.busy_error
+        if instance.gates & GATE_STALE and not _has_flag(client, command, argv, STALE):
+            return ReplyError(errors.MASTER_DOWN)
+        if instance.gates & GATE_LOADING and not _has_flag(client, command, argv, LOADING):
+            return ReplyError(errors.LOADING)
+        return None
+
+    def _role_refusal(self) -> ReplyError:
+        """Why a write must not run here: it would not be replicated."""
+        if self._instance.gates & GATE_FEW_REPLICAS:
+            return ReplyError(errors.NO_REPLICAS)
+        return ReplyError(errors.READ_ONLY)
+
+    def _enqueue(self, client: Client, command: Command, argv: Argv) -> None:
+        """Put a request into the queue of the client's transaction."""
+        assert client.queue is not None
+        if command.flags & NO_MULTI:
+            self._answers.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
+            return
+        client.queue.append((command, argv))
+        client.queued_bytes += sum(map(len, argv))
+        self._answers.answer(client, replies.QUEUED, len(client.output))
+        self._answers.mark()
+
+    # -- CLIENT PAUSE --------------------------------------------------------------------------
+
+    def _hold_back(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Hold the request back if the pause covers it."""
+        instance = self._instance
+        if self.end_pause_when_over() or client.gates & (GATE_PRIMARY | GATE_REPLICA):
+            return False
+        if instance.pause_writes_only and not _may_write(client, command, argv):
+            return False
+        if command.fullname == b"client|unpause":
+            return False  # unlike Redis, where no client can end the pause: it holds this back too
+        self._turns.postpone(client, argv)
+        return True
+
+    def _hold_write_back(self, client: Client, command: Command, argv: Argv) -> bool:
+        """Hold a write back while a failover or a shutdown is under way."""
+        if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command, argv):
+            return False
+        self._turns.postpone(client, argv)
+        return True
+
+    def end_pause_when_over(self) -> bool:
+        """Resume all clients if the time of a CLIENT PAUSE is over; whether it was."""
+        instance = self._instance
+        if not instance.paused_until_ms or instance.now_ms < instance.paused_until_ms:
+            return False
+        instance.pause_until(0)
+        self.resume_postponed()
+        return True
+
+    def resume_postponed(self) -> None:
+        """Resume the clients that were held back; the session runs their request again."""
+        self._turns.resume_postponed()
+
+
+def _flags(client: Client, command: Command, argv: Argv) -> list[int]:
+    """The flags of the request, or of each request that EXEC would run."""
+    instance = client.instance
+    if command.fullname == b"exec" and client.queue is not None:
+        return [request_flags(instance, queued, words) for queued, words in client.queue]
+    return [request_flags(instance, command, argv)]
+
+
+def _runs_beside_script(command: Command, argv: Argv) -> bool:
+    """Whether a command runs while a script does: SHUTDOWN only if it saves nothing."""
+    if command.fullname == b"shutdown":
+        return b"NOSAVE" in [word.upper() for word in argv]
+    return bool(command.flags & ALLOW_BUSY)
+
+
+def _needs_disk(client: Client, command: Command, argv: Argv) -> bool:
+    """Whether a disk that cannot be written refuses the command; as in Redis also PING."""
+    return _is_write(client, command, argv) or command.fullname == b"ping"
+
+
+def _is_write(client: Client, command: Command, argv: Argv) -> bool:
+    return any(flags & WRITE for flags in _flags(client, command, argv))
+
+
+def _has_flag(client: Client, command: Command, argv: Argv, flag: int) -> bool:
+    return all(flags & flag for flags in _flags(client, command, argv))
+
+
+def _may_write(client: Client, command: Command, argv: Argv) -> bool:
+    return any(flags & (WRITE | MAY_REPLICATE) for flags in _flags(client, command, argv))

@@ -1,0 +1,631 @@
+"""The command dispatcher: looks a request's command up, decides whether it may run, and runs it.
+
+The steps of one request:
+  execute      lookup and arity; serves ready keys first, unless the command declares that this can
+               wait (`defers_ready_keys`)
+  execute_cut  the same for a request that is still bytes: a `raw` handler takes it unparsed, also
+               if a transaction queues it; any other gets its words
+  admission    authentication, MULTI, CLIENT PAUSE and other gates (server/requests/admission.py)
+  account      the handler, its statistics, slow log, monitors
+  propagation  its changes, collected for the append-only file and replicas
+  (server/requests/propagation.py) waiters      clients whose handler returned a `Block`
+  (server/requests/waiters.py)
+
+No I/O: replies collect in `client.output`. The session (server/requests/session.py) feeds requests
+in, and the cycle (server/loop/cycle.py) decides when output is sent. The dispatcher knows commands
+by their declarations only, with two exceptions: EXEC has an error reply of its own when it is
+refused, and `POST` and `Host:` are recognized as the start of an HTTP request.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+import commands.catalogue  # noqa: F401  (declares every command)
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from commands.core.blocked_clients import Block
+from commands.core.client import (
+    GATE_MULTI,
+    GATE_PRIMARY,
+    GATE_REPLICA,
+    GATE_SILENT,
+    GATE_TRACKING,
+    Client,
+)
+from commands.core.instance import Instance
+from commands.core.long_reply import LongReply
+from commands.core.registry import (
+    ADMIN,
+    COMMANDS,
+    FAST,
+    SKIP_MONITOR,
+    SKIP_SLOWLOG,
+    WRITE,
+    Argv,
+    Command,
+    Handler,
+    RawHandler,
+    Reply,
+)
+from commands.server.monitor import feed_monitors
+from commands.transactions.transaction import exec_refused
+from protocol import errors, replies
+from protocol.cutter import MAX_WORDS, Cutter
+from protocol.errors import ReplyError
+from server.replication.replica.unexpected_replies import (
+    note_error_for_primary,
+    refuse_reply_to_replica,
+)
+from server.requests.admission import Admission
+from server.requests.propagation import Propagation
+from server.requests.script_runs import ScriptRuns
+from server.requests.turns import Turns
+from server.requests.waiters import Waiters
+
+if TYPE_CHECKING:
+    from commands.state.stats import CommandStats
+    from server.loop.long_replies import LongReplies
+
+_HTTP_WORDS = {b"post", b"host:"}
+
+NEVER_US = NEVER_NS = 1 << 62
+# The time slice of a batch: how long its requests may run before other clients have their turn.
+TURN_NS = 1_500_000
+# When a cycle has taken longer than that already, time slices are shorter by this factor.
+LATE_TURNS = 4
+# Up to this many requests of a raw handler are counted together. If the slow log or the latency
+# monitor records commands of a millisecond, each is counted by itself.
+RAW_AT_ONCE = 16
+_QUICK_US = 1000
+INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
+
+
+@cython.cclass
+class Dispatcher:
+    """Runs requests against one instance."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        instance.dispatcher = self
+        self.turns = Turns()
+        self.admission = Admission(instance, self.turns, self)
+        self.propagation = Propagation(instance)
+        self.waiters = Waiters(instance, self.turns, self)
+        self.script_runs = ScriptRuns(instance, self)
+        self.cutter = Cutter()  # of the batch that runs
+        self._queue_cutter = Cutter()  # of the request of a transaction that runs
+        self._collect = self.propagation.add
+        # Commands without sub-commands, by their usual spellings: one lookup finds them.
+        self._table = {
+            spelling: command
+            for name, command in COMMANDS.items()
+            for spelling in (name, name.upper())
+            if not command.subcommands
+        }
+        self.long_replies: LongReplies | None = None  # None: long replies are sent at once
+        self.mark_ns = perf_counter_ns()  # when the last command ended and the next one starts
+        self.turn_ns = TURN_NS
+        self.turn_end_ns = NEVER_NS  # when the batch that runs has used up its time slice
+        self._cycle_start_ns = 0
+        self.has_run_handlers = True  # since the steps of the cycle looked (server/loop/cycle.py)
+        self._tracks_latency = True
+        self._notable_us = NEVER_US  # from this duration on, slow log and latency monitor look
+        self._depth = 0  # of nested commands: EXEC and scripts run others
+        # Requests that a raw handler has run and that are not counted yet; see settle().
+        self._raw_command: Command | None = None
+        self._raw_name = b""
+        self._raw: RawHandler
+        self._raw_words = self._raw_most_words = 0
+        self._raw_client: Client
+        self._raw_request: Cutter  # the last of them
+        self._raw_count = 0
+        self._raw_limit = RAW_AT_ONCE
+
+    # -- the way in ----------------------------------------------------------------------------
+
+    def start_batch(self, now_ms: int) -> None:
+        """Begin a batch of work of any kind: set the time that it sees, and its time slice."""
+        self.look_up_settings()
+        self.has_run_handlers = True
+        self.start_input(now_ms)
+
+    def start_input(self, now_ms: cython.longlong) -> None:
+        """`start_batch` for bytes from a client, which runs for each read: the settings are those
+        of the last command that may change one, or of the last timer tick."""
+        self.instance.now_ms = now_ms
+        mark_ns: cython.longlong = perf_counter_ns()
+        self.mark_ns = mark_ns
+        self.turn_end_ns = mark_ns + self.turn_ns
+        if not self._cycle_start_ns:
+            self._cycle_start_ns = mark_ns
+        elif mark_ns - self._cycle_start_ns > self.turn_ns:
+            # Many clients have sent much at once: short slices let the loop poll sooner.
+            self.turn_end_ns = mark_ns + self.turn_ns // LATE_TURNS
+
+    def look_up_settings(self) -> None:
+        """Cache the settings that most requests need."""
+        self.instance.look_up_settings()
+        config = self.instance.config
+        slow_us, spike_ms = config.slowlog_log_slower_than, config.latency_monitor_threshold
+        self._notable_us = min(
+            slow_us if slow_us >= 0 else NEVER_US, spike_ms * 1000 if spike_ms else NEVER_US
+        )
+        self._tracks_latency = config.latency_tracking
+        is_quick = self._notable_us > _QUICK_US and self.turn_ns > 0
+        self._raw_limit = RAW_AT_ONCE if is_quick else 1
+
+    def end_cycle(self) -> None:
+        """Account for the cycle that ends (INFO: eventloop_cycles, eventloop_duration_sum)."""
+        stats = self.instance.stats
+        stats.cycles += 1
+        if self._cycle_start_ns:
+            end_ns: cython.longlong = perf_counter_ns()
+            stats.cycles_us += (end_ns - self._cycle_start_ns) // 1000
+            self._cycle_start_ns = 0
+
+    def execute(self, client: Client, argv: Argv) -> bool:
+        """Run one request. False: the client's next request must wait.
+
+        Either something halts the client, or its batch has used up its time slice.
+        """
+        if self._raw_count:
+            self.settle()
+        command = self._table.get(argv[0])
+        if command is None:
+            command = self._find(client, argv)
+            if command is None:
+                return self.mark_ns < self.turn_end_ns
+        client.last_command = command
+        count, arity = len(argv), command.arity
+        if count != arity and (arity >= 0 or count < -arity):
+            self.reject(client, command, errors.wrong_arity(command.fullname))
+            return self.mark_ns < self.turn_end_ns
+        instance = self.instance
+        client.last_interaction_ms = instance.now_ms
+        if (client.gates or instance.gates) and not self.admission.admits(client, command, argv):
+            return not self.turns.is_postponed(client) and self.mark_ns < self.turn_end_ns
+        if instance.blocked.ready_keys and not command.defers_ready_keys:
+            self.waiters.serve_ready_keys()
+        output = client.output
+        position = len(output)
+        reply = self.account(client, command, argv, command.handler)
+        if type(reply) is bytes:
+            if client.gates or len(output) > position:
+                self.answer(client, reply, position)
+            else:
+                output.append(reply)
+        elif type(reply) is Block:
+            self.waiters.block(client, reply, argv)
+            return False
+        elif type(reply) is LongReply:
+            return self._begin_long_reply(client, reply, argv, position)
+        return self.mark_ns < self.turn_end_ns and not client.close_after_reply
+
+    def execute_cut(self, client: Client, request: Cutter) -> bool:
+        """As `execute`, for the request that the cutter found last."""
+        instance = self.instance
+        command = self._raw_command
+        if command is None or not request.is_word(0, self._raw_name):
+            name = request.word(0)
+            command = self._table.get(name)
+            if command is None or command.raw is None:
+                return self.execute(client, request.words())
+            self._take_up(command, name)
+        if (
+            request.count < self._raw_words
+            or client.gates
+            or instance.gates
+            or instance.monitors
+            or self.propagation.unit
+        ):
+            if (
+                client.gates == GATE_MULTI
+                and not instance.gates
+                and self._raw_words <= request.count <= self._raw_most_words
+            ):
+                return self._enqueue_cut(client, command, request)
+            return self.execute(client, request.words())
+        if instance.blocked.ready_keys and not command.defers_ready_keys:
+            self.waiters.serve_ready_keys()
+        reply = self._try_raw(client, request)
+        if reply is None:
+            return self.execute(client, request.words())
+        if self.propagation.unit:
+            self.propagation.hand_on()
+            client.note_write()
+        client.output.append(reply)
+        client.last_command = command
+        if self._raw_count < self._raw_limit:
+            return True
+        self.settle()
+        return self.mark_ns < self.turn_end_ns
+
+    @cython.cfunc
+    def _take_up(self, command: Command, name: bytes) -> None:
+        """The next requests are for the raw handler of this command."""
+        assert command.raw is not None
+        self.settle()
+        self._raw_command, self._raw_name, self._raw = command, name, command.raw
+        self._raw_words = -command.arity if command.arity < 0 else command.arity
+        self._raw_most_words = MAX_WORDS if command.arity < 0 else command.arity
+
+    @cython.cfunc
+    def _try_raw(self, client: Client, request: Cutter) -> bytes | None:
+        """The reply of the raw handler, and its error as a reply; None if it did nothing."""
+        try:
+            reply = self._raw(client, request)
+        except Exception as error:
+            assert self._raw_command is not None
+            self.instance.stats.of(self._raw_command).failed_calls += 1
+            reply = self._failed(self._raw_command, error)
+        if reply is None:
+            return None
+        if client.propagated is not None:
+            self.propagation.collect(client, [], changed=False)
+        self._raw_client, self._raw_request = client, request
+        self._raw_count += 1
+        return reply
+
+    @cython.cfunc
+    def _enqueue_cut(self, client: Client, command: Command, request: Cutter) -> bool:
+        """Queue a request as it was received: EXEC gives it to its raw handler."""
+        client.last_command = command
+        client.last_interaction_ms = self.instance.now_ms
+        assert client.queue is not None
+        client.queue.append((command, request.whole()))
+        client.queued_bytes += request.words_bytes()
+        client.output.append(replies.QUEUED)
+        self.mark_ns = perf_counter_ns()
+        return self.mark_ns < self.turn_end_ns
+
+    def settle(self) -> None:
+        """Count the requests that a raw handler has run since the last call.
+
+        All are of one command and one client, and share the time equally: the clock is read once
+        for up to RAW_AT_ONCE of them.
+        """
+        count: cython.longlong = self._raw_count
+        if not count:
+            return
+        self._raw_count = 0
+        client, command, instance = self._raw_client, self._raw_command, self.instance
+        assert command is not None
+        client.last_interaction_ms = instance.now_ms
+        end_ns: cython.longlong = perf_counter_ns()
+        elapsed_us: cython.longlong = (end_ns - self.mark_ns) // 1000
+        self.mark_ns = end_ns
+        of_command: CommandStats = instance.stats.of(command)
+        of_command.calls += count
+        of_command.usec += elapsed_us
+        if self._tracks_latency:
+            of_command.histogram[elapsed_us // count] += count
+        instance.stats.commands_processed += count
+        if elapsed_us >= self._notable_us:
+            # With a limit of 1 the cutter is still at the request, else only the name is known.
+            argv = self._raw_request.words() if self._raw_limit == 1 else [self._raw_name]
+            self._note_slow(client, command, argv, elapsed_us)
+
+    def _count(self, of_command: CommandStats, start_ns: cython.longlong) -> cython.longlong:
+        """Count a command that has ended; returns its duration in microseconds."""
+        end_ns: cython.longlong = perf_counter_ns()
+        self.mark_ns = end_ns
+        elapsed_us: cython.longlong = (end_ns - start_ns) // 1000
+        of_command.calls += 1
+        of_command.usec += elapsed_us
+        if self._tracks_latency:
+            of_command.histogram[elapsed_us] += 1
+        self.instance.stats.commands_processed += 1
+        return elapsed_us
+
+    def account_repeated(self, command: Command, count: int) -> None:
+        """Statistics of waiters that share the reply of another one: they took no time."""
+        of_command = self.instance.stats.of(command)
+        of_command.calls += count
+        if self._tracks_latency:
+            of_command.histogram[0] += count
+        self.instance.stats.commands_processed += count
+
+    def run(self, client: Client, command: Command, argv: Argv) -> Reply:
+        """Run the handler; returns its whole reply, or its error as a reply."""
+        reply = self.account(client, command, argv, command.handler)
+        return reply.join() if type(reply) is LongReply else reply
+
+    def run_queue(self, client: Client, room_bytes: int | None) -> list[bytes] | None:
+        """Run the requests of a transaction; the reply of each.
+
+        All of them run, whatever the size of their replies; None if that exceeds `room_bytes`.
+        """
+        assert client.queue is not None
+        results: list[bytes] = []
+        is_too_long = False
+        for command, request in client.queue:
+            reply = self._run_queued(client, command, request)
+            assert reply is None or type(reply) is bytes, f"{command.fullname!r} blocks in EXEC"
+            results.append(reply or b"")
+            if room_bytes is not None:
+                room_bytes -= len(results[-1])
+                if room_bytes < 0:
+                    is_too_long = True
+                    results.clear()
+        self.settle()
+        return None if is_too_long else results
+
+    @cython.cfunc
+    def _run_queued(self, client: Client, command: Command, request: Argv | bytes) -> Reply:
+        """`run` for a request of a transaction's queue; bytes go to the raw handler first."""
+        if isinstance(request, list):
+            self.settle()
+            return self.run(client, command, request)
+        cutter: Cutter = self._queue_cutter
+        cutter.load(request)
+        cutter.next()
+        reply: Reply = None
+        if not (client.gates or self.instance.monitors):
+            if command is not self._raw_command:
+                self._take_up(command, command.name)
+            self.instance.collect = self._collect
+            reply = self._try_raw(client, cutter)
+            self.instance.collect = None
+        if reply is None:
+            self.settle()
+            return self.run(client, command, cutter.words())
+        if self._raw_count >= self._raw_limit:
+            self.settle()
+        return reply
+
+    # -- lookup and refusal --------------------------------------------------------------------
+
+    def _find(self, client: Client, argv: Argv) -> Command | None:
+        """The command or sub-command in any spelling; None, after an error reply, if unknown."""
+        client.last_command = None  # until it is known
+        command = COMMANDS.get(argv[0].lower())
+        if command is None and argv[0].lower() in _HTTP_WORDS:
+            # Cross-protocol scripting: a browser was made to send this. What follows must not run.
+            self.instance.host.log("warning", f"HTTP request from {client.address!r}: closed")
+            self.instance.host.close(client)
+            return None
+        if command is None:
+            self.reject(client, None, errors.unknown_command(argv))
+            return None
+        if not command.subcommands or len(argv) == 1:
+            return command
+        found = command.subcommands.get(argv[1].lower())
+        if found is None:
+            self.reject(client, None, errors.unknown_subcommand(command.fullname, argv[1]))
+        return found
+
+    def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
+        """Answer an error to a request that does not run; an open transaction will abort."""
+        stats = self.instance.stats
+        stats.count_error(error.code)
+        if command is not None:
+            stats.of(command).rejected_calls += 1
+        if command is not None and command.fullname == b"exec":
+            error = exec_refused(client, error)
+        elif client.queue is not None:
+            client.dirty_exec = True
+        self.answer(client, error.wire, len(client.output))
+        self.mark()
+
+    def mark(self) -> None:
+        """Restart the stopwatch: the time since the last command counts for none."""
+        self.mark_ns = perf_counter_ns()
+
+    @staticmethod
+    def answer(client: Client, reply: bytes, position: int) -> None:
+        """Insert a reply before the messages that its own command sent to the client.
+
+        CLIENT REPLY OFF drops replies; SKIP drops the one after its own. A replica gets none.
+        """
+        if client.gates & GATE_PRIMARY and reply.startswith(b"-"):
+            note_error_for_primary(client, reply)
+        if client.gates & GATE_REPLICA:
+            if reply:
+                refuse_reply_to_replica(client, reply)
+        elif not client.gates & GATE_SILENT:
+            client.output.insert(position, reply)
+        elif client.reply_mode == b"SKIP_NEXT":
+            client.reply_mode = b"SKIP"
+            client.output.insert(position, reply)
+        elif client.reply_mode == b"SKIP":
+            client.reply_mode = b"ON"
+            client.gates &= ~GATE_SILENT
+
+    # -- running -------------------------------------------------------------------------------
+
+    def account(
+        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+    ) -> Reply:
+        """Call a handler or a retry: errors, statistics, slow log, propagation."""
+        assert handler is not None  # only a command with sub-commands has none
+        instance = self.instance
+        stats = instance.stats
+        of_command = stats.commands.get(command) or stats.of(command)
+        start_ns, dirty = self.mark_ns, instance.dirty
+        self.has_run_handlers = True
+        self._depth += 1
+        reply: Reply
+        try:
+            reply = handler(client, argv)
+        except Exception as error:
+            of_command.failed_calls += 1
+            reply = self._failed(command, error)
+        self._depth -= 1
+        if command.parent is not None:  # CONFIG SET and CLIENT TRACKING change cached settings
+            self.look_up_settings()
+        if instance.sinks or client.gates or instance.monitors or self.propagation.unit:
+            is_over = type(reply) is not Block
+            self._tell_others(client, command, argv, handler, instance.dirty != dirty, is_over)
+        if type(reply) is Block:
+            return reply  # accounted for when it completes
+        elapsed_us = self._count(of_command, start_ns)
+        if elapsed_us >= self._notable_us:
+            self._note_slow(client, command, argv, elapsed_us)
+        return reply
+
+    def _failed(self, command: Command, error: Exception) -> bytes:
+        """The error reply for an exception. A bug in a handler must not stop the server."""
+        instance = self.instance
+        if isinstance(error, ReplyError):
+            if not error.is_counted:
+                instance.stats.count_error(error.code)
+            return error.wire
+        text = "".join(traceback.format_exception(error))
+        instance.host.log("warning", f"{command.fullname!r} failed: {text}")
+        instance.stats.count_error(b"ERR")
+        return INTERNAL_ERROR
+
+    def _tell_others(
+        self,
+        client: Client,
+        command: Command,
+        argv: Argv,
+        handler: Handler,
+        is_dirty: bool,
+        is_over: bool,
+    ) -> None:
+        """Report a command that has run to monitors, client-side caches and propagation."""
+        instance = self.instance
+        if (
+            instance.monitors
+            and handler is command.handler
+            and not command.flags & (SKIP_MONITOR | ADMIN)
+        ):
+            feed_monitors(instance, client, argv)
+        if client.gates & GATE_TRACKING:
+            instance.tracking.command_ran(client, command, argv, is_over=is_over)
+        propagation = self.propagation
+        if not instance.sinks:
+            propagation.drop()
+            return
+        # EXEC has no WRITE flag: the commands that it ran were collected one by one.
+        propagation.collect(client, argv, changed=is_dirty and bool(command.flags & WRITE))
+        if propagation.unit and not self._depth:
+            propagation.hand_on()
+            client.note_write()
+
+    def _note_slow(self, client: Client, command: Command, argv: Argv, elapsed_us: int) -> None:
+        """The slow log and the latency monitor, each by its own threshold."""
+        instance = self.instance
+        slow_us = instance.config.slowlog_log_slower_than
+        if elapsed_us >= slow_us >= 0 and not command.flags & SKIP_SLOWLOG:
+            instance.slowlog.record(client, argv, elapsed_us, instance.now_ms)
+        spike_ms = instance.config.latency_monitor_threshold
+        if spike_ms and elapsed_us >= spike_ms * 1000:
+            event = b"fast-command" if command.flags & FAST else b"command"
+            instance.latency.sample(event, elapsed_us // 1000, instance.now_ms)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether EXEC or a script runs: its changes so far are not propagated yet."""
+        return self._depth > 1
+
+    def propagate(self, db_index: int, request: Argv) -> None:
+        """Propagate a change that no client requested (an expired key), in order with the rest."""
+        if self.instance.sinks:
+            self.propagation.add(db_index, [request])
+            if not self._depth:
+                self.propagation.hand_on()
+
+    def propagate_message(self, request: Argv) -> None:
+        """Send a request that changes no data (PUBLISH) to replicas, in order with the rest."""
+        if self.instance.replication.is_feeding:
+            self.propagation.add_message(request)
+            if not self._depth:
+                self.propagation.hand_on()
+
+    def settle_propagation(self) -> None:
+        """Propagate what ran so far to the present sinks: the role is about to change."""
+        self.propagation.hand_on()
+
+    def hold_propagation(self) -> None:
+        """Collect on: a command has paused, and its unit is not complete."""
+        self._depth += 1
+
+    def release_propagation(self) -> None:
+        """The paused command is done: its unit may be propagated."""
+        self._depth -= 1
+
+    def drop_propagation(self) -> None:
+        """Forget the collected requests of the command that runs."""
+        self.propagation.drop()
+
+    # -- scripts -------------------------------------------------------------------------------
+
+    def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
+        """Run work that may pause (server/requests/script_runs.py)."""
+        return self.script_runs.run(client, argv, work)
+
+    def pause_script(self) -> bool:
+        """Return to the loop in the middle of a script; False if that is impossible."""
+        return self.script_runs.pause()
+
+    def end_script(self) -> bool:
+        """End a paused script for a shutdown. False: the data are torn, and must not be saved."""
+        is_whole = self.script_runs.end()
+        # The handler of SHUTDOWN may be running: a transaction that has ended must not wait for it.
+        self.propagation.hand_on()
+        return is_whole
+
+    def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
+        """As `run`, but its changes do not go to the file, to replicas, or to either."""
+        propagation = self.propagation
+        held, propagation.held = propagation.held, keeps
+        reply = self.run(client, command, argv)
+        propagation.held = held
+        return reply
+
+    # -- long replies --------------------------------------------------------------------------
+
+    def _begin_long_reply(
+        self, client: Client, reply: LongReply, argv: Argv, position: int
+    ) -> bool:
+        """Send a reply in pieces. True: it is complete already, and the client may go on."""
+        if self.long_replies is None or client.gates & GATE_SILENT:
+            wire = reply.join() if self.long_replies is None else b""
+            reply.end()
+            self.answer(client, wire, position)
+            return True
+        reply.request = argv
+        reply.queued_messages = client.output[position:]
+        del client.output[position:]
+        client.long_reply = reply
+        self.long_replies.begin(client)
+        return False
+
+    def end_long_reply(self, client: Client, reply: LongReply) -> None:
+        """The last piece is made: account for the time that it took, and resume the client."""
+        client.output += reply.queued_messages
+        client.long_reply = None
+        command = client.last_command
+        assert command is not None
+        self.instance.stats.of(command).usec += reply.used_us
+        if reply.used_us >= self._notable_us:
+            self._note_slow(client, command, reply.request, reply.used_us)
+        self.turns.resume(client)
+
+    # -- blocked clients, for handlers ---------------------------------------------------------
+
+    def serve_ready_keys(self) -> None:
+        """Serve the waiters of every ready key."""
+        self.waiters.serve_ready_keys()
+
+    def wake(self, client: Client) -> None:
+        """Run a client's command again if it is still blocked; it may block again."""
+        self.waiters.wake(client)
+
+    def unblock(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client, and resume it with its next request."""
+        self.waiters.unblock(client, reply)
+
+    def end_waiting(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client whose command is over; it counts as a call."""
+        self.waiters.end(client, reply)

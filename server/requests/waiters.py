@@ -1,0 +1,181 @@
+"""Blocked clients: serves them when a key is ready, and times them out.
+
+Serving a waiter means running its command again. That happens when a key that it waits for is ready
+(`serve_ready_keys`), when the passing of time may have changed the result (`wake_due`), and on
+request (`wake`). The client is answered, or it blocks on; `unblock` answers it with a given reply.
+
+Leaves out: the queues of waiters and their deadlines (commands/core/blocked_clients.py); when ready
+keys are served (server/requests/dispatch.py and server/loop/cycle.py).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from commands.core.blocked_clients import Block, Waiting, WatchedKey
+from commands.core.client import GATE_TRACKING, Client
+from commands.core.instance import GATE_BUSY, Instance
+from commands.core.long_reply import LongReply
+from commands.core.registry import COMMANDS, READONLY, WRITE, Argv, Command, Handler, Reply
+from server.requests.turns import Turns
+
+
+class Runner(Protocol):
+    """What waiters need of the dispatcher."""
+
+    def answer(self, client: Client, reply: bytes, position: int) -> None:
+        """Put a reply at `position` of the client's output."""
+
+    def account(
+        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+    ) -> Reply:
+        """Run a handler, with statistics and propagation."""
+
+    def account_repeated(self, command: Command, count: int) -> None:
+        """Count `count` runs that took no time."""
+
+
+class Waiters:
+    """The blocked clients of one server."""
+
+    def __init__(self, instance: Instance, turns: Turns, runner: Runner) -> None:
+        self._instance = instance
+        self._turns = turns
+        self._runner = runner
+        self._blocked = instance.blocked
+
+    def block(self, client: Client, block: Block, argv: Argv) -> None:
+        """Block a client."""
+        now_ms = self._instance.now_ms
+        deadline_ms = now_ms + block.timeout_ms if block.timeout_ms else 0
+        self._blocked.block(client, block, deadline_ms, argv)
+
+    def unblock(self, client: Client, reply: bytes, position: int | None = None) -> None:
+        """Answer a blocked client, and resume it with its next request.
+
+        `position`: where in its output; by default at the end.
+        """
+        self._blocked.unblock(client)
+        if position is None:
+            position = len(client.output)
+        self._runner.answer(client, reply, position)
+        self._instance.host.wake(client)
+        self._turns.resume(client)
+
+    def end(self, client: Client, reply: bytes) -> None:
+        """Answer a client whose command is over without being run again; it counts as a call."""
+        command = client.last_command
+        assert command is not None
+        self._runner.account_repeated(command, 1)
+        if reply.startswith(b"-"):
+            self._instance.stats.of(command).failed_calls += 1
+        self.unblock(client, reply)
+
+    # -- ready keys ----------------------------------------------------------------------------
+
+    def serve_ready_keys(self) -> None:
+        """Serve the waiters of every ready key, first come first served."""
+        blocked = self._blocked
+        if self._instance.gates & GATE_BUSY:
+            return  # the running script may still remove what it has added
+        while blocked.ready_keys:
+            for watched in blocked.take_ready_keys():
+                self._serve_key(watched)
+
+    def _serve_key(self, watched: WatchedKey) -> None:
+        """Run the commands of the clients again that wait for a ready key.
+
+        Clients that wait with the same common Block share one reply.
+        """
+        blocked = self._blocked
+        answers: dict[Block, bytes] = {}
+        repeated = 0
+        for client in list(blocked.waiters.get(watched, ())):
+            waiting = client.waiting
+            if waiting is None or watched not in waiting.watched:
+                continue
+            answer = answers.get(waiting.block)
+            if answer is not None and not client.gates:
+                blocked.unblock(client)
+                client.output.append(answer)
+                self._turns.resume(client)
+                repeated += 1
+                continue
+            block, reply = waiting.block, self._serve(client, waiting, *watched)
+            if block.is_common and type(reply) is bytes:
+                answers[block] = reply
+        if repeated:
+            self._runner.account_repeated(COMMANDS[b"xread"], repeated)
+            self._instance.stats.keyspace_hits += repeated
+
+    def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> Reply:
+        """Run a waiter's command again because `key` is ready; its reply, None if it waits on."""
+        value = self._instance.databases[db_index].values.get(key)
+        block = waiting.block
+        if type(value) is not block.value_type and not block.on_missing_key:
+            return None  # the key holds another type now: the client waits on
+        reply = self._retry(client, waiting)
+        if type(reply) is Block:
+            self._blocked.requeue(client, reply)
+        return reply
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def wake_due(self, now_ms: int) -> None:
+        """Run the commands again whose result may change with time alone."""
+        for client in self._blocked.take_woken(now_ms):
+            self.wake(client)
+
+    def wake(self, client: Client) -> None:
+        """Run a client's command again if it is still blocked; it may block again."""
+        if client.waiting is not None:
+            reply = self._retry(client, client.waiting)
+            if type(reply) is Block:
+                self._blocked.wait_on(client, reply)
+
+    def expire(self, now_ms: int) -> None:
+        """Answer the clients whose timeout is over."""
+        for client in self._blocked.take_expired(now_ms):
+            assert client.waiting is not None
+            timeout_reply = client.waiting.block.timeout_reply
+            assert timeout_reply is not None
+            self.end(client, timeout_reply)
+
+    # -- running again -------------------------------------------------------------------------
+
+    def _retry(self, client: Client, waiting: Waiting) -> Reply:
+        """Run a waiter's command again: its reply, or its Block if it waits on.
+
+        None if the command is refused, or the client's peer has closed.
+        """
+        assert client.last_command is not None
+        block = waiting.block
+        refusal = self._instance.write_refusal
+        if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
+            return block
+        takes = client.last_command.flags & WRITE
+        if takes and self._instance.host.peer_is_gone(client):
+            # No entry of a group and no element is delivered to a client that has left.
+            self._instance.host.close(client)
+            return None
+        if refusal is not None and takes:
+            # As in Redis, nothing is delivered whose delivery cannot be made durable.
+            self._instance.stats.count_error(refusal.code)
+            self.end(client, refusal.wire)
+            return None
+        position = len(client.output)
+        reply = self._runner.account(
+            client,
+            client.last_command,
+            waiting.argv,
+            lambda client, _: block.retry(client) or block,
+        )
+        if type(reply) is Block:
+            return reply
+        if type(reply) is LongReply:
+            reply = reply.join()
+        assert type(reply) is bytes
+        self.unblock(client, reply, position)  # before the messages that the command has caused
+        if client.gates & GATE_TRACKING and client.last_command.flags & READONLY:
+            self._instance.tracking.remember_keys(client, block.keys)
+        return reply

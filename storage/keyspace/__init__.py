@@ -1,0 +1,7 @@
+"""The keys of a database.
+
+database:      keys and their deadlines
+ordered_index: a map in order, for SCAN and deadlines
+key_walk:      all keys of one moment, read incrementally
+deferred_free: removed data, freed incrementally
+"""

@@ -1,0 +1,318 @@
+"""A database: its keys, their deadlines, and the order in which SCAN returns them.
+
+Guarantees: a key that exists during a whole SCAN is returned by it, exactly once. A SCAN always
+ends, however fast keys are added, because it goes from the newest key to the oldest, and added keys
+are newer than its start. The cursor is a number (the serial of the next key) and needs no state in
+the server. Apart from the growth of a dict, no operation depends on the number of keys beyond a
+binary search.
+
+Leaves out: notifications (commands/core/client.py), and the removal of expired keys (lazily by
+lookups, actively by the server's cron through `due`).
+
+A removed value is released (Value.release): a stream has reference cycles, and the garbage
+collector ignores objects that were loaded at the start (gc.freeze). Large data is freed
+incrementally (storage/keyspace/deferred_free.py), and so are the keys of FLUSHALL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
+from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.keyspace.key_walk import KeyWalk
+from storage.keyspace.ordered_index import OrderedIndex
+from storage.nodes.entry_cache import EntryCache
+from storage.types.value import Value
+
+# `random_key` tries this many numbers, then compares this many neighbours.
+RANDOM_TRIES = 32
+RANDOM_NEIGHBOURS = 16
+
+
+# Values that are freed in one step.
+VALUES_PER_STEP = 1000
+
+# The attributes of a database that are its content.
+CONTENT = (
+    "values",
+    "expires",
+    "field_expires",
+    "_order",
+    "_next_serial",
+    "_deadlines",
+    "_field_deadlines",
+    "_walks",
+)
+
+# Frees the data of a number of values, in steps: at once, or in the background.
+Free = Callable[[Iterator[None], int], object]
+
+
+def free_now(steps: Iterator[None], objects: int) -> None:
+    """Run all steps at once."""
+    for _ in steps:
+        pass
+
+
+@cython.cclass
+class Database:
+    """One of the numbered databases (SELECT). Methods neither notify nor propagate."""
+
+    __slots__ = (
+        "_cache",
+        "_deadlines",
+        "_field_deadlines",
+        "_free",
+        "_next_serial",
+        "_order",
+        "_walks",
+        "expires",
+        "field_expires",
+        "index",
+        "values",
+    )
+
+    def __init__(self, index: int, free: Free = free_now, cache: EntryCache | None = None) -> None:
+        """`cache`: of the instance, for entries that readers need unpacked."""
+        self.index = index
+        self._cache = cache or EntryCache()
+        self._free = free
+        self.values: dict[bytes, Value] = {}
+        self.expires: dict[bytes, int] = {}  # key -> Unix ms
+        self._order: OrderedIndex[bytes] = OrderedIndex()  # serial -> key
+        self._next_serial = 1
+        self._deadlines: OrderedIndex[bytes] = OrderedIndex()  # Unix ms << 64 | serial -> key
+        # Keys of values with items that expire by themselves -> the first deadline (Unix ms).
+        self.field_expires: dict[bytes, int] = {}
+        self._field_deadlines: OrderedIndex[bytes] = OrderedIndex()  # as _deadlines
+        self._walks: list[KeyWalk] = []  # walks in progress
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self.values
+
+    def get(self, key: bytes) -> Value | None:
+        """The value, expired or not."""
+        return self.values.get(key)
+
+    def set(self, key: bytes, value: Value) -> None:
+        """Set `key` to `value`, new or replaced. A time to live stays.
+
+        The value must not be stored at another key.
+        """
+        old = self.values.get(key)
+        if old is None:
+            value.serial = self._next_serial
+            self._next_serial += 1
+            self._order.append(value.serial, key)
+        else:
+            value.serial = old.serial
+            if old is not value:
+                self._release(old)
+        value.use_cache(self._cache)
+        self.values[key] = value
+        if self.field_expires or value.deadline_ms is not None:
+            self.watch_fields(key)
+
+    def add_all(self, keys: list[bytes], values: Sequence[Value]) -> bool:
+        """Add new keys, all or none: False if one exists already or occurs twice.
+
+        A batch form of `set` at a fraction of its time, used to load snapshots.
+        """
+        added = dict(zip(keys, values, strict=True))
+        if len(added) != len(keys) or not self.values.keys().isdisjoint(added):
+            return False
+        serial = self._next_serial
+        self._next_serial += len(keys)
+        for value in values:
+            value.serial = serial
+            value.use_cache(self._cache)
+            serial += 1
+        self.values |= added
+        self._order.extend(list(range(serial - len(keys), serial)), keys)
+        return True
+
+    def remove(self, key: bytes) -> Value | None:
+        """Delete `key` with its time to live; return the value, None if there was none."""
+        value = self.take(key)
+        if value is not None:
+            self._release(value)
+        return value
+
+    def _release(self, value: Value) -> None:
+        removed_data = value.release()
+        if removed_data is not NO_WASTE and removed_data.is_large:
+            self._free(removed_data.free(), 1)
+
+    def take(self, key: bytes) -> Value | None:
+        """Remove `key` with its time to live, to move its value elsewhere; None if it was
+        missing.
+        """
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if self._walks:
+            self._tell_walks(key, value.serial)
+        if key in self.expires:
+            self.persist(key)
+        del self.values[key]
+        if key in self.field_expires:
+            self._unwatch_fields(key, value.serial)
+        self._order.pop(value.serial)
+        return value
+
+    def _tell_walks(self, key: bytes, serial: int) -> None:
+        self._walks = [walk for walk in self._walks if not walk.is_over]
+        for walk in self._walks:
+            walk.keep(key, serial, self.expires.get(key))
+
+    def clear(self) -> int:
+        """Remove all keys; return their number."""
+        count = len(self.values)
+        if count:
+            self._free(self._leftovers(), count)
+        self.values = {}
+        self.expires = {}
+        self._order = OrderedIndex()
+        self._deadlines = OrderedIndex()
+        self.field_expires = {}
+        self._field_deadlines = OrderedIndex()
+        self._walks = []  # they have references to what they need
+        return count
+
+    def _leftovers(self) -> Iterator[None]:
+        """Steps that free the present content; to be created before it is replaced."""
+        removed_data = RemovedData()
+        removed_data.add(self._order.take_blocks(), BLOCK_ITEMS)
+        removed_data.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
+        removed_data.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
+        removed_data.add(self.field_expires, SMALL_ITEMS)
+        # A walk in progress still needs the deadlines.
+        return _free_content(self.values, {} if self._walks else self.expires, removed_data)
+
+    def swap_content(self, other: Database) -> None:
+        """SWAPDB: the two databases exchange everything but their index."""
+        for name in CONTENT:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, mine)
+
+    # -- expiry --------------------------------------------------------------------------------
+
+    def expire_at(self, key: bytes, when_ms: int) -> None:
+        """Let an existing `key` expire at `when_ms` (Unix ms, not negative)."""
+        self.persist(key)
+        self.expires[key] = when_ms
+        self._deadlines[when_ms << 64 | self.values[key].serial] = key
+
+    def persist(self, key: bytes) -> bool:
+        """Remove the time to live; False if there was none."""
+        when_ms = self.expires.pop(key, None)
+        if when_ms is None:
+            return False
+        self._deadlines.pop(when_ms << 64 | self.values[key].serial)
+        return True
+
+    def is_expired(self, key: bytes, now_ms: int) -> bool:
+        """Redis calls a key expired once its time is past, not in the millisecond itself."""
+        when_ms = self.expires.get(key)
+        return when_ms is not None and now_ms > when_ms
+
+    def due(self, now_ms: int, limit: int) -> list[bytes]:
+        """Up to `limit` expired keys, earliest first. They stay until removed."""
+        keys: list[bytes] = []
+        for deadline, key in islice(self._deadlines.items(), limit):
+            if deadline >> 64 >= now_ms:
+                break
+            keys.append(key)
+        return keys
+
+    def watch_fields(self, key: bytes) -> None:
+        """Update the index after deadlines of items of the value at `key` have changed."""
+        value = self.values[key]
+        when_ms, old_ms = value.deadline_ms, self.field_expires.get(key)
+        if when_ms == old_ms:
+            return
+        if old_ms is not None:
+            self._unwatch_fields(key, value.serial)
+        if when_ms is not None:
+            self.field_expires[key] = when_ms
+            self._field_deadlines[when_ms << 64 | value.serial] = key
+
+    def _unwatch_fields(self, key: bytes, serial: int) -> None:
+        self._field_deadlines.pop(self.field_expires.pop(key) << 64 | serial)
+
+    def due_fields(self, now_ms: int) -> bytes | None:
+        """The key of the value with the item that expired first, if any has."""
+        for deadline, key in self._field_deadlines.items():
+            return key if deadline >> 64 < now_ms else None
+        return None
+
+    # -- walking -------------------------------------------------------------------------------
+
+    def start_walk(self, now_ms: int) -> KeyWalk:
+        """A walk over the present keys that have not expired.
+
+        Until it ends, it is notified of each removed key.
+        """
+        walk = KeyWalk(self._order.blocks(), self._next_serial, self.expires, now_ms)
+        self._walks.append(walk)
+        return walk
+
+    def keys(self) -> Iterator[bytes]:
+        """All keys, expired ones too, in no promised order."""
+        return iter(self.values)
+
+    def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
+        """One step of SCAN: (next cursor, up to `count` keys). Cursor 0 begins and ends."""
+        start = cursor if cursor else self._next_serial
+        keys: list[bytes] = []
+        for serial, key in self._order.items_down_from(start):
+            if len(keys) >= count:
+                return serial, keys
+            keys.append(key)
+        return 0, keys
+
+    def random_key(self, below: Callable[[int], int]) -> bytes | None:
+        """A key chosen with `below(n)`, which returns a number in [0, n); None if there is none.
+
+        All keys are equally likely, unless nearly all keys that ever existed were removed; then
+        keys next to a wide gap are more likely.
+        """
+        if not self.values:
+            return None
+        for _ in range(RANDOM_TRIES):
+            serial = below(self._next_serial)
+            key = self._order.get(serial)
+            if key is not None:
+                return key
+        older = islice(self._order.items_down_from(serial), RANDOM_NEIGHBOURS)
+        newer = islice(self._order.items_from(serial), RANDOM_NEIGHBOURS)
+        neighbours = [*older, *newer]
+        return neighbours[below(len(neighbours))][1]
+
+
+def _free_content(
+    values: dict[bytes, Value], expires: dict[bytes, int], removed_data: RemovedData
+) -> Iterator[None]:
+    """Steps that free all values of a database and its indexes."""
+    while values:
+        for _ in range(min(len(values), VALUES_PER_STEP)):
+            _, value = values.popitem()
+            parts = value.release()
+            if parts is not NO_WASTE:
+                yield from parts.free()
+        yield
+    while expires:
+        for _ in range(min(len(expires), SMALL_ITEMS)):
+            expires.popitem()
+        yield
+    yield from removed_data.free()

@@ -1,0 +1,14 @@
+"""The types of values beside streams.
+
+value:        the base class of all types
+strings:      strings
+bits:         the bits of long strings
+hyperloglog:  estimates of cardinality, in a string
+hashes:       hashes, and the times of their fields
+lists:        lists
+list_node:    a node of a list
+sets:         sets
+sorted_sets:  sorted sets; places are kept in them
+scan_order:   the order in which HSCAN and SSCAN return what they find
+sample:       numbers chosen at random
+"""

@@ -1,0 +1,8 @@
+# The C types of storage/types/strings.py.
+
+from storage.types.value cimport Value
+
+
+cdef class StringValue(Value):
+    cdef public object data
+    cdef public object _encoding

@@ -1,0 +1,153 @@
+"""HSCAN and HRANDFIELD."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import hiredis
+import pytest
+
+from commands.hashes.hget import MANY_FIELDS
+from tests.commands.keys.conversation import NIL, NOT_AN_INTEGER, SYNTAX_ERROR, Conversation
+
+
+def read(talk: Conversation, request: str) -> object:
+    reader = hiredis.Reader(encoding="utf-8")
+    reader.feed(talk.do(request))
+    return reader.gets()
+
+
+def fill(talk: Conversation, count: int) -> None:
+    talk.client.execute("HSET", "h", *[word for n in range(count) for word in (f"f{n}", f"v{n}")])
+
+
+# -- HSCAN ---------------------------------------------------------------------------------------
+
+
+def test_a_small_hash_is_scanned_at_once(talk: Conversation) -> None:
+    fill(talk, 3)
+    assert read(talk, "HSCAN h 0 COUNT 1") == ["0", ["f0", "v0", "f1", "v1", "f2", "v2"]]
+    assert read(talk, "HSCAN h 0 MATCH *1") == ["0", ["f1", "v1"]]
+    assert read(talk, "HSCAN h 0 NOVALUES MATCH *[12]") == ["0", ["f1", "f2"]]
+    assert read(talk, "HSCAN no 0 NONSENSE") == ["0", []]
+
+
+def test_a_large_hash_is_scanned_step_by_step(talk: Conversation) -> None:
+    fill(talk, 1000)
+    seen: dict[str, str] = {}
+    cursor, calls = "0", 0
+    while True:
+        reply = read(talk, f"HSCAN h {cursor} COUNT 100")
+        assert isinstance(reply, list)
+        cursor, words = reply
+        seen.update(zip(words[::2], words[1::2], strict=True))
+        calls += 1
+        if cursor == "0":
+            break
+    assert calls == 10
+    assert seen == {f"f{n}": f"v{n}" for n in range(1000)}
+
+
+def test_resp3_has_a_flat_array_too(talk: Conversation) -> None:
+    fill(talk, 1)
+    talk.do("HELLO 3")
+    assert talk.do("HSCAN h 0") == b"*2\r\n$1\r\n0\r\n*2\r\n$2\r\nf0\r\n$2\r\nv0\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        ("HSCAN no x", b"-ERR invalid cursor\r\n"),
+        ("HSCAN h 0 COUNT 0", SYNTAX_ERROR),
+        ("HSCAN h 0 COUNT", SYNTAX_ERROR),
+        ("HSCAN h 0 COUNT x", NOT_AN_INTEGER),
+        ("HSCAN h 0 TYPE hash", SYNTAX_ERROR),
+    ],
+)
+def test_wrong_scans_are_refused(talk: Conversation, request_: str, error: bytes) -> None:
+    fill(talk, 1)
+    assert talk.do(request_) == error
+
+
+# -- HRANDFIELD ----------------------------------------------------------------------------------
+
+
+def test_a_field_is_chosen(talk: Conversation) -> None:
+    fill(talk, 5)
+    chosen = {read(talk, "HRANDFIELD h") for _ in range(60)}
+    assert chosen == {f"f{n}" for n in range(5)}
+    assert talk.do("HRANDFIELD no") == NIL
+    assert talk.do("HRANDFIELD no 3") == talk.do("HRANDFIELD h 0") == b"*0\r\n"
+
+
+@pytest.mark.parametrize("size", [5, 40, 700])
+@pytest.mark.parametrize("count", [1, 3, 20, 699])
+def test_a_count_gives_different_fields(talk: Conversation, size: int, count: int) -> None:
+    fill(talk, size)
+    names = read(talk, f"HRANDFIELD h {count}")
+    assert isinstance(names, list)
+    assert len(names) == len(set(names)) == min(size, count)
+    assert set(names) <= {f"f{n}" for n in range(size)}
+
+
+def test_a_negative_count_may_repeat(talk: Conversation) -> None:
+    fill(talk, 4)
+    names = read(talk, "HRANDFIELD h -400")
+    assert isinstance(names, list)
+    counts = Counter(names)
+    assert counts.total() == 400
+    assert len(counts) == 4 and min(counts.values()) > 50
+
+
+def test_values_come_with_the_fields(talk: Conversation) -> None:
+    fill(talk, 1)
+    assert talk.do("HRANDFIELD h 5 WITHVALUES") == b"*2\r\n$2\r\nf0\r\n$2\r\nv0\r\n"
+    talk.do("HELLO 3")
+    assert talk.do("HRANDFIELD h -2 withvalues") == (
+        b"*2\r\n*2\r\n$2\r\nf0\r\n$2\r\nv0\r\n*2\r\n$2\r\nf0\r\n$2\r\nv0\r\n"
+    )
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_many_are_answered_whole(talk: Conversation, sign: str) -> None:
+    count = MANY_FIELDS + 500
+    fill(talk, count)
+    words = read(talk, f"HRANDFIELD h {sign}{count} WITHVALUES")
+    assert isinstance(words, list)
+    assert len(words) == 2 * count
+    assert all(name[1:] == text[1:] for name, text in zip(words[::2], words[1::2], strict=True))
+    assert (len(set(words[::2])) == count) is (not sign)
+
+
+RANGE = b"-ERR value is out of range\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        ("HRANDFIELD h x", NOT_AN_INTEGER),
+        ("HRANDFIELD h 1 NOVALUES", SYNTAX_ERROR),
+        ("HRANDFIELD h 1 WITHVALUES x", SYNTAX_ERROR),
+        ("HRANDFIELD h 9223372036854775807 WITHVALUES", RANGE),
+        ("HRANDFIELD h -9223372036854775807 WITHVALUES", RANGE),
+        (
+            "HRANDFIELD no -9223372036854775808",
+            b"-ERR value is out of range, value must between -9223372036854775807"
+            b" and 9223372036854775807\r\n",
+        ),
+    ],
+)
+def test_wrong_counts_are_refused(talk: Conversation, request_: str, error: bytes) -> None:
+    fill(talk, 1)
+    assert talk.do(request_) == error
+
+
+def test_expired_fields_are_not_chosen(talk: Conversation) -> None:
+    fill(talk, 3)
+    talk.all("HEXPIRE h 1 FIELDS 2 f0 f1")
+    talk.server.now_ms += 1001
+    assert read(talk, "HRANDFIELD h 5") == ["f2"]
+    assert read(talk, "HSCAN h 0") == ["0", ["f2", "v2"]]
+    talk.all("HEXPIRE h 1 FIELDS 1 f2")
+    talk.server.now_ms += 1001
+    assert talk.do("HRANDFIELD h") == NIL

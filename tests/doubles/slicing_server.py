@@ -1,0 +1,40 @@
+"""An in-process server whose long replies go on when a test says so, one piece at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from server.inprocess.server import InProcessServer
+from server.loop.long_replies import LongReplies
+
+
+class SlicingServer(InProcessServer):
+    """See the module; `unsent` is how many bytes a client has not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns: list[Callable[[], None]] = []
+        self.unsent: dict[object, int] = {}
+        self.tick_us = 0
+        self.dispatcher.long_replies = LongReplies(
+            self.dispatcher, self.cycle, self.turns.append, lambda: self.now_ms, self._clock_us
+        )
+
+    def _clock_us(self) -> int:
+        """Each reading of the clock takes long enough that a turn is one piece."""
+        self.tick_us += 299
+        return self.tick_us
+
+    def unsent_bytes(self, client: object) -> int:
+        return self.unsent.get(client, 0)
+
+    def turn(self) -> None:
+        """One turn, and the cycle that sends what it made."""
+        [turn] = self.turns
+        self.turns.clear()
+        turn()
+        self.cycle.finish()
+
+    def finish(self) -> None:
+        while self.turns:
+            self.turn()

@@ -1,0 +1,127 @@
+"""redis-py's client-side caching, and tracking as other clients use it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import pytest
+import redis
+from redis.cache import CacheConfig
+
+from tests.integration.conftest import Connect
+from tests.support.programs.servers import RunningServer
+
+pytestmark = pytest.mark.integration
+
+# redis-py gives every reply the types of its sync and its asyncio client at once.
+Client: TypeAlias = Any
+
+DEADLINE_SECONDS = 10.0
+
+
+@pytest.fixture
+def cached(server: RunningServer) -> Iterator[Client]:
+    """A client with a cache."""
+    with redis.Redis(
+        port=server.port, protocol=3, decode_responses=True, cache_config=CacheConfig()
+    ) as client:
+        yield client
+
+
+@pytest.fixture
+def other(server: RunningServer) -> Iterator[Client]:
+    with redis.Redis(port=server.port, decode_responses=True) as client:
+        yield client
+
+
+def commands_processed(client: Client, name: str) -> int:
+    stats = client.info("commandstats").get(f"cmdstat_{name}", {"calls": 0})
+    return int(stats["calls"])
+
+
+def test_a_second_read_comes_from_the_cache(cached: Client, other: Client) -> None:
+    other.set("k", "1")
+    assert cached.get("k") == "1"
+    asked = commands_processed(other, "get")
+    assert [cached.get("k") for _ in range(10)] == ["1"] * 10
+    assert commands_processed(other, "get") == asked
+    cache = cached.get_cache()
+    assert cache is not None
+    assert cache.size == 1
+
+
+def test_a_change_by_another_client_reaches_the_cache(cached: Client, other: Client) -> None:
+    for number in range(20):
+        other.set("k", number)
+        assert cached.get("k") == str(number)
+        assert cached.get("k") == str(number)
+
+
+def test_ones_own_change_reaches_the_cache(cached: Client) -> None:
+    for number in range(20):
+        cached.set("k", number)
+        assert cached.get("k") == str(number)
+
+
+def test_reads_of_streams_are_cached_and_invalidated(cached: Client, other: Client) -> None:
+    for number in range(1, 10):
+        other.xadd("s", {"n": number}, id=f"{number}-0")
+        assert cached.xlen("s") == number
+        assert cached.xrange("s")[-1] == (f"{number}-0", {"n": str(number)})
+        assert cached.xlen("s") == number
+    other.xdel("s", "1-0")
+    assert cached.xlen("s") == 8
+    other.xtrim("s", maxlen=1, approximate=False)
+    assert [entry_id for entry_id, _ in cached.xrange("s")] == ["9-0"]
+    other.delete("s")
+    assert cached.xlen("s") == 0
+
+
+def test_expiry_and_flushing_reach_the_cache(cached: Client, other: Client) -> None:
+    other.set("k", "1", px=50)
+    assert cached.get("k") == "1"
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while cached.get("k") is not None:
+        assert time.monotonic() < deadline, "the cache keeps what has expired"
+        time.sleep(0.005)
+    other.set("j", "1")
+    assert cached.get("j") == "1"
+    other.flushall()
+    assert cached.get("j") is None
+
+
+# -- the modes that redis-py does not use, over plain sockets ------------------------------------
+
+
+def test_optin_with_caching_yes(connect: Connect) -> None:
+    client, writer = connect(protocol=3), connect()
+    assert client.send("CLIENT", "TRACKING", "ON", "OPTIN") == b"+OK\r\n"
+    client.pipeline([("GET", "a"), ("CLIENT", "CACHING", "YES"), ("GET", "b")])
+    writer.pipeline([("SET", "a", "1"), ("SET", "b", "1")])
+    assert client.read_reply() == b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nb\r\n"
+
+
+def test_bcast_with_a_prefix_and_noloop(connect: Connect) -> None:
+    client, writer = connect(protocol=3), connect()
+    client.send("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "user:", "NOLOOP")
+    assert client.send("SET", "user:0", "mine") == b"+OK\r\n"
+    writer.pipeline([("SET", "order:1", "x"), ("SET", "user:2", "x"), ("SET", "user:1", "x")])
+    assert client.read_reply() == (
+        b">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nuser:1\r\n$6\r\nuser:2\r\n"
+    )
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_redirection_to_another_connection(connect: Connect, protocol: int) -> None:
+    client, target, writer = connect(), connect(protocol=protocol), connect()
+    target_id = int(target.send("CLIENT", "ID")[1:])
+    if protocol == 2:
+        target.send("SUBSCRIBE", "__redis__:invalidate")
+    client.send("CLIENT", "TRACKING", "ON", "REDIRECT", target_id)
+    client.send("XLEN", "s")
+    writer.send("XADD", "s", "1-1", "f", "v")
+    message = target.read_reply()
+    assert message.startswith(b">2\r\n" if protocol == 3 else b"*3\r\n$7\r\nmessage\r\n")
+    assert message.endswith(b"*1\r\n$1\r\ns\r\n")

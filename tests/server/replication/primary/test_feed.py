@@ -1,0 +1,97 @@
+"""server/replication/primary/feed.py: the bytes of the stream, and their count."""
+
+from __future__ import annotations
+
+from protocol.replies import command
+from server.inprocess.server import InProcessServer
+from server.replication.primary.feed import Feed
+
+XADD = command([b"XADD", b"s", b"1-1", b"f", b"v"])
+SELECT = [command([b"SELECT", b"%d" % index]) for index in range(4)]
+
+
+def feeding() -> tuple[InProcessServer, Feed]:
+    """A server whose stream has begun."""
+    server = InProcessServer()
+    feed = server.replication.feed
+    feed.begin_backlog()
+    feed.start()
+    return server, feed
+
+
+def stream(server: InProcessServer, feed: Feed, since: int = 1) -> bytes:
+    server.finish_cycle()
+    assert feed.backlog is not None
+    return b"".join(feed.backlog.since(since))
+
+
+def test_the_first_write_selects_its_database() -> None:
+    server, feed = feeding()
+    client = server.connect()
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("XADD", "s", "1-1", "f", "v")  # refused
+    assert stream(server, feed) == SELECT[0] + XADD
+    assert server.instance.replication.offset == len(SELECT[0] + XADD)
+
+
+def test_another_database_is_selected_and_one_that_is_not() -> None:
+    server, feed = feeding()
+    client = server.connect()
+    for index in (2, 3):
+        client.pipeline(("SELECT", index), ("SET", "k", "v"))
+    client.execute("DEL", "k")
+    set_k, del_k = command([b"SET", b"k", b"v"]), command([b"DEL", b"k"])
+    assert stream(server, feed) == SELECT[2] + set_k + SELECT[3] + set_k + del_k
+
+
+def test_a_transaction_leaves_its_last_database_selected() -> None:
+    server, feed = feeding()
+    client = server.connect()
+    client.pipeline(("MULTI",), ("SET", "k", "v"), ("SELECT", 1), ("SET", "k", "v"), ("EXEC",))
+    client.execute("DEL", "k")
+    set_k, del_k = command([b"SET", b"k", b"v"]), command([b"DEL", b"k"])
+    whole = [SELECT[0], command([b"MULTI"]), set_k, SELECT[1], set_k, command([b"EXEC"]), del_k]
+    assert stream(server, feed) == b"".join(whole)
+
+
+def test_the_stream_has_every_xadd_of_a_pipeline() -> None:
+    server, feed = feeding()
+    client = server.connect()
+    client.execute("XADD", "s", "*", "f", "0")
+    client.pipeline(*[("XADD", "s", "*", "f", number) for number in range(20)])
+    assert stream(server, feed).count(b"XADD") == 21
+    assert server.instance.replication.offset == len(stream(server, feed))
+
+
+def test_messages_select_nothing_and_reach_no_file() -> None:
+    server, feed = feeding()
+    client = server.connect()
+    client.execute("SELECT", 2)
+    client.execute("PUBLISH", "c", "m")
+    client.pipeline(("MULTI",), ("SET", "k", "v"), ("PUBLISH", "c", "m"), ("EXEC",))
+    publish, set_k = command([b"PUBLISH", b"c", b"m"]), command([b"SET", b"k", b"v"])
+    unit = command([b"MULTI"]) + set_k + publish + command([b"EXEC"])
+    assert stream(server, feed) == publish + SELECT[2] + unit
+    assert server.propagated == [(2, [[b"SET", b"k", b"v"]])]
+
+
+def test_a_message_without_replicas_does_not_change_the_offset() -> None:
+    server = InProcessServer()
+    server.connect().execute("PUBLISH", "c", "m")
+    assert server.instance.replication.offset == 0 and server.propagated == []
+
+
+def test_forgetting_the_database_selects_it_again() -> None:
+    server, feed = feeding()
+    client = server.connect()
+    client.execute("SET", "k", "v")
+    feed.forget_database()
+    client.execute("DEL", "k")
+    assert stream(server, feed).endswith(SELECT[0] + command([b"DEL", b"k"]))
+
+
+def test_nothing_is_counted_once_it_has_stopped() -> None:
+    server, feed = feeding()
+    feed.stop()
+    server.connect().execute("SET", "k", "v")
+    assert server.instance.replication.offset == 0

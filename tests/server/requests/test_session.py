@@ -1,0 +1,305 @@
+"""server/requests/session.py: requests run in order, and wait if they must."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol import replies
+from server.inprocess.server import InProcessServer
+from server.requests.dispatch import NEVER_NS
+
+
+def test_a_broken_request_is_answered_after_those_before_it_and_ends_the_connection() -> None:
+    client = InProcessServer().connect()
+    reply = client.feed(b"PING\r\n*1\r\n:1\r\n")
+    assert reply == b"+PONG\r\n-ERR Protocol error: expected '$', got ':'\r\n"
+    assert client.closed
+
+
+def test_requests_after_a_blocking_one_wait_for_it() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.pipeline(("XREAD", "BLOCK", "10", "STREAMS", "s", "$"), ("ECHO", "1"), ("ECHO", "2"))
+    assert client.received() == b""
+    server.advance(10)
+    assert client.received() == b"*-1\r\n$1\r\n1\r\n$1\r\n2\r\n"
+
+
+def test_two_blocking_requests_of_one_pipeline_block_one_after_the_other() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    block = ("XREAD", "BLOCK", "10", "STREAMS", "s", "$")
+    client.pipeline(block, block, ("PING",))
+    server.advance(10)
+    assert client.received() == b"*-1\r\n"
+    server.advance(10)
+    assert client.received() == b"*-1\r\n+PONG\r\n"
+
+
+def test_a_paused_client_runs_its_request_when_the_pause_ends() -> None:
+    server = InProcessServer()
+    writer, admin = server.connect(), server.connect()
+    admin.execute("CLIENT", "PAUSE", "100", "WRITE")
+    assert writer.execute("GET", "k") == b"$-1\r\n"
+    assert writer.pipeline(("SET", "k", "v"), ("GET", "k")) == b""
+    server.advance(100)
+    assert writer.received() == b"+OK\r\n$1\r\nv\r\n"
+
+
+def test_nothing_runs_after_quit() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    assert client.pipeline(("QUIT",), ("SET", "k", "v")) == b"+OK\r\n"
+    assert client.closed
+    assert server.connect().execute("GET", "k") == b"$-1\r\n"
+
+
+def test_what_a_blocked_client_sends_is_read_when_it_may_go_on() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("XREAD", "BLOCK", "10", "STREAMS", "s", "$")
+    assert client.feed(b"ECHO 1\r\n*2\r\n$4\r\nEC") == b""
+    assert client.feed(b"HO\r\n$1\r\n2\r\nPING") == b""
+    server.advance(10)
+    assert client.received() == b"*-1\r\n$1\r\n1\r\n$1\r\n2\r\n"
+    assert client.feed(b"\r\n") == b"+PONG\r\n"
+
+
+def test_a_blocked_client_that_sends_more_than_the_query_buffer_holds_is_closed() -> None:
+    server = InProcessServer(client_query_buffer_limit="1mb")
+    client = server.connect()
+    client.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    for _ in range(10):
+        client.feed(b"PING\r\n" * 17_000)
+    assert not client.closed
+    client.feed(b"PING\r\n" * 17_000)
+    assert client.closed
+    assert server.instance.stats.client_query_buffer_limit_disconnections == 1
+
+
+def test_an_invalid_request_after_a_blocking_one_waits_for_it() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    assert client.feed(b"XREAD BLOCK 10 STREAMS s $\r\nPING\r\n*x\r\n") == b""
+    assert not client.closed
+    server.advance(10)
+    broken = b"-ERR Protocol error: invalid multibulk length\r\n"
+    assert client.received() == b"*-1\r\n+PONG\r\n" + broken
+    assert client.closed
+
+
+def test_a_pipeline_ends_where_its_replies_pass_the_output_buffer_limit() -> None:
+    limit = "normal 1mb 0 0"
+    server = InProcessServer(client_output_buffer_limit=limit)
+    client = server.connect()
+    client.execute("SET", "k", "x" * 100_000)
+    client.pipeline(*[("GET", "k")] * 10, ("SET", "n", "1"))
+    assert not client.closed
+    client.pipeline(*[("GET", "k")] * 11, ("SET", "n", "2"))
+    assert client.closed
+    assert server.connect().execute("GET", "n") == b"$1\r\n1\r\n"
+    assert server.instance.stats.client_output_buffer_limit_disconnections == 1
+
+
+def test_a_pause_holds_back_what_a_transaction_would_queue() -> None:
+    server = InProcessServer()
+    writer, admin = server.connect(), server.connect()
+    writer.execute("MULTI")
+    admin.execute("CLIENT", "PAUSE", "100", "WRITE")
+    assert writer.execute("GET", "k") == b"+QUEUED\r\n"
+    assert writer.pipeline(("SET", "k", "v"), ("EXEC",)) == b""
+    server.advance(100)
+    assert writer.received() == b"+QUEUED\r\n*2\r\n$-1\r\n+OK\r\n"
+
+
+def test_what_a_transaction_queues_counts_towards_the_query_buffer_limit() -> None:
+    server = InProcessServer(client_query_buffer_limit="1mb")
+    client = server.connect()
+    big = "x" * 300_000
+    for _ in range(2):  # what was discarded does not count
+        client.execute("MULTI")
+        for _ in range(3):
+            assert client.execute("SET", "k", big) == b"+QUEUED\r\n"
+        client.execute("DISCARD")
+    client.execute("MULTI")
+    for _ in range(4):
+        client.execute("SET", "k", big)
+    assert client.closed
+
+
+# -- turns ---------------------------------------------------------------------------------------
+
+
+def test_a_batch_that_has_used_up_its_time_slice_yields_to_others() -> None:
+    server = InProcessServer()
+    first, second = server.connect(), server.connect()
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    first.session.receive(b"INCR n\r\n" * 3)
+    server.cycle.touch(first.state)
+    server.cycle.finish()
+    assert first.received() == b":1\r\n"
+    assert second.execute("INCR", "n") == b":2\r\n"
+    assert first.received() == b":3\r\n:4\r\n"
+
+
+def test_requests_sent_while_others_have_their_turn_run_after_the_batch() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    client.session.receive(b"ECHO 1\r\nECHO 2\r\nECHO 3\r\n")
+    assert client.feed(b"ECHO 4\r\n") == b"".join(b"$1\r\n%d\r\n" % n for n in (1, 2, 3, 4))
+
+
+def test_clients_whose_turn_is_over_go_on_one_after_the_other() -> None:
+    server = InProcessServer()
+    clients = [server.connect() for _ in range(3)]
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    for client in clients:
+        client.session.receive(b"INCR n\r\n" * 3)
+        server.cycle.touch(client.state)
+    server.finish_cycle()
+    assert [client.received() for client in clients] == [
+        b":1\r\n:4\r\n:7\r\n",
+        b":2\r\n:5\r\n:8\r\n",
+        b":3\r\n:6\r\n:9\r\n",
+    ]
+
+
+def test_a_client_that_closes_before_its_next_turn_has_none() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    client.session.receive(b"INCR n\r\n" * 3)
+    client.disconnect()
+    server.finish_cycle()
+    assert server.connect().execute("GET", "n") == b"$1\r\n1\r\n"
+
+
+@pytest.mark.parametrize("turn_ns", [NEVER_NS, -1])
+def test_a_long_pipeline_runs_in_order_however_it_is_cut(turn_ns: int) -> None:
+    server = InProcessServer()
+    client, admin = server.connect(), server.connect()
+    server.dispatcher.turn_ns = turn_ns
+    client.execute("XREAD", "BLOCK", "10", "STREAMS", "s", "$")
+    ids = [b"%d-%d" % (10**12 + number, number) for number in range(3000)]
+    sent = b"".join(replies.command([b"XADD", b"s", entry_id, b"f", b"v"]) for entry_id in ids)
+    client.feed(sent)
+    admin.execute("CLIENT", "PAUSE", "100", "WRITE")
+    server.advance(10)
+    assert client.received() == b"*-1\r\n"
+    assert client.feed(b"*1\r\n$4\r\nPING\r\n") == b""
+    server.advance(90)
+    assert client.received() == b"".join(map(replies.bulk, ids)) + b"+PONG\r\n"
+
+
+@pytest.mark.parametrize("chunk_bytes", [*range(1, 50), 100, 200, 299])
+def test_a_pipeline_has_the_same_replies_however_its_reads_end(chunk_bytes: int) -> None:
+    requests = (
+        [b"SET", b"k", b"v" * 120],
+        [b"GET", b"k"],
+        [b"APPEND", b"k", b"\r\n*1\r\n"],
+        [b"PING"],
+    )
+    sent = b"".join(map(replies.command, requests * 3)) + b"PING\r\n*1\r\n:1\r\n"
+    whole, parts = InProcessServer().connect(), InProcessServer().connect()
+    chunks = [sent[start : start + chunk_bytes] for start in range(0, len(sent), chunk_bytes)]
+    assert b"".join(map(parts.feed, chunks)) == whole.feed(sent)
+    assert parts.closed and whole.closed
+
+
+def test_an_unfinished_request_is_not_read_again_after_login_was_lost() -> None:
+    server = InProcessServer(requirepass="secret")
+    client = server.connect()
+    client.feed(b"AUTH secret\r\n" + b"*2\r\n$4\r\nECHO\r\n")
+    client.state.authenticated = False
+    client.feed(b"$1\r\n")
+    client.state.authenticated = True
+    assert client.feed(b"a\r\n" + b"PING\r\n" * 9) == b"$1\r\na\r\n" + b"+PONG\r\n" * 9
+
+
+def test_what_follows_a_password_runs_in_order_however_it_is_cut() -> None:
+    server = InProcessServer(requirepass="secret")
+    client = server.connect()
+    numbers = range(20_000)
+    sent = b"AUTH secret\r\n" + b"".join(b"ECHO %05d\r\n" % number for number in numbers)
+    expected = b"+OK\r\n" + b"".join(b"$5\r\n%05d\r\n" % number for number in numbers)
+    server.dispatcher.turn_ns = -1
+    assert client.feed(sent) == expected
+
+
+def test_one_long_request_is_read_in_turns_too() -> None:
+    server = InProcessServer()
+    client, other = server.connect(), server.connect()
+    client.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    client.feed(replies.command([b"EXISTS", *[b"key"] * 50_000]))
+    server.dispatcher.turn_ns = -1
+    other.send(replies.command([b"XADD", b"s", b"1-1", b"f", b"v"]))
+    server.cycle.finish()
+    left = []
+    while server.dispatcher.turns.has_yielded:
+        left.append(len(client.session.unread))
+        server.cycle.go_on()
+        server.cycle.finish()
+    assert len(left) >= 3
+    assert left == sorted(left, reverse=True)
+    assert client.received().endswith(b":0\r\n")
+
+
+# -- before login --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", [b"GET k\r\n", b"nonsense\r\n", b"*1\r\n$4\r\nPING\r\n"])
+@pytest.mark.parametrize("password", ["", "secret"])
+def test_each_has_its_turns_whether_logged_in_or_not(word: bytes, password: str) -> None:
+    server = InProcessServer()
+    other = server.connect()
+    server.instance.config.requirepass = password
+    clients = [server.connect() for _ in range(2)]
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    for client in clients:
+        client.session.receive(word * 3)
+        server.cycle.touch(client.state)
+    server.cycle.finish()
+    assert [client.received().count(b"\r\n") for client in clients] == [1, 1]
+    assert other.feed(b"PING\r\n") == b"+PONG\r\n"
+    assert [client.received().count(b"\r\n") for client in clients] == [2, 2]
+
+
+def test_lines_are_read_a_few_at_a_time_as_long_as_the_turn_lasts() -> None:
+    server = InProcessServer()
+    client, other = server.connect(), server.connect()
+    server.dispatcher.turn_ns = -1
+    server.dispatcher.start_batch(server.now_ms)
+    client.session.receive(b"INCR n\r\n" * 10_000)
+    assert len(client.session.backlog) < 1000
+    assert client.session.unread
+    server.cycle.touch(client.state)
+    server.cycle.finish()
+    assert other.execute("GET", "n") == b"$1\r\n1\r\n"
+    assert client.received().endswith(b":10000\r\n")
+
+
+def test_replies_pile_up_before_login_however_many_turns_they_take() -> None:
+    server = InProcessServer(requirepass="secret")
+    stranger = server.connect()
+    server.dispatcher.turn_ns = -1  # each request is a turn, after which its reply leaves
+    stranger.feed(b"nonsense\r\n" * 1000)
+    assert stranger.closed
+    assert server.instance.stats.client_output_buffer_limit_disconnections == 1
+
+
+def test_replies_do_not_pile_up_before_login() -> None:
+    server = InProcessServer(requirepass="secret")
+    stranger, other = server.connect(), server.connect()
+    stranger.feed(b"nonsense\r\n" * 100 + b"\r\n" * 10_000)
+    assert not stranger.closed
+    stranger.feed(b"nonsense\r\n" * 1000)
+    assert stranger.closed
+    assert server.instance.stats.client_output_buffer_limit_disconnections == 1
+    wrong = other.feed(b"AUTH secret\r\n" + b"nonsense\r\n" * 1000)
+    assert wrong.count(b"unknown command") == 1000

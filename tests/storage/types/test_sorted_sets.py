@@ -1,0 +1,262 @@
+"""storage/types/sorted_sets.py: order, ranks, ranges and the two forms."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.keyspace.deferred_free import NO_WASTE
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.types.sorted_sets import FEW_REMOVED, LexBounds, Pair, ScoreBounds, SortedSetValue
+
+LIMITS = EncodingLimits()
+NONE_SMALL = EncodingLimits(zset_max_listpack_entries=0)
+
+
+def filled(scores: dict[bytes, float], limits: EncodingLimits = LIMITS) -> SortedSetValue:
+    value = SortedSetValue()
+    for member, score in scores.items():
+        value.set(member, score, limits)
+    return value
+
+
+def everything(value: SortedSetValue) -> list[Pair]:
+    return list(value.slice(0, len(value)))
+
+
+def many(count: int) -> dict[bytes, float]:
+    return {b"%d" % number: float(number) for number in range(count)}
+
+
+# -- order and ranks ---------------------------------------------------------------------------
+
+MEMBERS = st.sampled_from([b"a", b"b", b"c", b"", b"10", b"m" * 65, b"\xff"])
+SCORES = st.sampled_from([0.0, -0.0, 1.0, 1.5, -2.0, inf, -inf])
+STEPS = st.lists(st.tuples(MEMBERS, st.one_of(SCORES, st.none())), max_size=60)
+
+
+@given(STEPS, st.sampled_from([LIMITS, NONE_SMALL]))
+def test_it_holds_what_a_sorted_table_holds(
+    steps: list[tuple[bytes, float | None]], limits: EncodingLimits
+) -> None:
+    value, model = SortedSetValue(), dict[bytes, float]()
+    for member, score in steps:
+        if score is None:
+            assert value.remove(member) is (member in model)
+            model.pop(member, None)
+        else:
+            value.set(member, score, limits)
+            model[member] = score
+        ordered = sorted((score, member) for member, score in model.items())
+        assert everything(value) == ordered
+        assert list(value.slice(0, len(model), reverse=True)) == ordered[::-1]
+        assert value.scores() == model
+        for rank, (score, member) in enumerate(ordered):
+            assert value.rank(member) == rank
+            assert value.at(rank) == (score, member)
+            assert value.score(member) == score
+            assert member in value
+    assert value.rank(b"none") is None
+    assert value.score(b"none") is None
+
+
+BOUND = st.sampled_from([-inf, -2.0, -1.0, 0.0, 1.0, 1.5, inf])
+
+
+@given(st.dictionaries(MEMBERS, SCORES), BOUND, BOUND, st.booleans(), st.booleans())
+def test_a_span_of_scores_has_what_is_within_the_bounds(
+    scores: dict[bytes, float], low: float, high: float, above: bool, below: bool
+) -> None:
+    value = filled(scores)
+    start, end = value.span_of_scores(ScoreBounds(low, high, above, below))
+    wanted = [
+        (score, member)
+        for score, member in everything(value)
+        if (low < score if above else low <= score) and (score < high if below else score <= high)
+    ]
+    assert list(value.slice(start, end)) == wanted
+
+
+@pytest.mark.parametrize("limits", [LIMITS, NONE_SMALL])
+@pytest.mark.parametrize(
+    ("bounds", "members"),
+    [
+        (LexBounds(None, None), "abcd"),
+        (LexBounds(b"b", None), "bcd"),
+        (LexBounds(b"b", None, excludes_low=True), "cd"),
+        (LexBounds(b"b", b"c"), "bc"),
+        (LexBounds(b"b", b"c", excludes_high=True), "b"),
+        (LexBounds(b"bb", b"z"), "cd"),
+        (LexBounds(b"e", None), ""),
+        (LexBounds(None, b"A"), ""),
+        (LexBounds(b"c", b"b", is_empty=True), ""),
+    ],
+)
+def test_a_span_of_members(bounds: LexBounds, members: str, limits: EncodingLimits) -> None:
+    value = filled(dict.fromkeys([b"a", b"b", b"c", b"d"], 1.0), limits)
+    start, end = value.span_of_members(bounds)
+    assert [member.decode() for _, member in value.slice(start, end)] == list(members)
+
+
+def test_a_span_can_be_removed() -> None:
+    value = filled(many(3000))
+    value.scan(0, 1)
+    value.remove_span(10, 2990)
+    assert [int(member) for _, member in value.slice(0, 20)] == [*range(10), *range(2990, 3000)]
+    assert len(value) == 20
+    assert len(value.scan(0, 5000)[1]) == 20
+
+
+SPANS = st.tuples(st.integers(0, 5000), st.integers(0, 5000)).map(sorted)
+
+
+@given(st.lists(SPANS, min_size=1, max_size=3), st.booleans())
+def test_spans_of_any_size_can_be_removed(spans: list[list[int]], is_scanned: bool) -> None:
+    value = SortedSetValue.of(many(5000), LIMITS)
+    if is_scanned:
+        value.scan(0, 10)
+    model = everything(value)
+    for start, end in spans:
+        count = len(model)
+        first, last = start * count // 5000, end * count // 5000
+        removed = value.remove_span(first, last)
+        assert removed is NO_WASTE or last - first > FEW_REMOVED
+        del model[first:last]
+        assert everything(value) == model
+        assert value.scores() == {member: score for score, member in model}
+        assert [value.rank(member) for _, member in model[::100]] == [*range(0, len(model), 100)]
+        assert sorted(value.scan(0, 5000)[1]) == model
+    value.set(b"new", 2500.5, LIMITS)
+    assert value.rank(b"new") == sum(score < 2500.5 for score, _ in model)
+
+
+def test_a_large_span_is_freed_in_steps() -> None:
+    value = SortedSetValue.of(many(50_000), LIMITS)
+    assert value.remove_span(10, 49_990).is_large
+    assert len(value) == 20
+
+
+@given(st.integers(0, 600), st.integers(0, 600), st.sampled_from([LIMITS, NONE_SMALL]))
+def test_a_copy_of_a_span_is_independent(start: int, end: int, limits: EncodingLimits) -> None:
+    start, end = sorted((start, end))
+    value = SortedSetValue.of(many(600), LIMITS)
+    expected = everything(value)[start:end]
+    copy = value.copy_of_span(start, end, limits)
+    assert everything(copy) == expected
+    assert copy.scores() == {member: score for score, member in expected}
+    small = end - start <= limits.zset_max_listpack_entries
+    assert copy.encoding == (b"listpack" if small else b"skiplist")
+    copy.set(b"new", 1.0, limits)
+    value.remove_span(0, 600)
+    assert len(copy) == end - start + 1
+
+
+@given(st.dictionaries(MEMBERS, SCORES), st.sampled_from([LIMITS, NONE_SMALL]))
+def test_pairs_make_the_same_sorted_set_as_scores(
+    scores: dict[bytes, float], limits: EncodingLimits
+) -> None:
+    of_scores = SortedSetValue.of(dict(scores), limits)
+    of_pairs = SortedSetValue.of_pairs([(score, name) for name, score in scores.items()], limits)
+    assert everything(of_pairs) == everything(of_scores)
+    assert of_pairs.scores() == of_scores.scores()
+    assert of_pairs.encoding == of_scores.encoding
+
+
+# -- the forms ---------------------------------------------------------------------------------
+
+
+def test_few_short_members_are_a_listpack() -> None:
+    assert filled(many(128)).encoding == b"listpack"
+    assert filled(many(129)).encoding == b"skiplist"
+    assert filled({b"m" * 64: 1.0}).encoding == b"listpack"
+    assert filled({b"m" * 65: 1.0}).encoding == b"skiplist"
+    assert SortedSetValue.of(many(128), LIMITS).encoding == b"listpack"
+    assert SortedSetValue.of(many(129), LIMITS).encoding == b"skiplist"
+    assert SortedSetValue.of({b"m" * 65: 1.0}, LIMITS).encoding == b"skiplist"
+
+
+def test_how_many_members_come_decides_from_the_start() -> None:
+    assert SortedSetValue.sized(128, 1, LIMITS).encoding == b"listpack"
+    assert SortedSetValue.sized(129, 1, LIMITS).encoding == b"skiplist"
+    assert SortedSetValue.sized(1, 65, LIMITS).encoding == b"skiplist"
+    value = filled({b"a": 1.0})
+    value.expect(128, LIMITS)
+    assert value.encoding == b"listpack"
+    value.expect(129, LIMITS)
+    assert value.encoding == b"skiplist"
+
+
+def test_only_the_large_form_distinguishes_0_from_minus_0() -> None:
+    small, large = filled({b"a": -0.0}), filled({b"a": -0.0}, NONE_SMALL)
+    assert (str(small.score(b"a")), str(large.score(b"a"))) == ("0.0", "-0.0")
+    small = SortedSetValue.of({b"a": -0.0}, LIMITS)
+    large = SortedSetValue.of({b"a": -0.0}, NONE_SMALL)
+    assert (str(small.score(b"a")), str(large.score(b"a"))) == ("0.0", "-0.0")
+
+
+def test_nothing_shrinks_back() -> None:
+    value = filled({b"a": 1.0, b"m" * 65: 2.0})
+    value.remove(b"m" * 65)
+    assert value.encoding == b"skiplist"
+    value = filled({b"a": 1.0})
+    value.become_skiplist()
+    assert value.encoding == b"skiplist"
+
+
+def test_a_small_one_is_scanned_whole_and_a_large_one_in_steps() -> None:
+    assert filled({b"b": 1.0, b"a": 2.0}).scan(0, 1) == (0, [(1.0, b"b"), (2.0, b"a")])
+    large = filled(many(300))
+    cursor, seen = large.scan(0, 100)
+    large.set(b"299", -1.0, LIMITS)
+    large.set(b"0", 1000.0, LIMITS)
+    while cursor:
+        cursor, some = large.scan(cursor, 100)
+        seen += some
+    assert len(seen) == 300
+    assert {member for _, member in seen} == set(many(300))
+    assert (1000.0, b"0") in seen
+
+
+# -- as a whole --------------------------------------------------------------------------------
+
+
+def test_a_copy_is_independent() -> None:
+    value = filled({b"a": 1.0, b"b": 2.0})
+    value.access_ms = 7
+    twin = value.copy()
+    value.set(b"a", 5.0, LIMITS)
+    twin.remove(b"b")
+    assert everything(value) == [(2.0, b"b"), (5.0, b"a")]
+    assert everything(twin) == [(1.0, b"a")]
+    assert (twin.encoding, twin.access_ms) == (b"listpack", 7)
+
+
+def test_a_copy_of_many_members_has_ranks_of_its_own() -> None:
+    value = filled(many(5000))
+    twin = value.copy()
+    value.remove_span(0, 4000)
+    assert (len(value), len(twin)) == (1000, 5000)
+    assert [twin.rank(b"%d" % number) for number in (0, 1234, 4999)] == [0, 1234, 4999]
+    assert twin.at(3000) == (3000.0, b"3000")
+    twin.set(b"new", 2.5, LIMITS)
+    assert list(twin.slice(2, 5)) == [(2.0, b"2"), (2.5, b"new"), (3.0, b"3")]
+
+
+def test_memory_grows_with_the_members() -> None:
+    large = filled(many(1000))
+    assert large.memory_bytes() > 5 * filled(many(100)).memory_bytes()
+    before = large.memory_bytes(0)
+    large.scan(0, 10)
+    assert large.memory_bytes(0) > before
+
+
+def test_a_large_one_is_freed_in_steps() -> None:
+    assert filled({b"a": 1.0}).release() is NO_WASTE
+    large = SortedSetValue.of(many(50_000), LIMITS)
+    removed_data = large.release()
+    assert removed_data.is_large
+    assert len(large) == 0
+    assert sum(1 for _ in removed_data.free()) > 20

@@ -1,0 +1,145 @@
+"""Real servers for a test run: Rillway, and the redis-server that it is compared with.
+
+Each runs as a process of its own on a free loopback port, without persistence, in a folder of its
+own, and answers PING before it is handed out. What it printed is kept for the report of a failing
+test.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.programs import processes
+from tests.support.resp import BrokenReply, RespClient
+
+ROOT = Path(__file__).resolve().parents[3]
+# The folder in which the servers of the tests start, and from which Python takes their modules:
+# `make test` serves from .run/compiled.
+SERVED = Path(os.environ.get("SERVED", ROOT))
+READY_SECONDS = 15.0
+POLL_SECONDS = 0.01
+PORT_LINE = re.compile(r"\bport (\d+)")
+REDIS_VERSION = re.compile(r"v=(\d+\.\d+\.\d+)")
+# The table of differences (tests/compat/differences.py) is written against this line of Redis.
+COMPARED_REDIS = "7.0."
+INSTALL_REDIS = (
+    "redis-server is not installed, and these tests compare Rillway with it. "
+    "On Debian or Ubuntu: apt-get install redis-server (or run `make test`, which does it)."
+)
+
+
+class ServerFailed(Exception):
+    """A server did not start; the text says which and what it printed."""
+
+
+@dataclass
+class RunningServer:
+    """A server that answers. `name` is for reports, `log` holds what it printed."""
+
+    name: str
+    port: int
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def connect(self, *, protocol: int = 2, timeout_seconds: float = 10.0) -> RespClient:
+        """A new connection, with HELLO 3 sent where the protocol is 3."""
+        return RespClient(self.port, protocol=protocol, timeout_seconds=timeout_seconds)
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def stop(self) -> int:
+        """Ends the server and returns its exit status."""
+        return processes.stop(self.process)
+
+
+def redis_version() -> str:
+    """The version of the redis-server on this machine. Raises ServerFailed with what to do."""
+    program = shutil.which("redis-server")
+    if program is None:
+        raise ServerFailed(INSTALL_REDIS)
+    printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    found = REDIS_VERSION.search(printed.stdout)
+    if found is None:
+        raise ServerFailed(f"redis-server --version printed {printed.stdout!r}")
+    return found.group(1)
+
+
+def start_redis(folder: Path, *directives: str) -> RunningServer:
+    """A redis-server of the version that the compat table knows. Raises ServerFailed."""
+    version = redis_version()
+    if not version.startswith(COMPARED_REDIS):
+        raise ServerFailed(
+            f"redis-server {version} is installed; tests/compat/differences.py describes how "
+            f"Rillway differs from Redis {COMPARED_REDIS}x, so that version is needed."
+        )
+    port = free_port()
+    argv = ["redis-server", "--port", str(port), "--bind", "127.0.0.1"]
+    argv += ["--save", "", "--appendonly", "no", "--daemonize", "no", *directives]
+    log = folder / "redis-server.log"
+    process = processes.start(argv, folder=folder, output=log)
+    server = RunningServer(f"redis-server {version}", port, process, log)
+    _wait_for_pong(server)
+    return server
+
+
+def start_rillway(folder: Path, *directives: str) -> RunningServer:
+    """Rillway from SERVED; `directives` as on its command line. Raises ServerFailed."""
+    log = folder / "rillway.log"
+    argv = [sys.executable, "-m", "rillway", "serve", "--port", "0", "--dir", str(folder)]
+    argv += ["--save", ""]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = processes.start(
+        [*argv, *directives], folder=SERVED, output=log, environment=environment
+    )
+    server = RunningServer("rillway", 0, process, log)
+    server.port = _announced_port(server)
+    _wait_for_pong(server)
+    return server
+
+
+def free_port() -> int:
+    """A free loopback port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _announced_port(server: RunningServer) -> int:
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        announced = PORT_LINE.search(server.output())
+        if announced is not None:
+            return int(announced.group(1))
+        if server.process.poll() is not None:
+            break
+        time.sleep(POLL_SECONDS)
+    raise _failure(server, "said no port")
+
+
+def _wait_for_pong(server: RunningServer) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline and server.process.poll() is None:
+        try:
+            with server.connect(timeout_seconds=1.0) as client:
+                if client.send("PING") == b"+PONG\r\n":
+                    return
+        except (OSError, BrokenReply):
+            pass
+        time.sleep(POLL_SECONDS)
+    raise _failure(server, "did not answer PING")
+
+
+def _failure(server: RunningServer, what: str) -> ServerFailed:
+    status = server.process.poll()
+    server.stop()
+    state = "still running" if status is None else f"exit status {status}"
+    return ServerFailed(f"{server.name} {what} ({state}). It printed:\n{server.output()}")
