@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 import pytest
 
@@ -371,6 +372,17 @@ def test_refused_writes_are_left_out_on_demand() -> None:
     assert get(server, "b") == b"$1\r\n1\r\n"
     assert "writes were refused: 2 x 'incr', 1 x 'xadd'" in log(server)
     assert "They are left out (aof-skip-refused-writes is yes)." in log(server)
+
+
+@pytest.mark.parametrize("behavior", ["ignore", "panic", "panic-on-replicas"])
+def test_a_refused_write_ends_the_start_where_an_error_is_to_end_it(behavior: str) -> None:
+    directives: Any = {"aof_skip_refused_writes": "yes", "propagation_error_behavior": behavior}
+    files = append_only(b"", REFUSED)
+    if behavior != "panic":
+        assert "They are left out" in log(load_append_only(files, **directives))
+        return
+    with pytest.raises(LoadFailed, match="This server panicked sending an error to its AOF-load"):
+        load_append_only(files, **directives)
 
 
 @pytest.mark.parametrize("operation", ["buffer", "size", "append", "truncate", "sync"])
