@@ -8,6 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.compat.restarts.lagging import (
+    CLEARING,
+    Requests,
+    begin_end,
+    ends,
+    lagging,
+    stopped,
+    unable_to_save,
+)
 from tests.compat.restarts.log_patterns import events
 from tests.compat.restarts.nodes import Node, wait_until
 from tests.compat.restarts.stories import NODES, Step, Story
@@ -17,6 +26,7 @@ BACKLOG_BYTES = 16384
 DIRECTIVES = (
     *("--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600"),
     *("--repl-backlog-size", str(BACKLOG_BYTES), "--enable-debug-command", "yes", "--hz", "50"),
+    *("--shutdown-timeout", "100"),
 )
 DATABASES = (0, 3)
 REPLICATION = (
@@ -38,6 +48,7 @@ class Telling:
         ]
         self._names: dict[str, str] = {}  # of replication IDs, in the order of their appearance
         self._follows: dict[int, int] = {}
+        self._heard: list[Any] = []  # the replies during the last step
         for node in self.nodes:
             self._start(node)
             node.fresh_log()
@@ -51,6 +62,7 @@ class Telling:
 
     def tell(self, step: Step) -> dict[str, Any]:
         """Do one step, wait until all is quiet, and return what can be seen."""
+        self._heard = []
         getattr(self, f"_{step.kind}")(self.nodes[step.node], step)
         wait_until(self._is_quiet, f"{self.nodes[0].program} is not quiet after {step}")
         return self._seen()
@@ -69,7 +81,11 @@ class Telling:
             line.execute()
 
     def _save(self, node: Node, step: Step) -> None:
-        node.ask("SAVE")
+        with unable_to_save(node, is_unable=step.how.startswith("!")):
+            self._heard.append(node.ask(step.how.removeprefix("!")))
+            wait_until(lambda: not node.info("persistence")["rdb_bgsave_in_progress"], "a save")
+            self._heard += [node.info("persistence")["rdb_last_bgsave_status"], node.ask("PING")]
+        node.ask("SAVE")  # until it works writes may be refused
 
     def _rewrite(self, node: Node, step: Step) -> None:
         node.ask("BGREWRITEAOF")
@@ -107,6 +123,29 @@ class Telling:
             node.wait_for_end()
         else:
             node.end(step.how)
+        self._start_again(node, step)
+
+    def _lag(self, node: Node, step: Step) -> None:
+        """A time in which a replica of the node is stopped."""
+        how = step.how.removeprefix("!")
+        with (
+            Requests(node, self.nodes[step.other]) as requests,
+            unable_to_save(node, is_unable=step.how.startswith("!")),
+        ):
+            with stopped(self.nodes[step.other], step.by):
+                node.ask("SET", "k0", "not on the replica")
+                for words in (*(words for _, words in step.commands), *CLEARING):
+                    requests.send(*words)
+                    self._heard.append(requests.look())
+                wait_until(lambda: lagging(node) == 1, "the other replica lags, too")
+                begin_end(node, requests, how)
+            has_ended = how != "SIGCONT" and ends(node, requests, how)
+            self._heard.append(requests.replies())
+        if has_ended:
+            self._start_again(node, step)
+
+    def _start_again(self, node: Node, step: Step) -> None:
+        """Start a node that has ended, as what it was."""
         followed = self._follows.get(step.node)
         more: tuple[str, ...] = ()
         if followed is not None:
@@ -176,6 +215,7 @@ class Telling:
             "keyspace": {
                 db: (found["keys"], found["expires"]) for db, found in node.info("keyspace").items()
             },
+            "heard": self._heard,
             "role": node.ask("ROLE")[0],
             "data": [self._data(node, db) for db in DATABASES],
             "exit status": node.exit_status,

@@ -95,10 +95,14 @@ class Node:
 
     def wait_for_end(self) -> None:
         """Wait until the process has ended by itself."""
-        process = self._process
-        assert process is not None
-        wait_until(lambda: process.poll() is not None, f"{self.program} does not end")
-        self.exit_status = process.wait()
+        wait_until(self.has_ended, f"{self.program} does not end")
+        assert self._process is not None
+        self.exit_status = self._process.wait()
+
+    def has_ended(self) -> bool:
+        """Whether the process has ended by itself."""
+        assert self._process is not None
+        return self._process.poll() is not None
 
     def end(self, command: str) -> None:
         """Send a command that ends it, and wait until it has ended."""

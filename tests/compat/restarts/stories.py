@@ -1,4 +1,4 @@
-"""Random stories of three servers: writes, roles, snapshots, ends and starts.
+"""Random stories of three servers: writes, roles, snapshots, ends, starts and replicas that lag.
 
 A story is drawn from a seed before anything runs, so that both programs go through the same one.
 Each step names a node by its number and leaves all of them running.
@@ -12,6 +12,31 @@ from dataclasses import dataclass, field
 NODES = 3
 # How a node ends; the last is a kill after SAVE.
 ENDS = ("SHUTDOWN NOW", "SHUTDOWN", "SHUTDOWN SAVE", "SHUTDOWN NOSAVE", "SIGTERM", "SIGINT", "KILL")
+# What keeps a replica from acknowledging writes.
+LAGS = ("SIGSTOP", "CLIENT PAUSE")
+# How a time ends in which a replica was stopped: it goes on, with or without a shutdown that waits
+# for it; or the primary does not wait for it. With a ! no snapshot can be saved.
+LAG_ENDS = (
+    *("SIGCONT", "SHUTDOWN", "SHUTDOWN SAVE", "SHUTDOWN NOSAVE", "SHUTDOWN FORCE", "SIGTERM"),
+    *("SHUTDOWN NOW", "SHUTDOWN NOW NOSAVE", "SHUTDOWN FORCE NOW", "SHUTDOWN SAVE NOW FORCE"),
+    *("!SHUTDOWN", "!SHUTDOWN SAVE", "!SHUTDOWN SAVE NOW", "!SHUTDOWN SAVE FORCE NOW"),
+    "!SHUTDOWN NOSAVE NOW",
+)
+# What clients ask for in that time; each has a connection of its own.
+LAG_REQUESTS = (
+    ("CLIENT", "PAUSE", "100000", "WRITE"),
+    ("CLIENT", "UNPAUSE"),
+    ("SET", "k1", "held"),
+    ("GET", "k1"),
+    ("SHUTDOWN",),
+    ("SHUTDOWN", "NOSAVE", "FORCE"),
+    ("SHUTDOWN", "ABORT"),
+    ("SHUTDOWN", "ABORT", "NOW"),
+    ("FAILOVER", "TO", "127.0.0.1", "STOPPED"),
+    ("FAILOVER", "ABORT"),
+    ("WAIT", "2", "0"),
+    ("BLPOP", "nolist", "0"),
+)
 
 
 @dataclass(frozen=True)
@@ -22,10 +47,11 @@ class Step:
     node: int = 0
     other: int = 0
     how: str = ""
+    by: str = ""
     commands: tuple[tuple[int, tuple[str, ...]], ...] = ()  # (database, command)
 
     def __str__(self) -> str:
-        words = [self.kind, str(self.node), self.how, f"-> {self.other}"]
+        words = [self.kind, str(self.node), self.by, self.how, f"-> {self.other}"]
         return " ".join(words) + (f" {self.commands}" if self.commands else "")
 
 
@@ -49,6 +75,7 @@ def drawn(seed: int, length: int) -> Story:
         Step("follow", 2, chance.choice((0, 1))),
     ]
     primaries[1], primaries[2] = 0, story.steps[-1].other
+    story.steps.append(_lag(chance, 0, 1))
     while len(story.steps) < length:
         story.steps.append(_next(chance, primaries))
     return story
@@ -57,14 +84,16 @@ def drawn(seed: int, length: int) -> Story:
 def _next(chance: random.Random, primaries: list[int]) -> Step:
     top = next(node for node in range(NODES) if primaries[node] == node)
     kind = chance.choices(
-        ("write", "expire", "restart", "save", "rewrite", "promote", "follow", "failover"),
-        (3, 2, 6, 1, 1, 1, 1, 1),
+        ("write", "expire", "restart", "lag", "save", "rewrite", "promote", "follow", "failover"),
+        (3, 2, 6, 4, 1, 1, 1, 1, 1),
     )[0]
     if kind == "write":
         return _writes(chance, top)
     if kind == "expire":
         return Step("expire", top, how=str(chance.choice((3, 40, 2500))))
-    if kind in ("save", "rewrite"):
+    if kind == "save":
+        return Step(kind, chance.randrange(NODES), how=chance.choice(("SAVE", "!SAVE", "!BGSAVE")))
+    if kind == "rewrite":
         return Step(kind, chance.randrange(NODES))
     if kind == "restart":
         return Step("restart", chance.randrange(NODES), how=chance.choice(ENDS))
@@ -74,13 +103,23 @@ def _next(chance: random.Random, primaries: list[int]) -> Step:
         (last,) = (node for node in replicas if node != chosen)
         primaries[chosen] = top if primaries[last] == chosen else chance.choice((top, last))
         return Step("follow", chosen, primaries[chosen])
-    if kind == "failover":
-        direct = [node for node in replicas if primaries[node] == top]
-        chosen = chance.choice(direct)
+    if kind in ("failover", "lag"):
+        chosen = chance.choice([node for node in replicas if primaries[node] == top])
+    if kind == "lag":
+        return _lag(chance, top, chosen)
     # The others follow the new primary, each directly.
     for node in range(NODES):
         primaries[node] = chosen
     return Step(kind, chosen, top)
+
+
+def _lag(chance: random.Random, node: int, replica: int) -> Step:
+    requests = chance.choices(LAG_REQUESTS, k=chance.randint(2, 6))
+    asked = tuple((0, words) for words in requests)
+    by = chance.choice(LAGS)
+    # If the link breaks during its CLIENT PAUSE, a Redis does not ask to resume (a Rillway does).
+    hows = [how for how in LAG_ENDS if by == "SIGSTOP" or "NOW" not in how]
+    return Step("lag", node, replica, chance.choice(hows), by, asked)
 
 
 def _writes(chance: random.Random, node: int) -> Step:
