@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.compat.restarts.lagging import (
+from tests.compat.restarts.lag import (
     CLEARING,
     Requests,
     begin_end,
