@@ -1,4 +1,4 @@
-"""What each command means: one plain function per command, no I/O, no clock, no chance.
+"""The commands: one plain function per command, no I/O, no clock, no chance.
 
 core/ is what all commands are built on, state/ what a server records about itself, config/ the
 directives. Every other folder is a family of commands.

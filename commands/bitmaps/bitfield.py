@@ -138,7 +138,7 @@ def _parse(client: Client, arguments: Arguments) -> list[FieldOperation]:
 
 
 def _parse_encoding(text: bytes) -> tuple[bool, int]:
-    """Whether the number has a sign, and how many bits: `i16`, `u8`."""
+    """Return whether an encoding such as `i16` or `u8` is signed, and its width in bits."""
     is_signed = text[:1] == b"i"
     if text[:1] not in (b"i", b"u"):
         raise ReplyError(errors.BITFIELD_TYPE)

@@ -37,7 +37,7 @@ class BitRange:
 
     @property
     def is_reversed(self) -> bool:
-        """Whether both ends count from the end of the string, and the first is the later one.
+        """True if both ends count from the end of the string, and the first is the later one.
 
         BITCOUNT finds nothing there, however short the string is. BITPOS clips both ends first.
         """

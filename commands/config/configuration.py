@@ -423,5 +423,5 @@ HIDDEN = {name for name, found in DIRECTIVES.items() if found.hidden}  # not to 
 
 
 def is_known(name: str) -> bool:
-    """Whether `name` (lower case) is a directive, including those of missing features."""
+    """Return True if `name` (lower case) is a directive, including those of missing features."""
     return name in DIRECTIVES or name in absent_features.FEATURES

@@ -17,7 +17,7 @@ _LIMITED_GATES = GATE_AUTH | GATE_REPLICA
 
 
 def is_unlimited(client: Client) -> bool:
-    """Whether the client's output has no limit: by default, that of an ordinary client."""
+    """Return True if the client's output has no limit, as an ordinary client's by default."""
     instance: Instance = client.instance
     if instance.limits_output or client.gates & _LIMITED_GATES:
         return False
@@ -43,7 +43,7 @@ def _of_replica(limit: OutputLimit, backlog_bytes: int) -> OutputLimit:
 
 
 def output_room_bytes(client: Client) -> int | None:
-    """How many more bytes may be added to `client.output`; None without a limit."""
+    """Return the number of bytes that `client.output` may grow by; None without a limit."""
     if is_unlimited(client):
         return None
     hard_bytes = output_limit(client).hard_bytes

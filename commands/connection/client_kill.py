@@ -17,7 +17,7 @@ from protocol.records import record
 
 @record
 class _Filter:
-    """What a connection must fit; None fits all."""
+    """The filters of CLIENT KILL; one that is None matches every connection."""
 
     client_id: int | None = None
     type: bytes | None = None
@@ -55,7 +55,7 @@ class _Filter:
     complexity="O(N) where N is the number of connections.",
 )
 def client_kill(client: Client, argv: Argv) -> bytes:
-    """How many were closed; OK in the old form, which names an address and closes one."""
+    """Integer: the number closed; OK in the old form, which names an address and closes one."""
     if len(argv) == 3:
         return _kill_address(client, argv[2])
     wanted = _parse(Arguments(argv, 2))

@@ -1,4 +1,4 @@
-"""What all commands are built on.
+"""The modules that all commands are built on.
 
 registry:        the `@command` declaration and the table of commands
 arguments:       a cursor over a request's arguments

@@ -65,7 +65,7 @@ def _value(parts: re.Match[bytes]) -> float:
 
 
 def _has_digits(parts: re.Match[bytes]) -> bool:
-    """Whether a number that was parsed as 0 has a digit other than 0 (an underflow)."""
+    """Return True if a number parsed as 0 has a digit other than 0 (an underflow)."""
     if parts[2]:
         return bool(parts[2][2:].lower().partition(b"p")[0].strip(b"0."))
     return bool(parts[3].lower().partition(b"e")[0].strip(b"0."))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @record
 class ProcessFacts:
-    """What INFO and MEMORY report about the process."""
+    """The facts about the process that INFO and MEMORY report."""
 
     pid: int
     executable: str
@@ -44,9 +44,9 @@ class ProcessFacts:
 
 
 class Persistence(Protocol):
-    """What commands may ask of the files (server/persistence/persistence.py).
+    """The persistence services that commands use (server/persistence/persistence.py).
 
-    Their state is in `Instance.persistence`. The log has the reason of a failure.
+    The state is in `Instance.persistence`. The log has the reason for a failure.
     """
 
     @property
@@ -92,9 +92,9 @@ class Persistence(Protocol):
 
 
 class Replication(Protocol):
-    """What commands may ask of replication (server/replication/replication.py).
+    """The replication services that commands use (server/replication/replication.py).
 
-    Its state is in `Instance.replication`.
+    The state is in `Instance.replication`.
     """
 
     def send(self, replica: Replica, data: bytes) -> None:
@@ -153,7 +153,7 @@ class Host(Protocol):
         """Unix time in microseconds, fresh (TIME, MONITOR, slow log)."""
 
     def is_interrupted(self) -> bool:
-        """Whether a signal to end the server waits for the event loop."""
+        """Return True if a signal to end the server waits for the event loop."""
 
     def random_below(self, limit: int) -> int:
         """A random integer in [0, limit)."""
@@ -168,7 +168,7 @@ class Host(Protocol):
         """Close the connection at once; output that is not yet sent is dropped."""
 
     def peer_is_gone(self, client: Client) -> bool:
-        """Whether the peer has closed the connection, even if the loop has not reported it yet."""
+        """Return True if the peer has closed the connection, even before the loop reports it."""
 
     def set_delay(self, client: Client, *, is_allowed: bool) -> None:
         """Allow or forbid the delay of small packets, TCP_NODELAY (repl-disable-tcp-nodelay)."""
@@ -239,7 +239,7 @@ class Dispatcher(Protocol):
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether EXEC runs: its changes so far are not propagated yet."""
+        """True while EXEC runs: its changes so far are not propagated yet."""
 
     def propagate(self, db_index: int, request: Argv) -> None:
         """Propagate a change that no client requested, in order with the commands' own."""

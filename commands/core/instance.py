@@ -219,7 +219,7 @@ class Instance:
     # -- keys ----------------------------------------------------------------------------------
 
     def store(self, db: Database, key: bytes, value: Value) -> None:
-        """See `Client.store`."""
+        """Set the value of `key` in `db`; see `Client.store` for the details."""
         notifies = self.config.notify_keyspace_events
         old = db.get(key) if notifies else None
         value.access_ms = self.now_ms
@@ -235,7 +235,7 @@ class Instance:
                 self.notify_overwritten(db, key, old, value)
 
     def remove(self, db: Database, key: bytes) -> None:
-        """See `Client.remove`."""
+        """Delete `key` from `db` and wake the clients that wait for its absence."""
         if db.remove(key) is not None and self.blocked.waiters:
             self.blocked.signal_key_as_ready(db.index, key)
 

@@ -177,7 +177,7 @@ class Command:
     subcommands: dict[bytes, Command] = field(default_factory=dict)  # by lower-case name
 
     def accepts(self, argument_count: int) -> bool:
-        """Whether a request of `argument_count` words, names included, has the right arity."""
+        """Return True if `argument_count` words, names included, match the arity."""
         if self.arity >= 0:
             return argument_count == self.arity
         return argument_count >= -self.arity

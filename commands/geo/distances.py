@@ -192,7 +192,7 @@ def within_box(
     half_height_m: cython.double,
     most: cython.Py_ssize_t,
 ) -> Found:
-    """As `within_circle`, of pairs no farther than half of the width and half of the height."""
+    """Return the pairs in a box around the center: the first `most`, all if that is 0."""
     found: list[Pair] = []
     distances: list[float] = []
     count: cython.Py_ssize_t = 0

@@ -32,7 +32,7 @@ class Place(NamedTuple):
 
     @property
     def is_on_map(self) -> bool:
-        """Whether it can be kept."""
+        """True if the place lies on the map, so that it can be stored."""
         return abs(self.longitude) <= LONGITUDE_MAX and abs(self.latitude) <= LATITUDE_MAX
 
 

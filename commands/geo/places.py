@@ -30,7 +30,7 @@ def parse_place(longitude: bytes, latitude: bytes) -> Place:
 
 
 def parse_unit(word: bytes) -> float:
-    """How many meters a unit has. Raises ReplyError."""
+    """Return the number of meters in a unit. Raises ReplyError."""
     try:
         return UNITS_M[word.upper()]
     except KeyError:

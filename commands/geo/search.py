@@ -174,7 +174,7 @@ def _parse_options(arguments: Arguments, search: _Search) -> None:
 
 
 def _parse_new_option(word: bytes, arguments: Arguments, search: _Search) -> None:
-    """What only GEOSEARCH and GEOSEARCHSTORE take."""
+    """Parse an option that only GEOSEARCH and GEOSEARCHSTORE take. Raises ReplyError."""
     left = arguments.remaining
     if word == b"FROMMEMBER" and left and search.center_by != b"FROMLONLAT":
         _use_member(arguments.next(), search)
@@ -224,7 +224,7 @@ def _answer(client: Client, search: _Search) -> bytes | LongReply:
 
 
 def _result(client: Client, search: _Search) -> SortedSetValue | None:
-    """What is stored; None if there is no place."""
+    """Return the sorted set to store; None if no place was found."""
     if search.value is None:
         return None
     shape = search.made_shape()
@@ -374,7 +374,7 @@ def geosearchstore(client: Client, argv: Argv) -> bytes | LongReply:
     ),
 )
 def georadius(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `geosearch`, or as `geosearchstore`."""
+    """Array of members, or of arrays with details; with STORE or STOREDIST the number stored."""
     return _radius(client, argv, may_store=True)
 
 
@@ -392,7 +392,7 @@ def georadius(client: Client, argv: Argv) -> bytes | LongReply:
     deprecated=("6.2.0", "`GEOSEARCH` with the `BYRADIUS` argument"),
 )
 def georadius_ro(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `geosearch`."""
+    """Array of members; with details, of arrays that begin with them."""
     return _radius(client, argv, may_store=False)
 
 
@@ -413,7 +413,7 @@ def georadius_ro(client: Client, argv: Argv) -> bytes | LongReply:
     ),
 )
 def georadiusbymember(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `georadius`."""
+    """Array of members, or of arrays with details; with STORE or STOREDIST the number stored."""
     return _radius_by_member(client, argv, may_store=True)
 
 
@@ -431,5 +431,5 @@ def georadiusbymember(client: Client, argv: Argv) -> bytes | LongReply:
     deprecated=("6.2.0", "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"),
 )
 def georadiusbymember_ro(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `geosearch`."""
+    """Array of members; with details, of arrays that begin with them."""
     return _radius_by_member(client, argv, may_store=False)

@@ -54,7 +54,7 @@ class Shape(ABC):
     @property
     @abstractmethod
     def reach_m(self) -> float:
-        """How far the farthest point is from the center."""
+        """The distance from the center to the farthest point."""
 
     @property
     @abstractmethod
@@ -118,7 +118,7 @@ def _step_for(reach_m: float, latitude: float) -> int:
 
 
 def _neighbours_cover(cell: Cell, box: Box) -> bool:
-    """Whether the cell and its neighbours reach as far as the box."""
+    """Return True if the cell and its neighbours reach as far as the box."""
     # An edge that is not a number, of a shape without end, is covered.
     return not (
         cell.neighbour(0, 1).north_edge < box.north
@@ -129,7 +129,7 @@ def _neighbours_cover(cell: Cell, box: Box) -> bool:
 
 
 def _may_hold(cell: Cell, east: int, north: int, box: Box) -> bool:
-    """Whether a neighbouring cell may overlap the box."""
+    """Return True if a neighbouring cell may overlap the box."""
     return not (
         (north < 0 and cell.south_edge < box.south)
         or (north > 0 and cell.north_edge > box.north)

@@ -95,7 +95,7 @@ def hexpire(client: Client, argv: Argv) -> bytes:
     complexity=_PER_FIELD,
 )
 def hpexpire(client: Client, argv: Argv) -> bytes:
-    """As `hexpire`."""
+    """Array of integers, one for each field. The time to live is in milliseconds."""
     return _expire(client, argv, b"hpexpire", 1, client.instance.now_ms)
 
 
@@ -111,7 +111,7 @@ def hpexpire(client: Client, argv: Argv) -> bytes:
     complexity=_PER_FIELD,
 )
 def hexpireat(client: Client, argv: Argv) -> bytes:
-    """As `hexpire`."""
+    """Array of integers, one for each field. The deadline is a Unix time in seconds."""
     return _expire(client, argv, b"hexpireat", 1000, 0)
 
 
@@ -127,7 +127,7 @@ def hexpireat(client: Client, argv: Argv) -> bytes:
     complexity=_PER_FIELD,
 )
 def hpexpireat(client: Client, argv: Argv) -> bytes:
-    """As `hexpire`."""
+    """Array of integers, one for each field. The deadline is a Unix time in milliseconds."""
     return _expire(client, argv, b"hpexpireat", 1, 0)
 
 
@@ -167,7 +167,7 @@ def _expire_field(
 
 
 def _allows(condition: bytes, current_ms: int | None, when_ms: int) -> bool:
-    """Whether a condition holds. No deadline counts as an infinite one."""
+    """Return True if the condition holds. No deadline counts as an infinite one."""
     if current_ms is None:
         return condition not in (b"XX", b"GT")
     if condition == b"GT":
@@ -282,7 +282,7 @@ def httl(client: Client, argv: Argv) -> bytes:
     tips=(b"nondeterministic_output",),
 )
 def hpttl(client: Client, argv: Argv) -> bytes:
-    """As `httl`, in milliseconds."""
+    """Array of integers: milliseconds; -1 without a time, -2 without the field."""
     return _times(client, argv, 1, client.instance.now_ms)
 
 
@@ -298,7 +298,7 @@ def hpttl(client: Client, argv: Argv) -> bytes:
     complexity=_PER_FIELD,
 )
 def hexpiretime(client: Client, argv: Argv) -> bytes:
-    """As `httl`, in Unix time."""
+    """Array of integers: Unix seconds, rounded up; -1 without a time, -2 without the field."""
     return _times(client, argv, 1000, 0)
 
 
@@ -314,7 +314,7 @@ def hexpiretime(client: Client, argv: Argv) -> bytes:
     complexity=_PER_FIELD,
 )
 def hpexpiretime(client: Client, argv: Argv) -> bytes:
-    """As `httl`, in Unix time and milliseconds."""
+    """Array of integers: Unix milliseconds; -1 without a time, -2 without the field."""
     return _times(client, argv, 1, 0)
 
 

@@ -57,7 +57,7 @@ def flushdb(client: Client, argv: Argv) -> bytes:
     tips=_EVERY_SHARD,
 )
 def flushall(client: Client, argv: Argv) -> bytes:
-    """As `flushdb`."""
+    """OK. Propagated even when there was nothing to remove."""
     _check_flush_mode(argv)
     _flush(client, client.instance.databases)
     if not client.replays:

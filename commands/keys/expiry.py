@@ -49,7 +49,7 @@ def expire(client: Client, argv: Argv) -> bytes:
     history=_HISTORY,
 )
 def pexpire(client: Client, argv: Argv) -> bytes:
-    """As `expire`."""
+    """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"pexpire", 1, client.instance.now_ms)
 
 
@@ -65,7 +65,7 @@ def pexpire(client: Client, argv: Argv) -> bytes:
     history=_HISTORY,
 )
 def expireat(client: Client, argv: Argv) -> bytes:
-    """As `expire`."""
+    """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"expireat", 1000, 0)
 
 
@@ -81,7 +81,7 @@ def expireat(client: Client, argv: Argv) -> bytes:
     history=_HISTORY,
 )
 def pexpireat(client: Client, argv: Argv) -> bytes:
-    """As `expire`."""
+    """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"pexpireat", 1, 0)
 
 
@@ -126,7 +126,7 @@ def _parse_conditions(words: list[bytes]) -> set[bytes]:
 
 
 def _allows(conditions: set[bytes], current_ms: int | None, when_ms: int) -> bool:
-    """Whether all conditions hold. No deadline counts as an infinite one."""
+    """Return True if all conditions hold. No deadline counts as an infinite one."""
     if current_ms is None:
         return not conditions & {b"XX", b"GT"}
     if b"NX" in conditions:
@@ -169,7 +169,7 @@ def ttl(client: Client, argv: Argv) -> bytes:
     tips=(b"nondeterministic_output",),
 )
 def pttl(client: Client, argv: Argv) -> bytes:
-    """As `ttl`, in milliseconds."""
+    """Integer: milliseconds; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1, client.instance.now_ms)
 
 
@@ -184,7 +184,7 @@ def pttl(client: Client, argv: Argv) -> bytes:
     syntax="key",
 )
 def expiretime(client: Client, argv: Argv) -> bytes:
-    """As `ttl`, in Unix time."""
+    """Integer: Unix seconds, rounded; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1000, 0)
 
 
@@ -199,7 +199,7 @@ def expiretime(client: Client, argv: Argv) -> bytes:
     syntax="key",
 )
 def pexpiretime(client: Client, argv: Argv) -> bytes:
-    """As `ttl`, in Unix time and milliseconds."""
+    """Integer: Unix milliseconds; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1, 0)
 
 

@@ -33,7 +33,7 @@ _STARS = re.compile(rb"\*+")
 
 
 def matches(pattern: bytes, text: bytes, ignore_case: bool = False) -> bool:
-    """Whether `text` as a whole fits `pattern`. `ignore_case` is for ASCII letters."""
+    """Return True if `pattern` matches all of `text`. `ignore_case` is for ASCII letters."""
     return bool(matcher(pattern, ignore_case)(text))
 
 

@@ -199,7 +199,7 @@ def parse_member_scan_options(
 
 
 def _has_type(client: Client, key: bytes, wanted: bytes | None) -> bool:
-    """Whether a key of the walk exists and has the wanted type, if one is given."""
+    """Return True if the key exists and has the type `wanted`, if one is given."""
     value = find(client, client.db, key)
     return value is not None and wanted in (None, type_name(value))
 

@@ -122,7 +122,7 @@ class SortRequest:
 
     @property
     def sorts(self) -> bool:
-        """Whether the elements are sorted."""
+        """True if the elements are sorted; BY without a `*` leaves them as they are."""
         return self.by is None or b"*" in self.by
 
 
@@ -240,8 +240,7 @@ def _number(weight: bytes | None) -> float:
 
 
 def _is_exact(item: bytes) -> bool:
-    """Whether an element is a whole number in its plain form, with few enough digits for a
-    double."""
+    """Return True for a whole number in plain form with few enough digits for a double."""
     return len(item) <= _EXACT_DIGITS and as_int64(item) is not None
 
 

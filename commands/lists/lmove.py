@@ -98,7 +98,7 @@ def parse_move(argv: Argv) -> Move:
 
 
 def parse_moves(argv: Argv, position: int) -> Move:
-    """As parse_move(), and how many, from `position` on. Raises ReplyError."""
+    """Parse a move whose optional COUNT or EXACTLY is at `position`. Raises ReplyError."""
     request = parse_move(argv)
     arguments = Arguments(argv, position)
     if not arguments:

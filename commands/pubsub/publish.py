@@ -36,7 +36,7 @@ from protocol import errors, replies
     complexity="O(N+M) where N is the number of the channel's subscribers and M that of patterns.",
 )
 def publish(client: Client, argv: Argv) -> bytes:
-    """How many received it. Source: Redis 7.2."""
+    """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
     client.instance.dispatcher.propagate_message(argv)
     return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
 
@@ -53,7 +53,7 @@ def publish(client: Client, argv: Argv) -> bytes:
     complexity="O(N) where N is the number of the shard channel's subscribers.",
 )
 def spublish(client: Client, argv: Argv) -> bytes:
-    """How many received it. Source: Redis 7.2."""
+    """Integer: the number of clients that received the message. Source: Redis 7.2."""
     client.instance.dispatcher.propagate_message(argv)
     return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
 

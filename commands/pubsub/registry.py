@@ -53,7 +53,7 @@ class Subscriptions:
         update_gate(client)
 
     def count(self, name: bytes) -> int:
-        """How many clients are subscribed to `name`."""
+        """Return the number of clients subscribed to `name`."""
         return len(self.by_name.get(name, ()))
 
 
@@ -117,7 +117,7 @@ class PubSub:
 
 
 def is_subscribed(client: Client) -> bool:
-    """Whether the client has any subscription: Redis's pub/sub mode."""
+    """Return True if the client has any subscription: Redis's pub/sub mode."""
     return bool(client.channels or client.patterns or client.shard_channels)
 
 

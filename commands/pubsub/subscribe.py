@@ -24,7 +24,7 @@ _SHARD_CHANNELS = (KeySpec(begin=1, last=-1, flags=(b"not_key",)),)
 
 @frozen_record
 class _Kind:
-    """What differs between the three pairs of commands."""
+    """One of the three kinds of subscription, each with its pair of commands."""
 
     prefix: bytes  # of "subscribe" and "unsubscribe" in the messages
     table_of: Callable[[PubSub], Subscriptions]

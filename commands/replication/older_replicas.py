@@ -1,4 +1,4 @@
-"""What replicas of an older Redis cannot follow: the times of hash fields, since Redis 7.4.
+"""Checks for replicas of a Redis older than 7.4, which has no times of hash fields.
 
 Everything else that is newer than Redis 7.0 is propagated in words that 7.0 knows, or inside a
 carrier (commands/core/carried_requests.py). A replica that is not Rillway counts as the Redis that

@@ -71,5 +71,5 @@ def _log(client: Client, what: str) -> None:
     deprecated=("5.0.0", "`REPLICAOF`"),
 )
 def slaveof(client: Client, argv: Argv) -> bytes:
-    """As `replicaof`."""
+    """OK at once: the role changes before the link is established."""
     return _change_role(client, argv)

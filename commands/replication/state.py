@@ -74,12 +74,12 @@ class Replica:
 
     @property
     def is_online(self) -> bool:
-        """Whether it has received the data of its snapshot."""
+        """True if the replica has received the data of its snapshot."""
         return self.phase is ReplicaPhase.ONLINE
 
     @property
     def is_attached(self) -> bool:
-        """Whether the connection belongs to a replica, so that nothing is replied to it."""
+        """True if the connection belongs to a replica, so that nothing is replied to it."""
         return self.phase is not ReplicaPhase.NONE
 
     @property
@@ -89,13 +89,13 @@ class Replica:
 
     @property
     def name(self) -> str:
-        """What the log calls it: where others reach it, in Redis's words."""
+        """The replica's name in the log, as in Redis: its address, else its client ID."""
         port = str(self.port) if self.port else "<unknown-replica-port>"
         return f"{self.ip.decode('latin-1')}:{port}" if self.ip else f"client id #{self.client.id}"
 
 
 class BacklogFacts(Protocol):
-    """What INFO reports about the backlog (server/replication/primary/backlog.py)."""
+    """The facts about the backlog that INFO reports (server/replication/primary/backlog.py)."""
 
     @property
     def first_offset(self) -> int:
@@ -103,7 +103,7 @@ class BacklogFacts(Protocol):
 
     @property
     def length(self) -> int:
-        """How many bytes are held."""
+        """The number of bytes held."""
 
 
 @record
@@ -164,7 +164,7 @@ class ReplicationState:
 
     @property
     def is_link_up(self) -> bool:
-        """Whether the primary's requests arrive."""
+        """True if the link is established, so that the primary's requests arrive."""
         return self.link.phase is LinkPhase.CONNECTED
 
     @property

@@ -1,4 +1,4 @@
-"""What scripts ask of the server: redis.call and the rest of the `redis` library.
+"""The services that scripts call: redis.call and the rest of the `redis` library.
 
 A script's command is looked up, checked and run like a client's. The errors for an unknown command
 and for a command that the user may not run have their own texts.
@@ -144,11 +144,11 @@ class Calls:
         return b"!ERR internal error, see the server's log\r\n"
 
     def call_many(self, packed: bytes) -> bytes | None:
-        """As `call`, for many arguments, which are passed as a RESP array."""
+        """redis.call and redis.pcall with many arguments, which are passed as a RESP array."""
         return self._call_any(_unpack(packed))
 
     def _call_any(self, arguments: Sequence[object]) -> bytes | None:
-        """As `call`, for rare cases: other spellings, numbers, refusals, errors."""
+        """The slow path of `call`: other spellings, numbers, refusals, errors."""
         running = self._scripting.running
         if running is None or running.is_library:
             return _WHILE_LOADING

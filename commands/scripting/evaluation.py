@@ -64,7 +64,7 @@ def split_arguments(argv: Argv, not_a_number: bytes = errors.NOT_AN_INTEGER) -> 
     complexity="Depends on the script that is executed.",
 )
 def eval_(client: Client, argv: Argv) -> Reply:
-    """What the script returns."""
+    """The result of the script."""
     return _evaluate(client, argv, is_read_only=False)
 
 
@@ -80,7 +80,7 @@ def eval_(client: Client, argv: Argv) -> Reply:
     complexity="Depends on the script that is executed.",
 )
 def evalsha(client: Client, argv: Argv) -> Reply:
-    """What the script returns. NOSCRIPT if no script has that SHA1."""
+    """The result of the script. NOSCRIPT if no script has that SHA1."""
     return _evaluate_cached(client, argv, is_read_only=False)
 
 
@@ -96,7 +96,7 @@ def evalsha(client: Client, argv: Argv) -> Reply:
     complexity="Depends on the script that is executed.",
 )
 def eval_ro(client: Client, argv: Argv) -> Reply:
-    """As EVAL; commands that write are refused."""
+    """The result of the script; commands that write are refused."""
     return _evaluate(client, argv, is_read_only=True)
 
 
@@ -112,7 +112,7 @@ def eval_ro(client: Client, argv: Argv) -> Reply:
     complexity="Depends on the script that is executed.",
 )
 def evalsha_ro(client: Client, argv: Argv) -> Reply:
-    """As EVALSHA; commands that write are refused."""
+    """The result of the script; commands that write are refused. NOSCRIPT if none has that SHA1."""
     return _evaluate_cached(client, argv, is_read_only=True)
 
 

@@ -35,7 +35,7 @@ ALL_SHARDS = (b"request_policy:all_shards", b"response_policy:all_succeeded")
 
 
 def is_timed(client: Client) -> bool:
-    """Whether loading a library for this client has a time limit."""
+    """Return True if loading a library for this client has a time limit."""
     return not (client.replays or client.gates & GATE_PRIMARY)
 
 

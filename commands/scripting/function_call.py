@@ -30,7 +30,7 @@ _BAD_NUMBER = b"ERR Bad number of keys provided"
     complexity="Depends on the function that is executed.",
 )
 def fcall(client: Client, argv: Argv) -> Reply:
-    """What the function returns."""
+    """The result of the function."""
     return _call(client, argv, is_read_only=False)
 
 
@@ -46,7 +46,7 @@ def fcall(client: Client, argv: Argv) -> Reply:
     complexity="Depends on the function that is executed.",
 )
 def fcall_ro(client: Client, argv: Argv) -> Reply:
-    """As FCALL, for functions with the flag no-writes."""
+    """The result of the function, which must have the flag no-writes."""
     return _call(client, argv, is_read_only=True)
 
 

@@ -87,7 +87,7 @@ class Services(Protocol):
         """
 
     def call_many(self, packed: bytes) -> bytes | None:
-        """The same with arguments as a RESP array."""
+        """redis.call with its arguments as a RESP array."""
 
     def look(self, is_early: bool, most: int) -> int:
         """Called regularly while a script runs: after how many instructions again, or why it ends.
@@ -167,7 +167,7 @@ class Interpreter:
         return self._used()
 
     def has_room(self, size_bytes: cython.longlong) -> bool:
-        """Whether a text of that size fits."""
+        """Return True if Lua has memory for a text of that size."""
         return self._used() + size_bytes + _MARGIN_BYTES < self._limit_bytes
 
     def collect(self) -> None:
@@ -232,7 +232,7 @@ class Interpreter:
         return self._run_long(self._run_function_long, function, resp, keys, rest)
 
     def _are_few(self, texts: Argv) -> bool:
-        """Whether the texts fit in a frame, and memory is not short."""
+        """Return True if the texts fit in a frame, and memory is not short."""
         if len(texts) > _FEW:
             return False
         size_bytes: cython.longlong = 0
@@ -243,7 +243,7 @@ class Interpreter:
     def _run_long(
         self, run: Any, function: Compiled, resp: int, keys: Argv, rest: Argv
     ) -> bytes | Failure:
-        """As `_run`, with tables of arguments."""
+        """Run a function with its arguments in tables, because they are too many or too large."""
         size_bytes = sum(map(len, keys)) + sum(map(len, rest)) + 64 * (len(keys) + len(rest))
         if self._used() + size_bytes >= self._collect_at_bytes:
             self.collect()

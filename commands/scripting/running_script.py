@@ -74,7 +74,7 @@ class ScriptClient(Client):
         self.propagated = None
 
     def modified(self, key: bytes, changes: int = 1) -> None:
-        """See Client.modified."""
+        """`key` was changed by the caller: watching transactions fail, caches are invalidated."""
         instance = self.instance
         instance.dirty += changes
         if instance.watchers or instance.tracking.active:

@@ -6,11 +6,11 @@ from commands.core.client import Client
 
 
 def is_local(client: Client) -> bool:
-    """Whether the client is on this machine: a Unix socket, the loopback, or no connection."""
+    """Return True for a client on this machine: a Unix socket, the loopback, or no connection."""
     address = client.address
     return client.unix_socket or not address or address.startswith((b"127.", b"[::1]:"))
 
 
 def is_allowed(setting: str, client: Client) -> bool:
-    """Whether a directive such as enable-debug-command (yes, no, local) allows `client`."""
+    """Return True if a directive such as enable-debug-command (yes, no, local) allows `client`."""
     return setting == "yes" or (setting == "local" and is_local(client))

@@ -163,7 +163,7 @@ def _populate(client: Client, arguments: Argv) -> bytes:
 
 
 def _stringmatch_len(client: Client, arguments: Argv) -> bytes:
-    """Whether a glob pattern matches a text: 1 or 0."""
+    """Integer: 1 if the glob pattern matches the text, else 0."""
     return replies.integer(matches(arguments[0], arguments[1]))
 
 

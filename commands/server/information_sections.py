@@ -31,7 +31,7 @@ TTL_SAMPLE = 1000
 
 
 def server(instance: Instance) -> Iterator[Field]:
-    """What runs, where, and since when."""
+    """The version, process, port, uptime and files of the server."""
     facts, config = instance.host.facts(), instance.config
     now_us = instance.host.clock_us()
     uptime_s = (now_us // 1000 - instance.started_ms) // 1000

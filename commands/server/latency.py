@@ -164,7 +164,7 @@ def latency_doctor(client: Client, argv: Argv) -> bytes:
 
 
 def report(instance: Instance) -> str:
-    """What the samples show, and what to look at."""
+    """Return the text of LATENCY DOCTOR: the events with their samples, and advice."""
     threshold_ms = instance.config.latency_monitor_threshold
     events = instance.latency.events
     if not events and not threshold_ms:

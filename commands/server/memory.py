@@ -139,7 +139,7 @@ def memory_doctor(client: Client, argv: Argv) -> bytes:
 
 
 def report(figures: MemoryFigures, clients: int) -> str:
-    """What the figures show, and what to do about it."""
+    """Return the text of MEMORY DOCTOR: what the figures show, with advice."""
     if figures.used - figures.startup < WORTH_A_LOOK_BYTES:
         return (
             "There is hardly any data: the figures are those of the empty server. Ask again when\n"
@@ -175,7 +175,7 @@ def report(figures: MemoryFigures, clients: int) -> str:
     tips=(b"request_policy:all_shards", b"response_policy:all_succeeded"),
 )
 def memory_purge(client: Client, argv: Argv) -> bytes:
-    """As far as the allocator can; nodes that were opened for readers are closed."""
+    """OK. The allocator returns what it can; nodes that were opened for readers are closed."""
     client.instance.entry_cache.clear()
     client.instance.host.purge_memory()
     return replies.OK

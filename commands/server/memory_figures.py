@@ -23,12 +23,12 @@ class MemoryFigures:
 
     @property
     def overhead(self) -> int:
-        """What is not data: the empty server, and buffers."""
+        """The memory that is not data: the empty server, and buffers."""
         return min(self.used, self.startup + self.clients)
 
     @property
     def dataset(self) -> int:
-        """What is left for the data."""
+        """The memory that is left for the data."""
         return self.used - self.overhead
 
     @property
@@ -38,12 +38,12 @@ class MemoryFigures:
 
     @property
     def bytes_per_key(self) -> int:
-        """What was added since the start, for each key."""
+        """The memory added since the start, for each key."""
         return max(0, self.used - self.startup) // self.keys if self.keys else 0
 
     @property
     def peak_percentage(self) -> float:
-        """How much of the peak is in use."""
+        """The memory in use, in percent of the peak."""
         return percentage(self.used, self.peak)
 
 

@@ -167,7 +167,7 @@ def sinterstore(client: Client, argv: Argv) -> bytes:
     complexity=_SUMMED_SIZES,
 )
 def sunionstore(client: Client, argv: Argv) -> bytes:
-    """As `sinterstore`."""
+    """Integer: the number of members stored; with none, the destination is removed."""
     return _store(client, argv, union, b"sunionstore")
 
 
@@ -183,7 +183,7 @@ def sunionstore(client: Client, argv: Argv) -> bytes:
     complexity=_SUMMED_SIZES,
 )
 def sdiffstore(client: Client, argv: Argv) -> bytes:
-    """As `sinterstore`."""
+    """Integer: the number of members stored; with none, the destination is removed."""
     return _store(client, argv, difference, b"sdiffstore")
 
 
@@ -239,7 +239,7 @@ def sintercard(client: Client, argv: Argv) -> bytes:
     complexity=_SUMMED_SIZES,
 )
 def sunioncard(client: Client, argv: Argv) -> bytes:
-    """As `sintercard`. APPROX allows an estimate; the reply is exact. Source: Redis 8.10."""
+    """Integer, at most LIMIT unless that is 0; exact even with APPROX. Source: Redis 8.10."""
     return _count(client, argv, union, may_estimate=True)
 
 
@@ -255,7 +255,7 @@ def sunioncard(client: Client, argv: Argv) -> bytes:
     complexity=_SUMMED_SIZES,
 )
 def sdiffcard(client: Client, argv: Argv) -> bytes:
-    """As `sintercard`. Source: Redis 8.10."""
+    """Integer, at most LIMIT unless that is 0. Source: Redis 8.10."""
     return _count(client, argv, difference)
 
 

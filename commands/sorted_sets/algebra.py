@@ -64,7 +64,7 @@ _AGGREGATES: dict[bytes, Aggregate] = {b"SUM": _sum, b"MIN": min, b"MAX": max, b
 
 @record
 class _Source:
-    """What a key holds, with its weight."""
+    """The members and scores of one key, with its weight."""
 
     table: Mapping[bytes, object]  # its members
     scores: Mapping[bytes, float] | None = None  # None: all are 1, as those of a set
@@ -85,7 +85,7 @@ class _Source:
 
 @record
 class _Request:
-    """What to do with the sources."""
+    """A request of ZUNION, ZINTER, ZDIFF and their relatives, parsed."""
 
     sources: list[_Source]
     aggregate: Aggregate = _sum
@@ -187,7 +187,7 @@ def _parse_aggregate(word: bytes, request: _Request) -> None:
 
 
 def _source(client: Client, key: bytes) -> _Source:
-    """What is at a key. Raises WRONGTYPE."""
+    """Return the members and scores at a key. Raises WRONGTYPE."""
     value = client.lookup(key)
     if value is None:
         return _Source({})
@@ -231,7 +231,7 @@ def zunion(client: Client, argv: Argv) -> bytes | LongReply:
     history=_HISTORY,
 )
 def zinter(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `zunion`."""
+    """Array of members, with their scores if asked for."""
     return _members(client, argv, intersection, _Options(weights=True, scores=True))
 
 
@@ -247,7 +247,7 @@ def zinter(client: Client, argv: Argv) -> bytes | LongReply:
     complexity=_DIFF_COMPLEXITY,
 )
 def zdiff(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `zunion`."""
+    """Array of members, with their scores if asked for."""
     return _members(client, argv, difference, _Options(scores=True))
 
 
@@ -310,7 +310,7 @@ def zunionstore(client: Client, argv: Argv) -> bytes:
     history=_HISTORY,
 )
 def zinterstore(client: Client, argv: Argv) -> bytes:
-    """As `zunionstore`."""
+    """Integer: the number of members stored; with none, the destination is removed."""
     request = _parse(client, argv, 2, _Options(weights=True))
     return _store_combined(client, argv[1], request, intersection(request), b"zinterstore")
 
@@ -327,7 +327,7 @@ def zinterstore(client: Client, argv: Argv) -> bytes:
     complexity=_DIFF_COMPLEXITY,
 )
 def zdiffstore(client: Client, argv: Argv) -> bytes:
-    """As `zunionstore`."""
+    """Integer: the number of members stored; with none, the destination is removed."""
     found = difference(_parse(client, argv, 2, _Options()))
     return _store(client, argv[1], found, b"zdiffstore")
 

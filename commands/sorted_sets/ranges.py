@@ -37,7 +37,7 @@ _READS = one_key(b"RO", b"ACCESS")
 
 @record
 class _Form:
-    """What a range is by, and how it is read. None: an option of the request decides."""
+    """The kind, direction and options of a range. None: an option of the request decides."""
 
     by: bytes | None = None
     reverse: bool | None = None
@@ -196,7 +196,7 @@ def store_result(client: Client, key: bytes, result: SortedSetValue | None, even
     deprecated=("6.2.0", "`ZRANGE` with the `REV` argument"),
 )
 def zrevrange(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `zrange`."""
+    """Array of members, the highest score first, with their scores if asked for."""
     return _answer(client, argv, _Form(RANK, reverse=True))
 
 
@@ -214,7 +214,7 @@ def zrevrange(client: Client, argv: Argv) -> bytes | LongReply:
     deprecated=("6.2.0", "`ZRANGE` with the `BYSCORE` argument"),
 )
 def zrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `zrange`."""
+    """Array of members, with their scores if asked for."""
     return _answer(client, argv, _Form(SCORE, reverse=False))
 
 
@@ -232,7 +232,7 @@ def zrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
     deprecated=("6.2.0", "`ZRANGE` with the `REV` and `BYSCORE` arguments"),
 )
 def zrevrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `zrange`."""
+    """Array of members, the highest score first, with their scores if asked for."""
     return _answer(client, argv, _Form(SCORE, reverse=True))
 
 
@@ -249,7 +249,7 @@ def zrevrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
     deprecated=("6.2.0", "`ZRANGE` with the `BYLEX` argument"),
 )
 def zrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `zrange`."""
+    """Array of members."""
     return _answer(client, argv, _Form(LEX, reverse=False))
 
 
@@ -266,5 +266,5 @@ def zrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
     deprecated=("6.2.0", "`ZRANGE` with the `REV` and `BYLEX` arguments"),
 )
 def zrevrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `zrange`."""
+    """Array of members, the last in lexicographical order first."""
     return _answer(client, argv, _Form(LEX, reverse=True))

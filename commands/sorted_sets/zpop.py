@@ -96,7 +96,7 @@ def zpopmin(client: Client, argv: Argv) -> bytes | LongReply:
     complexity=_LOG_OF_SIZE_EACH,
 )
 def zpopmax(client: Client, argv: Argv) -> bytes | LongReply:
-    """As `zpopmin`."""
+    """Array of members and scores, the highest first."""
     return _pop_from(client, argv, _MAX)
 
 
@@ -147,7 +147,10 @@ def zmpop(client: Client, argv: Argv) -> bytes:
     complexity=_LOG_OF_SIZE_EACH,
 )
 def bzmpop(client: Client, argv: Argv) -> bytes | Block:
-    """As `zmpop`; null after the timeout, in seconds. Source: Redis 7.2."""
+    """Array of the key and an array of pairs; null after the timeout, in seconds.
+
+    Source: Redis 7.2.
+    """
     wanted = parse_multi_pop(Arguments(argv, 2), (b"MIN", b"MAX"))
     timeout_ms = parse_timeout(argv[1], client.instance.now_ms)
     serve = partial(_serve_several, wanted.keys, wanted.count, _ENDS[wanted.where])
@@ -195,7 +198,7 @@ def bzpopmin(client: Client, argv: Argv) -> bytes | Block:
     history=_FRACTIONS,
 )
 def bzpopmax(client: Client, argv: Argv) -> bytes | Block:
-    """As `bzpopmin`."""
+    """Array of key, member and score; null after the timeout, in seconds."""
     return _pop_one_or_wait(client, argv, _MAX)
 
 

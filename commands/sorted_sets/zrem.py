@@ -69,7 +69,7 @@ def zremrangebyrank(client: Client, argv: Argv) -> bytes:
     complexity=_COMPLEXITY,
 )
 def zremrangebyscore(client: Client, argv: Argv) -> bytes:
-    """As `zremrangebyrank`."""
+    """Integer: the number of members removed."""
     bounds = parse_score_bounds(argv[2], argv[3])
     return _remove_span(
         client, argv[1], lambda value: value.span_of_scores(bounds), b"zremrangebyscore"
@@ -88,7 +88,7 @@ def zremrangebyscore(client: Client, argv: Argv) -> bytes:
     complexity=_COMPLEXITY,
 )
 def zremrangebylex(client: Client, argv: Argv) -> bytes:
-    """As `zremrangebyrank`."""
+    """Integer: the number of members removed."""
     bounds = parse_lex_bounds(argv[2], argv[3])
     return _remove_span(
         client, argv[1], lambda value: value.span_of_members(bounds), b"zremrangebylex"

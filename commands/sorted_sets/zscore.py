@@ -78,7 +78,7 @@ def zrank(client: Client, argv: Argv) -> bytes:
     history=_RANK_HISTORY,
 )
 def zrevrank(client: Client, argv: Argv) -> bytes:
-    """As `zrank`, from the other end."""
+    """Integer: the rank from the top, or null; with WITHSCORE an array of it and the score."""
     return _rank(client, argv, reverse=True)
 
 

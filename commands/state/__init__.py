@@ -1,4 +1,4 @@
-"""What a server records about itself while it runs.
+"""The records that a server keeps about itself while it runs.
 
 stats:           counters for INFO
 histogram:       latency histograms

@@ -72,7 +72,7 @@ class BackgroundWork:
         self._tidying.append(task)
 
     def has_work(self, *, child_lives: bool = False) -> bool:
-        """Whether `step` would do anything."""
+        """Return True if `step` would do anything."""
         return bool(self._freeing or (self._tidying and not child_lives))
 
     def step(self, *, child_lives: bool = False) -> bool:

@@ -61,7 +61,7 @@ class TrackingState:
 
     @property
     def remembers_now(self) -> bool:
-        """Whether the keys that the client reads now go into the table."""
+        """True if the keys that the client reads now go into the table."""
         if self.bcast:
             return False
         if self.optin:

@@ -28,7 +28,7 @@ MAX_ERROR_CODES = 128
 
 @cython.cclass
 class CommandStats:
-    """What INFO commandstats and latencystats report about one command."""
+    """The statistics of one command that INFO commandstats and latencystats report."""
 
     __slots__ = ("calls", "failed_calls", "histogram", "rejected_calls", "usec")
 
@@ -63,7 +63,7 @@ class Rate:
 
 @frozen_record
 class ScriptingFigures:
-    """What INFO reports about scripts and functions; the defaults are those without any."""
+    """The figures on scripts and functions in INFO; the defaults are those without any."""
 
     eval_bytes: int = 0  # of the interpreter for scripts
     function_bytes: int = 0  # of the one for functions

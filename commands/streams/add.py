@@ -297,7 +297,7 @@ def append_entry(
 
 
 def may_be_too_large(client: Client) -> bool:
-    """Whether an entry must be measured: a client's own cannot exceed its query buffer."""
+    """Return True if entries must be measured: a client's cannot exceed its query buffer."""
     limit_bytes = client.instance.config.client_query_buffer_limit
     return client.replays or limit_bytes > MAX_ENTRY_BYTES
 

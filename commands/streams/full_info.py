@@ -28,7 +28,7 @@ _OF_CONSUMER = [b"*3\r\n$%d\r\n" % length for length in range(42)]
 
 
 def is_long_info(stream: Stream, count: int) -> bool:
-    """Whether a reply with `count` (0: all) entries of the stream and of each PEL is a long one."""
+    """Return True if a reply with `count` (0: all) entries of the stream and each PEL is long."""
     if is_long(stream, MIN_ID, MAX_ID, count or -1):
         return True
     listed = sum(limited(len(group.pending), count) for group in stream.groups.values())

@@ -42,7 +42,7 @@ MAX_DEFAULT_LIMIT = 1_000_000
 
 @record
 class Trim:
-    """What to remove from the head of a stream, parsed and checked."""
+    """A trim of a stream's head, parsed and checked."""
 
     by_length: bool  # MAXLEN, or else MINID
     threshold: int  # a number of entries, or an entry ID
@@ -68,7 +68,7 @@ class Trim:
         )
 
     def may_remove(self, stream: Stream) -> bool:
-        """Whether trimming right after one more entry was appended could remove anything.
+        """Return True if a trim right after one more entry was appended could remove anything.
 
         Conservative: True where it is not certain.
         """

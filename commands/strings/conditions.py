@@ -33,7 +33,7 @@ class Condition:
     operand: bytes
 
     def holds(self, value: StringValue | None) -> bool:
-        """Whether it is met. A missing key is unequal to every value."""
+        """Return True if the condition is met. A missing key is unequal to every value."""
         if value is None:
             return self.word not in _IF_EQUAL
         content = digest(value.data) if self.word in _BY_DIGEST else value.to_bytes()

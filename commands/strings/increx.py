@@ -34,7 +34,7 @@ class _Request:
 
     @property
     def is_float(self) -> bool:
-        """Whether it counts in floating-point numbers."""
+        """True if the request counts in floating-point numbers."""
         return b"BYFLOAT" in self.words
 
     def number(self, option: bytes, name: bytes, default: Fraction) -> Fraction:

@@ -56,7 +56,7 @@ def getrange(client: Client, argv: Argv) -> bytes:
     complexity="O(N) with N the length of the part.",
 )
 def substr(client: Client, argv: Argv) -> bytes:
-    """As `getrange`."""
+    """Bulk string: both ends included, below zero they count from the end."""
     return _part(client, argv)
 
 

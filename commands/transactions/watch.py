@@ -66,7 +66,7 @@ def unwatch(client: Client, argv: Argv) -> bytes:
 
 
 def a_watched_key_changed(client: Client) -> bool:
-    """Whether the transaction must fail."""
+    """Return True if the transaction must fail because a watched key changed or expired."""
     if client.dirty_cas:
         return True
     instance = client.instance

@@ -90,7 +90,7 @@ def _lookup(request: Argv) -> Command | None:
 
 
 def _flags(declared: Command, spec: KeySpec, request: Argv) -> list[bytes]:
-    """What the request does with its key, which may depend on its options."""
+    """Return the flags of the request's keys, which may depend on its options."""
     flags = [flag for flag in _shown(spec) if flag != _INCOMPLETE]
     return _VARIANTS[declared.name](request) if _VARIABLE in flags else flags
 

@@ -71,7 +71,7 @@ def command_count(client: Client, argv: Argv) -> bytes:
     tips=(b"nondeterministic_output_order",),
 )
 def command_info(client: Client, argv: Argv) -> bytes:
-    """As COMMAND; null for a name that is not known. Sub-commands as `config|get`."""
+    """Array of descriptions, null for an unknown name. Sub-commands are named `config|get`."""
     if len(argv) == 2:
         return _describe_all(client.resp)
     found = [find_command(name) for name in argv[2:]]

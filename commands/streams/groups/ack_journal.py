@@ -66,7 +66,7 @@ def write_down(
 
 
 def _can_take(value: object, length: int) -> bool:
-    """Whether a value is a stream that has IDs left for `length` entries."""
+    """Return True if `value` is a stream that has IDs left for `length` entries."""
     return isinstance(value, Stream) and value.last_id <= MAX_ID - length
 
 
@@ -82,6 +82,6 @@ def _trim(client: Client, journal: AckJournal) -> Trim:
 
 
 def _may_trim(target: Stream, length: int, journal: AckJournal) -> bool:
-    """Whether the first node must be dropped once `length` entries were appended."""
+    """Return True if appending `length` entries means that the first node must be dropped."""
     head = next(target.iter_nodes(), None)
     return head is not None and target.length + length - head.live >= journal.max_length

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def xack_raw(client: Client, request: Cutter) -> bytes | None:
-    """As `xack` of plain IDs, from a request that is still bytes; None for any other."""
+    """`xack` of plain IDs, on the raw bytes of a request; None for other cases."""
     instance: Instance = client.instance
     db: Database = client.db
     key = request.word(1)
@@ -115,8 +115,8 @@ def xack(client: Client, argv: Argv) -> bytes:
     complexity="O(1) for each entry and each group.",
 )
 def xackdel(client: Client, argv: Argv) -> bytes:
-    """Array of integers, one for each ID: 1 acknowledged and gone, -1 not pending, 2 acknowledged
-    but kept because of another group.
+    """Array of integers, one for each ID: 1 acknowledged and deleted, -1 not pending, 2
+    acknowledged but kept because of another group.
 
     All are -1 without the key or the group. Source: Redis 8.10.
     """
@@ -149,7 +149,7 @@ def xackdel(client: Client, argv: Argv) -> bytes:
 
 
 def _results(ids: list[EntryID], acknowledged: set[EntryID], gone: set[EntryID]) -> list[int]:
-    """What became of each ID. One that comes twice was acknowledged once."""
+    """Return the result for each ID. For a repeated ID only the first counts as acknowledged."""
     results: list[int] = []
     for entry_id in ids:
         if entry_id in acknowledged:

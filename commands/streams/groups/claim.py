@@ -86,9 +86,9 @@ class Claim:
     def take_all(
         self, rows: list[Row], delivery_ms: int, *, deliveries: int, count: int | None = None
     ) -> None:
-        """Give pending entries to the consumer, each delivered so much more often.
+        """Give pending entries to the consumer and add `deliveries` to their delivery counts.
 
-        `count`: or delivered so often, if it is given.
+        `count`: the delivery count to set instead, if it is given.
         """
         if rows:
             claim = rows, self.consumer, delivery_ms
@@ -208,7 +208,7 @@ def _claim_each(
 
 
 def _is_delivery(stream: Stream, group: Group, options: ClaimOptions) -> bool:
-    """Whether all entries are there, new, and delivered once: what XREADGROUP is propagated as."""
+    """Return True for a propagated XREADGROUP: all entries exist, are new, and delivered once."""
     if not (options.force and options.just_id and options.retry_count == 1):
         return False
     ids, last_id = options.ids, group.pending.last_key()

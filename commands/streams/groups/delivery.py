@@ -1,4 +1,4 @@
-"""What commands share that hand entries to consumers: XREADGROUP, XCLAIM, XAUTOCLAIM, XGROUP.
+"""Deliveries of entries to consumers: the common part of XREADGROUP, XCLAIM and their relatives.
 
 A change of a group is no change of the stream's entries: as in Redis, a transaction that watches
 the key does not fail. Caches of the key are invalidated nevertheless, because clients cache what
@@ -93,7 +93,7 @@ def propagate_claims(
     delivery_ms: int,
     delivery_counts: list[int],
 ) -> None:
-    """As `propagate_delivery`, of entries with different counts: those alike go together."""
+    """`propagate_delivery` for each run of entries with the same delivery count."""
     start = 0
     for delivery_count, alike in groupby(delivery_counts):
         end = start + len(list(alike))
@@ -152,7 +152,7 @@ def propagate_acknowledgement(client: Client, key: bytes, group: Group, entry_id
 
 
 def propagate_position(client: Client, key: bytes, group: Group) -> None:
-    """How far a group has come."""
+    """Propagate the group's last delivered ID and its number of entries read."""
     if client.instance.sinks:
         client.propagate(
             b"XGROUP", b"SETID", key, group.name, format_id(group.last_delivered_id),

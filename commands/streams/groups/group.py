@@ -40,7 +40,7 @@ container("XGROUP", group="stream", since="5.0.0", summary="Manages the groups o
 
 @record
 class GroupOptions:
-    """What may follow the ID in XGROUP CREATE and SETID."""
+    """The options after the ID in XGROUP CREATE and SETID."""
 
     mkstream: bool = False
     entries_read: int = UNKNOWN
@@ -50,10 +50,10 @@ class GroupOptions:
 def _set_entries_read(
     client: Client, argv: Argv, stream: Stream, group: Group, options: GroupOptions
 ) -> None:
-    """As given, but not more than the stream ever had (Redis 8.2.1).
+    """Set ENTRIESREAD, but to no more than the stream ever had (Redis 8.2.1).
 
-    A group may come to count more by reading on. So what is replayed is taken as it is, and what
-    is propagated is the number that came out.
+    A group may exceed that by reading on, so a replayed number is taken as it is. The resulting
+    number is propagated.
     """
     group.entries_read = options.entries_read
     if options.entries_read > stream.entries_added and not client.replays:

@@ -68,7 +68,7 @@ FEW_ENTRIES = 1000
 
 
 def xreadgroup_raw(client: Client, request: Cutter) -> bytes | None:
-    """As `xreadgroup`, of a few new entries that are there; None where it is not that simple."""
+    """`xreadgroup` of a few new entries, on the raw bytes of a request; None for other cases."""
     instance: Instance = client.instance
     whole = request.whole()
     read: GroupRead | None = instance.group_read_bytes.get_bytes(whole)
@@ -247,9 +247,9 @@ class GroupRead:
         return decision
 
     def finds_nothing(self, client: Client) -> bool:
-        """Whether `serve` would find nothing new for a consumer that waits; then it is done.
+        """Return True if `serve` would find nothing new; its side effects are then already done.
 
-        An entry wakes all consumers of its group that wait, and one of them gets it.
+        An entry wakes all waiting consumers of its group, and one of them gets it.
         """
         request = self._request
         stream = client.lookup_for_write(request.keys[0])

@@ -33,7 +33,7 @@ _MAX_TIME_DIGITS = 18
 
 
 def xclaim_raw(client: Client, request: Cutter) -> bytes | None:
-    """As `xclaim`, of new entries that are replayed as delivered; None in any other case.
+    """`xclaim` of a replayed delivery, on the raw bytes of a request; None for other cases.
 
     No client waits for the reply of a replayed request: it is empty.
     """
@@ -65,7 +65,7 @@ def xclaim_raw(client: Client, request: Cutter) -> bytes | None:
 
 
 def _has_form(request: Cutter) -> bool:
-    """Whether the words other than names, IDs and the time are those of a delivery."""
+    """Return True if the words other than names, IDs and the time are those of a delivery."""
     count: cython.Py_ssize_t = request.count
     return (
         count >= 14

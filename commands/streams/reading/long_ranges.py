@@ -35,7 +35,7 @@ class LongRange:
 
 
 def is_long(stream: Stream, start: EntryID, end: EntryID, count: int) -> bool:
-    """Whether the first `count` entries of a range (negative: all) should be sent in pieces."""
+    """Return True if the first `count` entries of a range (negative: all) are to go in pieces."""
     if 0 <= count <= MANY_ENTRIES or stream.node_count <= MANY_NODES:
         return False
     return stream.count_nodes(start, end) > MANY_NODES

@@ -56,7 +56,7 @@ def xrange(client: Client, argv: Argv) -> bytes | LongReply:
     history=(("6.2.0", "Added exclusive ranges."),),
 )
 def xrevrange(client: Client, argv: Argv) -> bytes | LongReply:
-    """As XRANGE, backwards. Source: Redis 7.4."""
+    """Array of entries, newest first; null for a COUNT that is not positive. Source: Redis 7.4."""
     start, end = parse_range_start(argv[3]), parse_range_end(argv[2])
     count = _parse_count(argv)
     stream = client.lookup_stream(argv[1])

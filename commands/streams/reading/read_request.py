@@ -29,7 +29,7 @@ _ALWAYS_IN_RANGE_MS = 1 << 62
 
 @record
 class ReadRequest:
-    """What to read. `group` and `consumer` are b"" for XREAD, which has no such option."""
+    """A parsed request. `group` and `consumer` are b"" for XREAD, which has no such option."""
 
     keys: list[bytes]
     ids: list[bytes]  # one for each key, as sent
@@ -44,12 +44,12 @@ class ReadRequest:
 
     @property
     def is_capped(self) -> bool:
-        """Whether MAXCOUNT or MAXSIZE is given."""
+        """True if MAXCOUNT or MAXSIZE is given."""
         return self.max_count != ALL or self.max_size != ALL
 
     @property
     def is_timeless(self) -> bool:
-        """Whether parsing does not depend on the time: only long timeouts can overflow."""
+        """True if parsing does not depend on the time: only long timeouts can overflow."""
         return self.block_ms is None or self.block_ms <= _ALWAYS_IN_RANGE_MS
 
 

@@ -25,7 +25,7 @@ class NoCaps:
         """Begin another stream; its header counts with its first entry."""
 
     def admits(self) -> bool:
-        """Whether one more entry may be included."""
+        """Return True if one more entry may be included."""
         return True
 
     def spend(self, entries: int, size_bytes: int) -> None:
