@@ -35,6 +35,7 @@ class Case(NamedTuple):
     prepare: bytes
     cycles: list[bytes]
     requests: int
+    has_file: bool = False  # an append-only file in memory
 
 
 def request(*words: str | bytes | int) -> bytes:
@@ -96,6 +97,13 @@ def stream_cases() -> Iterator[tuple[str, Case]]:
     yield "multi/xadd/100", Case(empty, [multi] * 5, 510)
 
 
+def file_cases() -> Iterator[tuple[str, Case]]:
+    """Some of them, with an append-only file in memory."""
+    for name, case in stream_cases():
+        if name.startswith(("xadd/small", "xread", "xclaim")):
+            yield f"file/{name}", case._replace(has_file=True)
+
+
 def other_cases() -> Iterator[tuple[str, Case]]:
     numbers = range(512)
 
@@ -135,7 +143,9 @@ LOADING = ("load/xadd", "load/groups")
 def measure(only: str) -> dict[str, float]:
     """Microseconds a request of each case, in this process."""
     found = {
-        name: measure_case(case) for name, case in (*stream_cases(), *other_cases()) if only in name
+        name: measure_case(case)
+        for name, case in (*stream_cases(), *file_cases(), *other_cases())
+        if only in name
     }
     return found | {name: measure_loading(name) for name in LOADING if only in name}
 
@@ -144,7 +154,7 @@ def measure_case(case: Case) -> float:
     """Microseconds a request."""
     from server.inprocess.server import InProcessServer
 
-    client = InProcessServer().connect()
+    client = InProcessServer(appendonly="yes" if case.has_file else "no").connect()
 
     def send() -> None:
         for cycle in case.cycles:

@@ -110,7 +110,7 @@ class Client:
         self.postponed: Argv | None = None  # a request that CLIENT PAUSE or the like holds back
         self.long_reply: LongReply | None = None  # is being sent in pieces
         # propagation of the command that runs: None until the handler propagates something itself
-        self.propagated: list[Argv] | None = None
+        self.propagated: list[Argv | bytes] | None = None
         self.write_offset = 0  # Instance.propagated_units after its last write
         self.replicated_offset = 0  # ReplicationState.offset then
         self.replica: Replica | None = None  # what it reported as a replica (REPLCONF)
@@ -251,6 +251,13 @@ class Client:
             if self.propagated is None:
                 self.propagated = []
             self.propagated.append(list(argv))
+
+    def propagate_encoded(self, request: bytes) -> None:
+        """`propagate` for a request that is RESP already."""
+        if self.instance.sinks:
+            if self.propagated is None:
+                self.propagated = []
+            self.propagated.append(request)
 
     def propagate_nothing(self) -> None:
         """Keep the request as it was sent from being propagated."""

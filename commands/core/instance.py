@@ -320,8 +320,4 @@ class Instance:
             return
         self.propagated_units += units
         for sink in self.sinks:
-            take = sink.take_encoded
-            if take is not None:
-                take(db_index, wire, db_index)
-            else:
-                sink.take_units(db_index, wire)
+            sink.take_encoded(db_index, wire, db_index)

@@ -1,15 +1,15 @@
 """Sinks: the receivers of propagated requests, such as the append-only file and replicas.
 
 A unit is the requests of one action: a single request, or several between MULTI and EXEC. It is
-encoded once for all sinks that take bytes; a raw handler's request in it is bytes already. Several
-units of one request each may be handed over in one call, already encoded.
+encoded once for all sinks; some requests in it are bytes already. Several units of one request each
+may be handed over in one call, already encoded.
 
 Messages (PUBLISH) change no data: they are for replicas only, and are for no database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import hiredis
@@ -34,44 +34,36 @@ class FileRequest(list[bytes]):
 
 @frozen_record
 class Sink:
-    """A receiver: `append(db_index, unit)` takes a unit, or `take_encoded(db_index, wire, last_db)`
-    its bytes.
+    """A receiver: `take_encoded(db_index, wire, last_db)` takes units as RESP.
 
     `db_index` is the database of the first request, `last_db` that of the last.
     """
 
-    append: Callable[[int, list[Argv]], None] | None = None
-    take_encoded: Callable[[int, bytes, int], None] | None = None
+    take_encoded: Callable[[int, bytes, int], None]
     takes_messages: bool = False
-
-    def take_units(self, db_index: int, wire: bytes) -> None:
-        """Units of one request each, encoded as RESP."""
-        if self.take_encoded is not None:
-            self.take_encoded(db_index, wire, db_index)
-            return
-        assert self.append is not None
-        for request in _decoded(wire):
-            self.append(db_index, [request])
 
 
 def hand_to(sinks: list[Sink], db_index: int, unit: Sequence[Argv | bytes]) -> None:
     """Hand one unit to every sink in `sinks`."""
-    wire = b""
-    last_db = db_index
+    if not sinks:
+        return
+    wire = b"".join([each if isinstance(each, bytes) else encode_request(each) for each in unit])
+    last_db = _last_database(db_index, unit)
     for sink in sinks:
-        if sink.take_encoded is None:
-            assert sink.append is not None
-            sink.append(db_index, [request for each in unit for request in _decoded(each)])
-            continue
-        if not wire:
-            wire = b"".join(
-                [each if isinstance(each, bytes) else encode_request(each) for each in unit]
-            )
-            last_db = _last_database(db_index, unit)
         sink.take_encoded(db_index, wire, last_db)
 
 
-def _decoded(requests: Argv | bytes) -> list[Argv]:
+def units_in(wire: bytes) -> Iterator[list[Argv]]:
+    """The units that a sink was handed, each as its requests."""
+    unit: list[Argv] = []
+    for request in decoded(wire):
+        unit.append(request)
+        if unit[0] != [b"MULTI"] or request == [b"EXEC"]:
+            yield unit
+            unit = []
+
+
+def decoded(requests: Argv | bytes) -> list[Argv]:
     """The words of a request, or of each in a row of encoded ones."""
     if not isinstance(requests, bytes):
         return [requests]

@@ -30,7 +30,7 @@ from commands.core.client import GATE_AUTH, GATE_PRIMARY, Client
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from commands.core.registry import Argv
-from commands.core.sinks import Sink
+from commands.core.sinks import Sink, units_in
 from protocol import replies
 from server.inprocess.children import InProcessChildren
 from server.inprocess.memory_files import MemoryFiles
@@ -112,11 +112,19 @@ class InProcessServer:
         self.cycle = EventLoopCycle(
             self.dispatcher, lambda _: None, self._write, lambda: self.now_ms
         )
-        self.propagated: list[tuple[int, list[Argv]]] = []
+        self._wires: list[tuple[int, bytes]] = []
+        self._propagated: list[tuple[int, list[Argv]]] = []
         self._make_durable(files)
         self._make_replicated()
         self._load()
-        self.instance.sinks.append(Sink(append=lambda db, unit: self.propagated.append((db, unit))))
+        self.instance.sinks.append(Sink(lambda db, wire, _: self._wires.append((db, wire))))
+
+    @property
+    def propagated(self) -> list[tuple[int, list[Argv]]]:
+        """The units that were propagated, each with its database; the list may be changed."""
+        wires, self._wires = self._wires, []
+        self._propagated += [(db, unit) for db, wire in wires for unit in units_in(wire)]
+        return self._propagated
 
     def _make_durable(self, files: MemoryFiles) -> None:
         self.files = files

@@ -17,7 +17,7 @@ except ImportError:
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import Argv
-from commands.core.sinks import ANY_DATABASE, FileRequest, Message, hand_to
+from commands.core.sinks import ANY_DATABASE, FileRequest, Message, decoded, hand_to
 
 # What redis.set_repl says.
 TO_NONE, TO_FILE, TO_REPLICAS, TO_ALL = range(4)
@@ -66,9 +66,8 @@ class Propagation:
             self._first_db = db_index
         kind = FileRequest if self.held == TO_FILE else Message
         select = [b"SELECT", b"%d" % db_index]
-        for request in (select, *requests):
-            assert not isinstance(request, bytes)  # scripts run no raw handlers
-            self.unit.append(kind(request))
+        self.unit.append(kind(select))
+        self.unit += [kind(words) for request in requests for words in decoded(request)]
         self._db = _UNKNOWN_DATABASE  # to the sinks that do not get them
         self._has_messages = True
 

@@ -2,6 +2,7 @@
 
 from libc.string cimport memcmp, memcpy
 
+from storage.decimals cimport digits_of, put_decimal
 from storage.entries.entry_reader cimport EntryReader
 
 
@@ -44,5 +45,3 @@ cdef Py_ssize_t _put(
 cdef bint _is_at(
     const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
 )
-cdef Py_ssize_t _put_decimal(unsigned char* out, Py_ssize_t place, unsigned long long number)
-cdef Py_ssize_t _digits(unsigned long long number)

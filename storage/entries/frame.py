@@ -24,6 +24,10 @@ except ImportError:
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.entries.entry_reader import EntryReader
 
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.decimals import digits_of, put_decimal
+
 _READER = EntryReader()
 
 # What an entry begins with.
@@ -132,17 +136,17 @@ class Frame:
             seq = ids.next() + (0 if elapsed else seq)
             ms += elapsed
             place = _put(out, place, _HEADER, 0, len(_HEADER))
-            place = _put_decimal(out, place, _digits(ms) + 1 + _digits(seq))
+            place = put_decimal(out, place, digits_of(ms) + 1 + digits_of(seq))
             place = _put(out, place, _CRLF, 0, len(_CRLF))
-            place = _put_decimal(out, place, ms)
+            place = put_decimal(out, place, ms)
             out[place] = 45  # -
-            place = _put_decimal(out, place + 1, seq)
+            place = put_decimal(out, place + 1, seq)
             text = self._count
             place = _put(out, place, text, 0, len(text))
             for text in self._names:
                 place = _put(out, place, text, 0, len(text))
                 length = values.next()
-                place = _put_decimal(out, place, length)
+                place = put_decimal(out, place, length)
                 place = _put(out, place, _CRLF, 0, len(_CRLF))
                 place = _put(out, place, data, values.place, length)
                 values.place += length
@@ -222,28 +226,3 @@ def _is_at(
         same: cython.int = memcmp(data + place, text, length)  # type: ignore[name-defined, operator]  # noqa: F821
         return same == 0
     return data[place : place + length] == text
-
-
-@cython.cfunc
-def _put_decimal(
-    out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.ulonglong
-) -> cython.Py_ssize_t:
-    """Write a number in decimal; the place after it."""
-    end: cython.Py_ssize_t = place + _digits(number)
-    place = end
-    while True:
-        place -= 1
-        out[place] = 48 + number % 10
-        number //= 10
-        if number == 0:
-            return end
-
-
-@cython.cfunc
-def _digits(number: cython.ulonglong) -> cython.Py_ssize_t:
-    """How many digits a number has in decimal."""
-    digits: cython.Py_ssize_t = 1
-    while number > 9:
-        digits += 1
-        number //= 10
-    return digits

@@ -6,19 +6,25 @@ XPENDING answered; Redis lets them go stale.
 
 Deliveries are propagated by their result (reference 1.15): XCLAIMs, and the position of the group.
 Redis writes an XCLAIM for each entry; here one XCLAIM names all consecutive entries with the same
-result. That is still costly, so it is built only if there is a sink.
+result. It is built only if there is a sink, and as the bytes that all sinks share.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
 
+try:
+    import cython
+except ImportError:
+    from protocol import uncompiled as cython  # type: ignore[no-redef]
+
 from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.state import notifications
 from commands.streams.ids import id_bulk
 from protocol import replies
-from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, format_id
+from storage.append_only.request_writer import RequestWriter
+from storage.entries.entry_id import EntryID, format_id
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
 from storage.stream import Stream
@@ -59,6 +65,11 @@ def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
 # The maximum of entries in one XCLAIM: requests of reasonable size, whatever COUNT was.
 _IDS_PER_REQUEST = 1000
 
+# The words of an XCLAIM besides the IDs: five before them and eight after them.
+_CLAIM_WORDS = 13
+
+_WRITER = RequestWriter()
+
 
 def propagate_delivery(
     client: Client,
@@ -66,22 +77,33 @@ def propagate_delivery(
     group: Group,
     consumer: Consumer,
     ids: list[EntryID],
-    delivery_ms: int,
-    delivery_count: int = 1,
+    delivery_ms: cython.ulonglong,
+    delivery_count: cython.ulonglong = 1,
 ) -> None:
     """Entries that a consumer was given at one time, as XCLAIMs that do the same.
 
     All of them have the same count now; pending before or not, they are its own.
     """
-    time_ms, count = b"%d" % delivery_ms, b"%d" % delivery_count
-    last_id = format_id(group.last_delivered_id)
+    if not client.instance.sinks:
+        return
+    writer: RequestWriter = _WRITER
     for start in range(0, len(ids), _IDS_PER_REQUEST):
         part = ids[start : start + _IDS_PER_REQUEST]
-        texts = [b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ) for entry_id in part]
-        client.propagate(
-            b"XCLAIM", key, group.name, consumer.name, b"0", *texts,
-            b"TIME", time_ms, b"RETRYCOUNT", count, b"FORCE", b"JUSTID", b"LASTID", last_id,
-        )  # fmt: skip
+        writer.begin(_CLAIM_WORDS + len(part))
+        writer.word(b"XCLAIM")
+        writer.word(key)
+        writer.word(group.name)
+        writer.word(consumer.name)
+        writer.number(0)
+        for entry_id in part:
+            writer.entry_id(entry_id)
+        writer.word(b"TIME")
+        writer.number(delivery_ms)
+        writer.word(b"RETRYCOUNT")
+        writer.number(delivery_count)
+        writer.encoded(b"$5\r\nFORCE\r\n$6\r\nJUSTID\r\n$6\r\nLASTID\r\n")
+        writer.entry_id(group.last_delivered_id)
+        client.propagate_encoded(writer.take())
 
 
 def propagate_claims(
@@ -154,10 +176,15 @@ def propagate_acknowledgement(client: Client, key: bytes, group: Group, entry_id
 def propagate_position(client: Client, key: bytes, group: Group) -> None:
     """Propagate the group's last delivered ID and its number of entries read."""
     if client.instance.sinks:
-        client.propagate(
-            b"XGROUP", b"SETID", key, group.name, format_id(group.last_delivered_id),
-            b"ENTRIESREAD", b"%d" % group.entries_read,
-        )  # fmt: skip
+        writer: RequestWriter = _WRITER
+        writer.begin(7)
+        writer.encoded(b"$6\r\nXGROUP\r\n$5\r\nSETID\r\n")
+        writer.word(key)
+        writer.word(group.name)
+        writer.entry_id(group.last_delivered_id)
+        writer.word(b"ENTRIESREAD")
+        writer.word(b"%d" % group.entries_read)  # -1 if it is not known
+        client.propagate_encoded(writer.take())
 
 
 def propagate_consumer(client: Client, key: bytes, group: Group, consumer: Consumer) -> None:

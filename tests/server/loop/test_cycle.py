@@ -118,7 +118,7 @@ def test_no_request_runs_after_one_that_ends_the_server() -> None:
         client.execute("SET", "k", number)
     cycle = server.cycle
     # The first client's request ends the server, as SHUTDOWN does.
-    server.instance.sinks.append(Sink(lambda db_index, unit: cycle.stop()))
+    server.instance.sinks.append(Sink(lambda db_index, wire, last_db: cycle.stop()))
     server.advance(101)
     assert (first.received(), second.received()) == (b"+OK\r\n", b"")
     value = server.instance.databases[0].values[b"k"]

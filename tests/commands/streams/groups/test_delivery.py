@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.core.client import Client
+from commands.core.registry import Argv
+from commands.core.sinks import decoded
 from commands.streams.groups import delivery
 from storage.entries.entry_id import make_id
 from storage.groups.group import Group
@@ -14,6 +16,11 @@ from tests.commands.streams.talk import NOW_MS, Talk
 @pytest.fixture
 def state(client: Talk) -> Client:
     return client.client.state
+
+
+def propagated(state: Client) -> list[Argv]:
+    """What the client has propagated, as words."""
+    return [words for request in state.propagated or () for words in decoded(request)]
 
 
 def test_a_consumer_is_created_at_its_first_attempt_only(
@@ -61,7 +68,7 @@ def test_pending_entries_are_propagated_as_the_claims_that_would_make_them(state
     run = ids, NOW_MS - 10, [3, 3, 4, 3]
     delivery.propagate_claims(state, b"s", group, consumer, *run)
     rest = b"TIME 1699999999990 RETRYCOUNT %d FORCE JUSTID LASTID 9-0"
-    assert state.propagated == [
+    assert propagated(state) == [
         (b"XCLAIM s g c 0 5-7 4-0 " + rest % 3).split(),
         (b"XCLAIM s g c 0 8-0 " + rest % 4).split(),
         (b"XCLAIM s g c 0 9-0 " + rest % 3).split(),
@@ -72,13 +79,13 @@ def test_requests_of_many_ids_are_cut(state: Client) -> None:
     group = Group(b"g", make_id(9, 0))
     consumer = group.create_consumer(b"c", NOW_MS)
     delivery.propagate_delivery(state, b"s", group, consumer, list(range(2500)), NOW_MS)
-    assert state.propagated is not None
-    counts = [len(request) - len(b"XCLAIM s g c 0 TIME".split()) for request in state.propagated]
+    requests = propagated(state)
+    counts = [len(request) - len(b"XCLAIM s g c 0 TIME".split()) for request in requests]
     assert counts == [1000 + 7, 1000 + 7, 500 + 7]
-    ids = [text for request in state.propagated for text in request if text[:2] == b"0-"]
+    ids = [text for request in requests for text in request if text[:2] == b"0-"]
     assert ids == [b"0-%d" % number for number in range(2500)]
 
 
 def test_an_unknown_number_of_entries_read_is_propagated_as_minus_one(state: Client) -> None:
     delivery.propagate_position(state, b"s", Group(b"g", make_id(9, 0)))
-    assert state.propagated == [b"XGROUP SETID s g 9-0 ENTRIESREAD -1".split()]
+    assert propagated(state) == [b"XGROUP SETID s g 9-0 ENTRIESREAD -1".split()]

@@ -1,0 +1,39 @@
+# The C types of storage/append_only/request_writer.py.
+
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.string cimport memcpy
+
+from storage.decimals cimport digits_of, put_decimal
+from storage.entries.entry_id cimport id_ms, id_seq
+
+
+cdef Py_ssize_t _ROOM_BYTES
+cdef int _STAR
+cdef int _DOLLAR
+cdef int _MINUS
+cdef int _CR
+cdef int _LF
+
+cdef inline void put_bytes(bytearray buffer, Py_ssize_t at, bytes text):
+    """Write bytes, for which there is room."""
+    memcpy(PyByteArray_AS_STRING(buffer) + at, PyBytes_AS_STRING(text), len(text))
+
+cdef inline bytes bytes_of(bytearray buffer, Py_ssize_t size):
+    """The first bytes of a buffer."""
+    return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer), size)
+
+
+cdef class RequestWriter:
+    cdef bytearray _buffer
+    cdef Py_ssize_t _end
+
+    cpdef begin(self, unsigned long long words)
+    cpdef word(self, bytes text)
+    cpdef encoded(self, bytes words)
+    cpdef number(self, unsigned long long value)
+    cpdef entry_id(self, object entry_id)
+    cpdef bytes take(self)
+    cdef _frame(self, int sign, unsigned long long number)
+    cdef _end_line(self, Py_ssize_t place)
+    cdef _reserve(self, Py_ssize_t size)
