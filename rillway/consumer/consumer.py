@@ -243,7 +243,7 @@ class Consumer:
             await _end(stopping)
 
     def _longest_block(self) -> int | None:
-        """How long a read may block now, in ms; None for not at all."""
+        """Return the longest time in ms that a read may block now, or None if it must not block."""
         options = self._client.connection_pool.connection_kwargs  # the URL may have set it
         timeout_seconds = options["socket_timeout"] or SOCKET_TIMEOUT_SECONDS
         limits = [int(timeout_seconds * 1000 * LONGEST_BLOCK)]

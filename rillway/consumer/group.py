@@ -21,7 +21,7 @@ LOST = ("NOGROUP", "UNBLOCKED", "no such key")
 
 
 def is_lost(error: redis.ResponseError) -> bool:
-    """Whether the error means that the stream or the group does not exist."""
+    """Return True if the error means that the stream or the group does not exist."""
     return str(error).startswith(LOST)
 
 
@@ -107,7 +107,7 @@ class Group:
         return list(streams_reply(reply))
 
     async def _deliveries(self, entry_id: str) -> int:
-        """How often an entry of this consumer was delivered; 0 if it is not this consumer's."""
+        """Return how often an entry was delivered, or 0 if it is not pending for this consumer."""
         reply = await self._client.execute_command(*self._pending_request(entry_id))
         return int(reply[0][3]) if reply else 0
 

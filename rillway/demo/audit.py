@@ -36,7 +36,7 @@ class Check:
 
 @dataclass(slots=True)
 class Ledger:
-    """What was acknowledged, from the ledger stream."""
+    """The acknowledgements that the ledger stream records."""
 
     acknowledged_by: dict[bytes, str] = field(default_factory=dict)
     by_carrier: Counter[str] = field(default_factory=Counter)
@@ -93,7 +93,7 @@ def read_ledger(client: redis.Redis, key: str) -> Ledger:
 
 
 def count_intact(evidence: Evidence) -> int:
-    """How many departures the stream holds with the ID that XADD returned and the fields sent."""
+    """Return the number of departures stored with the ID that XADD returned and the fields sent."""
     intact = 0
     for entry_id, departure in zip(evidence.sent_ids, evidence.departures, strict=False):
         stored = evidence.stored.get(entry_id, {})

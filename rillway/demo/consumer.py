@@ -33,7 +33,7 @@ CRASH_HOLDING = 200
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one consumer is to do. `crashes_from_ms`: the scheduled time at which it goes wrong."""
+    """The task of one consumer. `crashes_from_ms`: the scheduled time from which it crashes."""
 
     url: str
     stream: str

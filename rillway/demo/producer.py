@@ -46,7 +46,7 @@ class Producer:
                 time.sleep(TICK_SECONDS)
 
     def count_due(self, rate: int, elapsed_seconds: float) -> int:
-        """How many departures belong to the next pipeline."""
+        """Return the number of departures that the next pipeline sends, at most MAX_PIPELINE."""
         if rate == 0:
             return MAX_PIPELINE
         return min(int(elapsed_seconds * rate) - len(self.sent), MAX_PIPELINE)

@@ -67,7 +67,7 @@ class Service:
         raise ServerFailed(f"the server did not start:\n{self.log.read_text(errors='replace')}")
 
     def answers_on(self, port: int) -> bool:
-        """Whether this process listens there, and not another server that was started before."""
+        """Return True if this process listens on `port`, not a server that was started earlier."""
         try:
             with redis.Redis(port=port) as client:
                 return bool(client.info("server")["process_id"] == self.process.pid)

@@ -1,4 +1,4 @@
-"""From a stream to the table, exactly once, and then out of the stream.
+"""Archives a stream: its entries go to the table exactly once, and are then trimmed.
 
 First the stream is recognised as the one that was archived (identity/recognition.py). Then, for
 each batch: the range is fixed by IDs, its entries are counted, tasks write them to files, files and
@@ -50,7 +50,7 @@ MAX_LOOKS = 5
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to archive. `trims`: False leaves the streams as they are."""
+    """The settings of an Archiver. If `trims` is False, the streams stay as they are."""
 
     url: str
     batch_entries: int = BATCH_ENTRIES
@@ -65,7 +65,7 @@ class Settings:
 
 @dataclass(slots=True)
 class Report:
-    """What was done with a stream."""
+    """The outcome of archiving one stream."""
 
     stream: str
     archived: int = 0
@@ -88,7 +88,7 @@ def nothing(_: object) -> None:
 
 @dataclass(slots=True)
 class Hooks:
-    """Callbacks while it runs. `reached` is called at each step; raising there is a crash."""
+    """Callbacks of a run. `reached` is called at each step; its exceptions act as crashes."""
 
     planned: Callable[[int], None] = nothing
     advanced: Callable[[int], None] = nothing
@@ -97,7 +97,7 @@ class Hooks:
 
 
 class StreamChanged(Exception):
-    """What was read is not what is there now: to be looked at again. The text says why."""
+    """A stream is no longer what was read, and must be read again. The text says why."""
 
 
 class Archiver:
@@ -117,10 +117,10 @@ class Archiver:
         self.source_is_known = False
 
     def archive(self, stream: str, hooks: Hooks | None = None) -> Report:
-        """Everything that is in the stream now, and then the trim.
+        """Archive everything that is in the stream now, then trim it.
 
         Raises Refused, StreamMissing, LeaseTaken, LeaseLost, DataLost, ArchiveError, EngineFailed,
-        ServerError and ConnectionLost. Whatever was committed before that stays.
+        ServerError and ConnectionLost. What was committed before the error stays.
         """
         lease_key = f"{self._table.group}:lease:{{{stream}}}"
         what = f"archiving {stream} to {self._table.store}"
@@ -152,7 +152,7 @@ class Archiver:
 
 
 class _Run:
-    """One stream, once, under its lease."""
+    """One run of archiving one stream, under its lease."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _Run:
         return self._found is not None and self._found.is_proven
 
     def recognise(self, settings: Settings, rules: Rules) -> None:
-        """Whether it is the stream that was archived. Raises Refused, StreamMissing."""
+        """Recognise the stream as the one that was archived. Raises Refused, StreamMissing."""
         self._settings = settings
         stored = self._table.end(self._stream)
         if stored is None and not settings.allows_missing:
@@ -203,7 +203,7 @@ class _Run:
         start = found.checked_start(self._policy, self._stream, facts)
         end = Position(max(facts.last_id, start.id), facts.entries_added)
         hooks.planned(self._estimate(start, facts))
-        # XDEL may have taken some from between: how many are before a batch is then not known.
+        # XDEL may have removed entries in between: the number before a batch is then unknown.
         counts_are_exact = facts.max_deleted_id <= start.id and (
             start.id != MIN_ID or not facts.trimmed
         )
@@ -229,7 +229,7 @@ class _Run:
         self._finish(at, hooks)
 
     def _begin(self, found: Recognised) -> None:
-        """Have the marker where archiving goes on. Raises StreamChanged."""
+        """Place the marker where archiving continues. Raises StreamChanged."""
         self._report.notes += found.notes
         self._state, self._anchor = found.state, found.anchor
         self._is_changed = found.is_changed
@@ -241,7 +241,7 @@ class _Run:
             self._place(Placing(self._marker, found.marker, last, found.end.id, None, last, branch))
 
     def _batch_end(self, after: int, end: int) -> tuple[int, int, bool]:
-        """The last ID of the next batch, how many entries it has, and whether nothing follows."""
+        """Return the last ID of the next batch, its number of entries, and True if it is last."""
         settings = self._settings
         limit = settings.batch_entries
         # To keep a limit of bytes, all is read twice; so only where it may matter.
@@ -258,7 +258,7 @@ class _Run:
         return max(min(facts.entries_added - start.n, facts.length), 0)
 
     def _check_whole(self, start: Position, end: Position) -> None:
-        """Once all is counted: whether it is what was ever added."""
+        """Compare the entries counted with those ever added. Raises StreamChanged, DataLost."""
         facts = read_facts(self._connection, self._stream)
         if facts.last_id < end.id:
             raise StreamChanged(f"it ends at {format_id(facts.last_id)} now")
@@ -317,9 +317,9 @@ class _Run:
     def _verified(
         self, files: Sequence[ArchivedFile], start: Position, end: Position, counted: int
     ) -> list[ArchivedFile]:
-        """The files in order, if what lies on the disk is what was counted.
+        """Return the files in order, after comparing what is on the disk with what was counted.
 
-        Raises ArchiveError, DataLost.
+        Raises ArchiveError, DataLost, StreamChanged.
         """
         before = start.id
         ordered = sorted(files, key=lambda file: file.first_id)
@@ -347,7 +347,7 @@ class _Run:
     def _commit(
         self, start: Position, end: Position, files: Sequence[ArchivedFile], state: StreamState
     ) -> None:
-        """The commit, again if a compaction came in between. Raises ArchiveError."""
+        """Commit a batch; try again after a conflict with a compaction. Raises ArchiveError."""
         note = {
             "rillway.operation": "archive",
             "rillway.stream": self._stream,
@@ -395,7 +395,7 @@ class _Run:
         self._report.remaining = read_facts(self._connection, self._stream).length
 
     def _stale(self) -> frozenset[str]:
-        """The archive's groups that mean nothing any more: of earlier epochs, of other streams."""
+        """Return the archive's obsolete groups: those of earlier epochs and of other streams."""
         names = {group_name(info) for info in group_infos(self._connection, self._stream)}
         own = {n for n in names if n == self._table.group or n.startswith(f"{self._table.group}:")}
         return frozenset(own - {self._marker})

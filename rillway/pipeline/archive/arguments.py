@@ -25,7 +25,7 @@ DEFAULT_KEEP = "10m"
 
 
 def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
-    """What is to be done (archive, compact, epochs, expire, status), and its arguments.
+    """Return the job (archive, compact, epochs, expire or status) and its arguments.
 
     Exits with status 2 if they are wrong.
     """

@@ -200,7 +200,7 @@ class _Round:
 
 
 def summary(report: Report, seconds: float) -> str:
-    """What was done with a stream, in one line."""
+    """Return a summary of a report in one line."""
     parts = [f"{report.archived:,} archived"]
     if report.archived:
         rate = report.archived / max(seconds, 1e-9)
@@ -267,7 +267,7 @@ def _vacuumed(done: Upkeep) -> str:
 
 
 def status_main(options: argparse.Namespace) -> int:
-    """What is in the archive."""
+    """Print what the archive holds of each stream. Returns the exit status."""
     table = ArchiveTable.open(options.to, options.storage_options)
     with Connection(options.url) as connection:
         for stream in options.stream or table.streams():

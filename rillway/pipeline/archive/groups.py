@@ -1,7 +1,7 @@
-"""What the consumer groups of a stream still need, and which of them hold up a trim.
+"""Consumer groups of a stream: the entries they still need, and those that hold up a trim.
 
-A group needs every entry that it was not given yet, and every entry that one of its consumers was
-given and has not acknowledged. So one number says it: the first ID that it needs.
+A group needs every entry that was not delivered to it yet, and every entry that is pending for one
+of its consumers. One number expresses both: the first ID that it needs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Group:
 
     @property
     def is_of_the_pipeline(self) -> bool:
-        """Whether it stands for an archive, a query or a Spark job, which have no consumers."""
+        """True if it stands for an archive, a query or a Spark job, which have no consumers."""
         return self.name.startswith(PIPELINE_PREFIXES)
 
 
@@ -76,9 +76,9 @@ def floor_of(groups: Collection[Group], goal: int, ignored: Collection[str]) -> 
 
 
 def is_ignored(group: Group, ignored: Collection[str], max_idle_ms: int | None) -> bool:
-    """Whether a trim may pass what the group needs, because the user said so.
+    """Return True if the user allows a trim to remove entries that the group needs.
 
-    A group without a consumer is only ignored by its name: it may have been made a moment ago.
+    A group without a consumer is only ignored by its name: it may have just been created.
     """
     if group.name in ignored:
         return True
@@ -112,7 +112,7 @@ class Holdup:
         return f"{self.group}:{'pending' if self.is_pending else 'unread'}"
 
     def sentence(self) -> str:
-        """What holds up the trim, for people."""
+        """Return a sentence that says what holds up the trim."""
         parts = [f"{self.pending:,} not acknowledged"] if self.pending else []
         if self.unread is None:
             parts.append("an unknown number not read")
@@ -128,7 +128,7 @@ class Holdup:
 def find_holdups(
     connection: Connection, stream: str, groups: Collection[Group], goal: int, now_ms: int
 ) -> list[Holdup]:
-    """Of `groups`, those that need entries below `goal`, the worst first."""
+    """Return those of `groups` that need entries below `goal`, the lowest ID first."""
     found = []
     for group in groups:
         if group.first_needed >= goal:

@@ -34,7 +34,7 @@ MAX_COMMIT_ATTEMPTS = 20
 
 @dataclass(slots=True)
 class Upkeep:
-    """What was done."""
+    """The outcome of a compaction or of an expiry."""
 
     files_before: int = 0
     files_after: int = 0

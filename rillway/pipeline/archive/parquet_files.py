@@ -78,10 +78,10 @@ class ArchivedFile:
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """What one task of an engine does; it can be pickled.
+    """The work of one task of an engine; it can be pickled.
 
-    `accepts_loss`: archive what is left where entries were trimmed meanwhile. `run_id`: of the
-    server that must be read, empty where servers do not say.
+    `accepts_loss`: archive what is left if entries were trimmed meanwhile. `run_id`: that of the
+    server that must be read, empty if servers do not report it.
     """
 
     url: str
@@ -238,7 +238,7 @@ class _NewFile:
 
 
 def with_epoch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
-    """As files have it."""
+    """Return the batch with its epoch, in the columns and the types of the files."""
     numbers = pa.repeat(pa.scalar(epoch, pa.int32()), len(batch))
     columns = [
         numbers if name == EPOCH else batch.column(name).cast(FILE_SCHEMA.field(name).type)
@@ -248,7 +248,7 @@ def with_epoch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
 
 
 def anchors_of(batch: pa.RecordBatch) -> tuple[Anchor, ...]:
-    """Of entries in order."""
+    """Return the anchors of a batch of entries in order: the last entry and some before it."""
     found = []
     for back in DISTANCES:
         if back <= len(batch):
@@ -354,7 +354,7 @@ def _decimal(value: int) -> pa.Scalar:
 
 
 def footer_facts(place: Path | Store, file: ArchivedFile) -> tuple[int, int, int]:
-    """What the file itself says: its rows, first and last milliseconds."""
+    """Return the number of rows and the first and last milliseconds from the file's footer."""
     metadata = pq.read_metadata(file.path, filesystem=store_of(place).filesystem)
     column = FILE_SCHEMA.get_field_index("ms")
     found = [

@@ -42,7 +42,7 @@ def _pins(connection: Connection, stream: str) -> list[str]:
 
 
 def expires_ms(name: str) -> int:
-    """Of what is named like a pin and is none: never."""
+    """Return the Unix time in ms at which a pin expires, from its name; 2**64 if it has none."""
     text = name.removeprefix(PREFIX).partition(":")[0]
     return int(text) if text.isdecimal() else (1 << 64)
 
@@ -112,6 +112,6 @@ class Pin:
             )
 
     def drop(self) -> None:
-        """The same where something else has failed already."""
+        """Release the pin, but do not raise PinLost: something else has failed already."""
         with contextlib.suppress(PinLost):
             self.release()

@@ -142,7 +142,7 @@ class ArchiveTable:
         return {field.name for field in self._delta.schema().fields}
 
     def refresh(self) -> None:
-        """See what was committed since."""
+        """Take the latest snapshot of the table. Raises ArchiveError."""
         try:
             self._delta = _delta_table(self.store)
         except (DeltaError, OSError) as error:
@@ -152,12 +152,12 @@ class ArchiveTable:
 
     @property
     def id(self) -> str:
-        """Its own for ever, and kept by copies."""
+        """The permanent ID of the table; copies of the table keep it."""
         return str(self._delta.metadata().id)
 
     @property
     def group(self) -> str:
-        """What the names of its markers begin with; earlier releases had a group of this name.
+        """The prefix of its markers' names; earlier releases had a group of this name.
 
         Named after the table: two archives of one stream must not share it.
         """
@@ -203,7 +203,7 @@ class ArchiveTable:
         return self._number(stream, "state")
 
     def state(self, stream: str) -> StreamState | None:
-        """What is known of a stream besides its end; None if it was never archived.
+        """Return the record of a stream besides its end, or None if it was never archived.
 
         Raises ArchiveError.
         """
@@ -222,9 +222,9 @@ class ArchiveTable:
         return self._number(stream, "expired")
 
     def expired_ms(self, stream: str, epoch: int) -> int:
-        """Of the last entry of an epoch that expired, -1 if none did.
+        """Return the ms of the last entry of an epoch that has expired, or -1 if none has.
 
-        Earlier releases only kept up to where files were removed, of what is the first epoch now.
+        Earlier releases only recorded up to where files were removed, for what is now epoch FIRST.
         """
         found = self._number(stream, f"expired:{epoch}")
         if found is None:
@@ -507,9 +507,9 @@ def sync_log(store: Store, version: int) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """What failed and, where deltalake draws a tree of causes, the last of them.
+    """Return what failed in one line and, if deltalake draws a tree of causes, the last of them.
 
-    The last one may be the whole reply of an object store, in XML: then what it says.
+    If that is the XML reply of an object store, its code and message are returned instead of it.
     """
     told, *causes = str(error).split(CAUSE_MARK)
     first = (told.strip() or type(error).__name__).splitlines()[0]

@@ -35,7 +35,7 @@ MAX_ATTEMPTS = 100
 
 @dataclass(frozen=True, slots=True)
 class TrimRules:
-    """What the user wants to be kept, or ignored."""
+    """The user's rules for a trim: how much to keep, and which groups to ignore."""
 
     keep_ms: int = 0
     ignored_groups: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """What a trim did. `by`: how it was done, for the curious.
+    """The outcome of a trim. `by`: the method that was used, for information.
 
     `refused`: why the guards let nothing be removed, one of their REASONS; empty if they did.
     """

@@ -42,7 +42,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a server said of itself. It explains and speeds up, and proves nothing.
+    """The identity that a server reports. It explains and saves time, but proves nothing.
 
     `replids`: its replication ID and the one before. Empty where INFO is not allowed.
     """
@@ -53,7 +53,7 @@ class Source:
     offset: int = 0
 
     def is_known_by(self, stored: Source) -> bool:
-        """Whether it is the server of before, or one that has taken over its replication."""
+        """Return True if it is the server `stored`, or has taken over its replication."""
         if self.run_id and self.run_id == stored.run_id:
             return True
         return bool(stored.replids) and stored.replids[0] in self.replids
@@ -61,9 +61,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class StreamState:
-    """What the archive knows of a stream besides its end: its epochs, the present one last.
+    """The archive's record of a stream besides its end: its epochs, the present one last.
 
-    `anchors`: of the present epoch, the last entry first. `source` None: not known.
+    `anchors`: of the present epoch, the last entry first. `source` is None if it is not known.
     """
 
     epochs: tuple[Epoch, ...]

@@ -63,10 +63,10 @@ class Placing:
 
 @dataclass(frozen=True, slots=True)
 class Trimming:
-    """What goes: all before `floor` that no group but `ignored` ones needs.
+    """The extent of a trim: all before `floor` that no group except the `ignored` ones needs.
 
     `end`: where the marker has to be; `anchor`: an archived entry, not before `floor`;
-    `acked`: whether the server itself finds out what groups need.
+    `acked`: True if the server itself determines what groups need.
     """
 
     marker: str

@@ -1,9 +1,9 @@
-"""Whether a stream still is what was archived: go on, open a new epoch, or refuse.
+"""Recognition of a stream that was archived: go on, open a new epoch, or refuse.
 
 The marker decides first: the group that a script moves to the archived end only if all entries up
 to it are archived. It is in the stream, so whatever copies, loses or replaces the stream does the
 same to it. Where it gives no proof the walk compares bytes. Counts and names of servers prove
-nothing; they are only asked whether a stream without any marker may be begun again.
+nothing; they only decide whether a stream without any marker may be begun again.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class SplitHistory(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """How to go on with a stream.
+    """The result of recognising a stream: where and how archiving continues.
 
-    `end`: after what archiving goes on; `anchor`: the last archived entry that is live; `marker`:
-    where the marker is, None if it is to be made; `is_changed`: whether the state is to be
-    committed even if nothing is archived; `is_proven`: whether the marker itself says that all is
-    as it was.
+    `end`: the position after which archiving continues; `anchor`: the last archived entry that is
+    live; `marker`: where the marker is, None if it must be created; `is_changed`: True if the state
+    must be committed even if nothing is archived; `is_proven`: True if the marker itself proves
+    that the history is the same.
     """
 
     state: StreamState
@@ -69,7 +69,7 @@ class Recognised:
     notes: list[str] = field(default_factory=list)
 
     def checked_start(self, policy: LossPolicy, stream: str, facts: StreamFacts) -> Position:
-        """`end`, with the count if it still holds. `policy` hears what was trimmed after it."""
+        """Return `end`, with its count if that is still right; losses after it go to `policy`."""
         end = self.end
         if end.id == MIN_ID or end.n is None:
             return end
@@ -158,12 +158,12 @@ class _Recognition:
 
     @property
     def _is_known(self) -> bool:
-        """Whether the server is the one of before, or has taken over its replication."""
+        """True if the server is the one on record, or has taken over its replication."""
         stored = self.state.source
         return stored is not None and self.seen.source.is_known_by(stored)
 
     def _is_same(self, marker: int) -> bool:
-        """Whether the marker is at the end and an anchor, or what is live, agrees with it."""
+        """Return True if the marker is at the end, and an anchor or the live entries agree."""
         facts = self.seen.facts
         if marker != self.end.id or facts.last_id < self.end.id:
             return False

@@ -1,4 +1,4 @@
-"""What a server says when a round begins: about itself, the stream, its markers and its anchors."""
+"""A server's replies when a round begins: about itself, the stream, its markers and anchors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _entry_request(stream: str, entry_id: int) -> tuple[str, ...]:
 
 
 def is_there(anchor: Anchor, reply: Reply) -> bool:
-    """Whether the reply to XRANGE has the anchor's entry."""
+    """Return True if the reply to XRANGE holds the anchor's entry, unchanged."""
     return isinstance(reply, list) and bool(reply) and entry_hash(reply[0][1]) == anchor.hash
 
 

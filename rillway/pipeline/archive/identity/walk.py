@@ -28,7 +28,7 @@ Identity: TypeAlias = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a comparison found.
+    """The result of comparing live entries with the line of an epoch.
 
     `agreed`: the last live entry that is archived with the same bytes, before the first one that
     the line lacks; None if there is none. `lacking`: the ID of that first one.
@@ -87,7 +87,7 @@ def _expired_ms(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int],
 
 
 def live_identities(connection: Connection, stream: str, end: int) -> Iterator[Identity]:
-    """Of all entries of a stream up to an ID."""
+    """Yield the ID and the hash of each entry of a stream up to `end`, in order."""
     size = PageSize()
     after = MIN_ID
     while after < end:
@@ -112,7 +112,7 @@ def live_identities(connection: Connection, stream: str, end: int) -> Iterator[I
 def line_identities(
     table: ArchiveTable, stream: str, epoch: int, first: int = MIN_ID, last: int = MAX_ID
 ) -> Iterator[Identity]:
-    """Of the rows of the line of an epoch, in order."""
+    """Yield the ID and the hash of each row in the line of an epoch, in order."""
     state = table.state(stream)
     if state is None:
         return
