@@ -139,7 +139,9 @@ class Archiver:
                     break
                 except (StreamChanged, ServerChanged) as change:
                     if look == MAX_LOOKS - 1:
-                        raise ArchiveError(f"{stream}: changes all the time: {change}") from None
+                        raise ArchiveError(
+                            f"{stream}: gave up after {MAX_LOOKS} attempts: {change}"
+                        ) from None
                     connection.reopen()
                     self._table.refresh()
             report.notes = list(dict.fromkeys([*report.notes, *policy.notes]))
@@ -369,7 +371,10 @@ class _Run:
             self._version = self._table.state_number(self._stream)
             self._state, self._is_changed = state, False
             return
-        raise ArchiveError(f"{self._table.store}: others commit all the time")
+        raise ArchiveError(
+            f"{self._table.store}: gave up after {MAX_COMMIT_ATTEMPTS} attempts to commit: "
+            "others committed first each time"
+        )
 
     # -- what others see --------------------------------------------------------------------------
 
