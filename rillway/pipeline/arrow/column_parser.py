@@ -251,7 +251,7 @@ def instant(text: str, epoch_unit: str | None = None, *, has_zone: bool = True) 
 
 
 def is_variant(kind: pa.DataType) -> bool:
-    """Whether it is how Spark hands over a variant."""
+    """Return True if the type is the struct that Spark passes for a variant."""
     if not pa.types.is_struct(kind):
         return False
     fields = [kind.field(place) for place in range(kind.num_fields)]

@@ -265,7 +265,7 @@ def check_columns(schema: pa.Schema) -> None:
 
 
 def is_readable(kind: pa.DataType) -> bool:
-    """Whether text or JSON can be read as this."""
+    """Return True if text or JSON can be read as this type."""
     if is_variant(kind):
         return True
     if pa.types.is_struct(kind):

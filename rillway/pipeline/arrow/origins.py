@@ -41,7 +41,7 @@ class Origins:
 
     @classmethod
     def read(cls, streams: pa.Array, ids: pa.Array) -> Origins:
-        """Of columns of text. Raises pa.ArrowInvalid for what is no ID, ValueError for null."""
+        """Parse columns of text. Raises pa.ArrowInvalid for an invalid ID, ValueError for null."""
         if streams.null_count or ids.null_count:
             raise ValueError("a row does not say which entry it comes from")
         halves = pc.split_pattern(ids, "-")
@@ -56,14 +56,14 @@ class Origins:
         return Origins(*(part.slice(begin, rows) for part in parts))
 
     def ascend_from(self, mark: Mark | None) -> bool:
-        """Whether they are in order, and not before the mark."""
+        """Return True if the entries are in order, and none is before the mark."""
         if mark is not None and _before(self.slice(0, 1), mark)[0].as_py():
             return False
         pairs = _not_above(self.slice(0, len(self) - 1), self.slice(1))
         return bool(pc.all(pairs, min_count=0).as_py())
 
     def written(self, mark: Mark) -> tuple[int, int]:
-        """How many of the first rows are written, and how many of them are of the mark's entry."""
+        """Return how many first rows are written, and how many of these are of the mark's entry."""
         before = _leading(_before(self, mark))
         same = _leading(_same(self.slice(before), mark))
         of_mark = min(same, mark.rows)
@@ -81,7 +81,7 @@ class Origins:
 
 
 def _leading(found: pa.Array) -> int:
-    """How many of the first are true."""
+    """Return the number of true values before the first false one."""
     place = pc.index(found, False).as_py()
     return len(found) if place < 0 else int(place)
 

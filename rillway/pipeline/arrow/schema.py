@@ -40,13 +40,13 @@ CORRUPT, RECORD = "_corrupt", "_corrupt_record"
 
 
 def arrow_schema(mode: str = FIELDS_MODE) -> pa.Schema:
-    """Of the modes `fields` and `map`."""
+    """Return the Arrow schema of entries in the mode `fields` or `map`."""
     fields = {FIELDS_MODE: PAIRS, MAP_MODE: TEXT_MAP}[mode]
     return pa.schema([*ORIGIN.items(), ("fields", fields)])
 
 
 def spark_schema(mode: str = FIELDS_MODE) -> StructType:
-    """The same for Spark."""
+    """Return the Spark schema of entries in the mode `fields` or `map`."""
     from pyspark.sql import types
 
     text, binary = types.StringType(), types.BinaryType()
@@ -64,7 +64,7 @@ def spark_schema(mode: str = FIELDS_MODE) -> StructType:
 
 
 def to_arrow(schema: StructType) -> pa.Schema:
-    """What Spark expects batches of a schema to be, exactly."""
+    """Return the exact Arrow schema that Spark expects for batches of a Spark schema."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     try:

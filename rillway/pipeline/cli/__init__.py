@@ -1,4 +1,4 @@
-"""What the commands of the pipeline share.
+"""The parts that the commands of the pipeline share.
 
 `arguments`     arguments that several commands take
 `interruption`  Ctrl-C and SIGTERM, at a place where a command can stop

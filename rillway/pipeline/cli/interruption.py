@@ -52,7 +52,7 @@ class Interruption:
 
     @property
     def exit_status(self) -> int:
-        """What a shell expects of a command that a signal ended: 130 for Ctrl-C. 0 if none came."""
+        """The exit status that a shell expects after a signal, 130 for Ctrl-C; 0 if none came."""
         return 0 if self.received is None else 128 + self.received
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
-"""How far a long command has come: rows, rate, time left; at the end, what it did.
+"""The progress of a long command: rows, rate, time left; at the end, what it did.
 
-On a terminal a bar, drawn by rich where that is installed; else a line every two seconds, as logs
-want it. All of it goes to standard error: standard output is for results.
+On a terminal it is a bar, drawn by rich if that is installed; otherwise a line every two seconds,
+which suits logs. All of it goes to standard error: standard output is for results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DRAW_EVERY_SECONDS = 0.1
 
 
 class Display(Protocol):
-    """What a Progress draws itself with."""
+    """The interface that a Progress draws itself with."""
 
     def draw(self, progress: Progress) -> None: ...
 

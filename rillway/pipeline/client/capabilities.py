@@ -1,4 +1,4 @@
-"""What a server can do beyond Redis 7.0, as its own COMMAND says: never guessed from a version."""
+"""The capabilities of a server beyond Redis 7.0, from its COMMAND, never guessed from a version."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from rillway.pipeline.client.connection import Connection, ServerError
 
 
 class Capabilities:
-    """Asks when it is asked, and remembers the answer."""
+    """The capabilities of one server, each requested when first needed, then cached."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._known: dict[tuple[str, ...], bool] = {}
 
     def has_command(self, name: str) -> bool:
-        """Whether there is such a command, `XSPLIT`. False where COMMAND is not allowed."""
+        """Return True if a command exists, e.g. `XSPLIT`; False if COMMAND is not allowed."""
         return self._remember(
             (name,), ("COMMAND", "INFO", name), lambda reply: reply[0] is not None
         )
 
     def has_option(self, name: str, option: str) -> bool:
-        """Whether a command has an option, `XTRIM` and `ACKED`, by its COMMAND DOCS."""
+        """Return True if COMMAND DOCS of a command, e.g. `XTRIM`, has an option, e.g. `ACKED`."""
         token = option.encode().upper()
         return self._remember(
             (name, option), ("COMMAND", "DOCS", name), lambda reply: token in _tokens(reply)

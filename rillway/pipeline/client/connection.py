@@ -32,7 +32,7 @@ _NOTHING = object()
 
 
 class ServerError(Exception):
-    """What the server answered with an error. `code` is its first word, `ERR` or `WRONGTYPE`."""
+    """An error reply of the server. `code` is its first word, e.g. `ERR` or `WRONGTYPE`."""
 
     @property
     def code(self) -> str:
@@ -44,7 +44,7 @@ class ConnectionLost(Exception):
 
 
 def has_error(replies: Iterable[Reply]) -> bool:
-    """Whether one of the replies is a ServerError."""
+    """Return True if one of the replies is a ServerError."""
     return ServerError in set(map(type, replies))
 
 

@@ -1,4 +1,4 @@
-"""What a server says about a stream: the numbers by which positions are planned and checked."""
+"""A server's figures of a stream, by which positions are planned and checked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StreamFacts:
 
     @property
     def has_holes(self) -> bool:
-        """Whether entries between others may be gone, so that positions cannot be counted back."""
+        """True if entries between others may be gone, so that positions cannot be counted back."""
         return self.length > 0 and self.max_deleted_id >= self.first_id
 
 
@@ -47,7 +47,7 @@ def read_facts(connection: Connection, stream: str) -> StreamFacts:
 
 
 def all_facts(connection: Connection, streams: Iterable[str]) -> dict[str, StreamFacts]:
-    """The same for several streams, in one go."""
+    """Return the facts of several streams by name, from one pipeline of requests."""
     names = list(streams)
     replies = connection.call_all([("XINFO", "STREAM", name) for name in names])
     return {name: _facts(name, reply) for name, reply in zip(names, replies, strict=True)}

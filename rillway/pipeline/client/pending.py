@@ -40,7 +40,7 @@ class PendingEntry:
 
 @dataclass(frozen=True, slots=True)
 class PendingSlice:
-    """What one task reads: the pending entries of a group with IDs from `first` to `last`."""
+    """The work of one task: the pending entries of a group with IDs from `first` to `last`."""
 
     stream: str
     group: str
@@ -105,7 +105,7 @@ def read_pending(
 
 
 def parse_pending(line: Reply) -> PendingEntry:
-    """Of the lines of `XPENDING key group start end count`."""
+    """Parse one line of the reply to `XPENDING key group start end count`."""
     entry_id, consumer, idle_ms, deliveries = line
     return PendingEntry(parse_id(entry_id), consumer, idle_ms if idle_ms >= 0 else None, deliveries)
 

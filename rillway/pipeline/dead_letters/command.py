@@ -97,7 +97,7 @@ def send_back(
 
 
 def move_group(mover: Mover, report: Report, to: str, interruption: Interruption) -> bool:
-    """Whether it came to the end; in either case it prints what was done."""
+    """Move the dead letters of a group and print a summary; return False if interrupted."""
     is_complete = True
     with Progress(f"moving {report.stream}/{report.group}") as progress:
         try:
@@ -115,7 +115,7 @@ def move_group(mover: Mover, report: Report, to: str, interruption: Interruption
 
 
 def summary(report: Report, to: str) -> str:
-    """What was done with a group, in one line."""
+    """Return a summary of a report in one line."""
     parts = [f"{report.moved:,} moved to {to}"]
     if report.missing:
         parts.append(f"{len(report.missing):,} lost")

@@ -75,7 +75,7 @@ class DeadLetter:
 
 @dataclass(slots=True)
 class Report:
-    """What was done with one group. The lists have IDs."""
+    """The outcome of moving the dead letters of one group. The lists hold IDs."""
 
     stream: str
     group: str
@@ -106,7 +106,7 @@ class Mover:
         self._chunk_entries, self._page_size = chunk_entries, page_size
 
     def find(self, group: str) -> Iterator[list[DeadLetter]]:
-        """What would be moved now, in order. Raises ServerError."""
+        """Yield in order the entries that would be moved now, in batches. Raises ServerError."""
         for ids in self._candidates(group):
             yield self._look_at(group, ids)
 

@@ -1,4 +1,4 @@
-"""What the jobs have in common: options of the format, and errors in one line."""
+"""The parts that the jobs share: options of the format, and errors in one line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Outcome:
 
 @contextmanager
 def one_line_errors(job: str) -> Iterator[Outcome]:
-    """What Spark, the server or the options have to complain about, as a line; the status is 1."""
+    """Print an error of Spark, the server or the options as one line, and set the status to 1."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 

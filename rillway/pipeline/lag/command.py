@@ -105,7 +105,7 @@ def line(sample: GroupSample, series: Series) -> str:
 
 
 def outlook(recent: Trend) -> str:
-    """What becomes of the lag."""
+    """Return a phrase that says when the lag will be gone, if ever."""
     if recent.lag == 0:
         return "nothing left"
     if recent.drain_s is None:

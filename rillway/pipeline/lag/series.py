@@ -71,7 +71,7 @@ class Recording:
 
 
 def trend(before: GroupSample, after: GroupSample) -> Trend:
-    """What happened between two samples of a group."""
+    """Return the rates between two samples of a group, and the lag at the second."""
     seconds = (after.time_ms - before.time_ms) / 1000
     added = after.stream_entries_added - before.stream_entries_added
     read = None

@@ -173,7 +173,7 @@ def follow(
 
 
 def rounds(follower: Follower, every: float, interruption: Interruption) -> Iterator[Tally]:
-    """What was acknowledged in each `every` seconds, until a signal comes."""
+    """Yield a tally of the acknowledgements of each `every` seconds, until a signal comes."""
     while not interruption.requested:
         recent = Tally()
         ends = time.monotonic() + every

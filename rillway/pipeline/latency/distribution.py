@@ -73,10 +73,11 @@ class Distribution:
 
 @dataclass(slots=True)
 class Latencies:
-    """Of one group or consumer. `processing`: from the last delivery to the acknowledgement;
-    `total`: from the entry's ID to that. `count` is that of acknowledgements.
+    """The latencies of one group or consumer.
 
-    An entry that was given back before has no last delivery, and an ID need not be a time.
+    `processing`: from the last delivery to the acknowledgement; `total`: from the entry's ID to
+    the acknowledgement; `count`: the number of acknowledgements. An entry that was given back
+    before has no last delivery, and an ID need not be a time.
     """
 
     count: int = 0

@@ -25,7 +25,7 @@ class Follower:
         self.after = after
 
     def next_tally(self, wait_ms: int) -> Tally:
-        """What has come, up to COUNT entries; waits for the first no longer than `wait_ms`."""
+        """Return a tally of up to COUNT new entries; waits for the first at most `wait_ms`."""
         reply = self._connection.call(
             "XREAD", "COUNT", COUNT, "BLOCK", max(wait_ms, 1),
             "STREAMS", self._journal, format_id(self.after),

@@ -72,7 +72,7 @@ def _is_readable() -> Column:
 
 
 def _times() -> list[Column]:
-    """What is counted of one entry."""
+    """Return the values to count of one entry: structs of what is measured and its ms."""
     from pyspark.sql import functions as sql
 
     delivered, acked = (sql.col(name).try_cast("bigint") for name in ("delivered", "acked"))

@@ -115,7 +115,7 @@ class History:
                 writer.write_batch(batch)
 
     def data_frame(self, spark: SparkSession) -> DataFrame:
-        """The same for Spark, in no order."""
+        """Return the history as a DataFrame of Spark, in no order."""
         from pyspark.sql import functions
 
         parts = []
