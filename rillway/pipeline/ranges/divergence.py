@@ -44,7 +44,7 @@ PIPELINE = 500
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a stream has up to a position: hashes by ID.
+    """The evidence of a stream's history up to a position: hashes by ID.
 
     `last`: the ID of the last entry that is there now, None if there is none; `found`: that entry,
     and those anchors that were looked for and are there; `facts`: not older than these.
@@ -56,7 +56,7 @@ class Evidence:
 
 
 def divergence(position: Position, seen: Evidence) -> str | None:
-    """How the history differs from the one that was read up to a position; None if it is not known.
+    """Return a known difference of the history from the one read up to `position`, or None.
 
     `seen` must have looked for all anchors, unless the first one is there with its hash.
     """
@@ -126,7 +126,7 @@ def _checked(policy: LossPolicy, stream: str, position: Position, seen: Evidence
 def check_ends(
     connection: Connection, policy: LossPolicy, end: Offset, facts: Mapping[str, StreamFacts]
 ) -> None:
-    """Whether the streams still have what was planned to be read. Raises DataLost."""
+    """Check that the streams still have what was planned to be read. Raises DataLost."""
     seen = _look(connection, end, facts)
     for name, position in end.items():
         if (reason := divergence(position, seen[name])) is not None:
@@ -227,7 +227,7 @@ def _far_ids(start: Position, end: Position, facts: StreamFacts) -> list[int]:
 def _look(
     connection: Connection, positions: Offset, facts: Mapping[str, StreamFacts]
 ) -> dict[str, Evidence]:
-    """What there is of the anchors. An entry is read of each stream; more of one that differs."""
+    """Return the evidence of each stream. Reads one entry per stream, more of one that differs."""
     names = [
         name for name, each in positions.items() if each.anchors and not facts[name].is_missing
     ]

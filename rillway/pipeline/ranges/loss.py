@@ -42,13 +42,13 @@ class LossPolicy:
         self._told: set[str] = set()
 
     def lost(self, text: str) -> None:
-        """Raises DataLost, or logs."""
+        """Raise DataLost, or log the loss."""
         if self.fails:
             raise DataLost(f"{text} (option failOnDataLoss=false goes on with what is left)")
         self.unclear(text)
 
     def diverged(self, text: str, instead: str) -> None:
-        """The same of histories that diverged. `instead`: what is done if it does not fail."""
+        """Raise DataLost for a diverged history, or log it with `instead`: what is done then."""
         text = (
             f"{text}: it was created again, or a replica has taken over that had not got everything"
         )
@@ -57,14 +57,14 @@ class LossPolicy:
         self.unclear(f"{text}; {instead}")
 
     def unclear(self, text: str) -> None:
-        """What may be a loss or intended."""
+        """Log, once, what may be a loss or intended."""
         if text not in self._told:
             self._told.add(text)
             log.warning("%s%s", LOG_PREFIX, text)
 
 
 def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamFacts) -> None:
-    """Whether all that came after `start` is still there."""
+    """Check that everything after `start` is still there. Raises DataLost."""
     if start.id == MIN_ID:
         return  # "whatever there is" cannot be lost
     read = read_up_to(stream, start)
@@ -100,13 +100,13 @@ def regress(start: Position, facts: StreamFacts) -> str | None:
 
 
 def read_up_to(stream: str, start: Position) -> str:
-    """How far a stream had been read, as messages begin."""
+    """Return the beginning of a message: how far a stream had been read."""
     counted = "" if start.n is None else f", {start.n:,} entries"
     return f"{stream}: had been read up to {format_id(start.id)}{counted}"
 
 
 def check_end(policy: LossPolicy, stream: str, end: Position, facts: StreamFacts) -> None:
-    """Whether the stream still reaches as far as it was planned to be read."""
+    """Check that the stream still reaches the planned end. Raises DataLost."""
     if facts.last_id < end.id:
         policy.lost(
             f"{stream}: was to be read up to {format_id(end.id)}, but ends at "
@@ -123,7 +123,7 @@ def check_count(
     counted: int,
     facts: StreamFacts,
 ) -> None:
-    """Whether a range holds as many entries as were ever added to it."""
+    """Check that a range holds as many entries as were ever added to it. Raises DataLost."""
     if start.n is None or end.n is None or counted >= end.n - start.n:
         return
     missing = end.n - start.n - counted

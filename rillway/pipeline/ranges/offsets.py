@@ -1,9 +1,9 @@
-"""How far a stream was read: positions, and the offsets of a query that are made of them.
+"""Positions up to which streams were read, and the offsets of a query that are made of them.
 
 An offset of Spark is JSON, `{"orders": {"id": "1700000000000-3", "n": 1204}}`, and Spark compares
 it as text. So the names are sorted and an ID is always written in the same way.
 
-`h` and `r` are what proves that a stream still has the history that was read (divergence.py). An
+`h` and `r` prove that a stream still has the history that was read (divergence.py). An
 offset that an earlier version wrote has neither.
 
 The end of a batch also says how the batch is shared among tasks. Spark keeps it in its log before
@@ -94,7 +94,7 @@ class Position:
         return content | ({} if self.removed is None else {"r": self.removed})
 
     def alone(self) -> Position:
-        """The same, of no batch."""
+        """Return the position without what describes a batch."""
         if not self.cuts and not self.opens and self.after is None:
             return self
         return replace(self, cuts=(), opens=False, after=None)
@@ -113,7 +113,7 @@ Offset: TypeAlias = dict[str, Position]
 
 
 def to_json(offset: Mapping[str, Position]) -> dict[str, Any]:
-    """What Spark writes down; two equal offsets give the same text."""
+    """Return what Spark stores as JSON; two equal offsets give the same text."""
     return {stream: offset[stream].as_json() for stream in sorted(offset)}
 
 

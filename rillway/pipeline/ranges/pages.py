@@ -1,8 +1,8 @@
-"""How many entries to ask for at once: as many as a page may have, and no more bytes than fit.
+"""Sizes of pages: the number of entries to ask for at once, within a limit of bytes.
 
-Servers count entries, not bytes, so the first page is small, and the next ones follow from what
-entries have turned out to weigh. A reply that is far too long all the same, because large entries
-come after small ones, is not read to its end: it is asked for again in smaller pages.
+Servers count entries, not bytes, so the first page is small, and the next ones follow from the
+size of the last one. A reply that is still far too long, because large entries come after small
+ones, is not read to its end: its entries are requested again in smaller pages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_REPLY_BYTES = 64 << 20
 
 
 class PageSize:
-    """`count`: how many entries to ask for next."""
+    """The size of the next page. `count`: the number of entries to ask for."""
 
     def __init__(self, most: int = PAGE_SIZE) -> None:
         self._most = most
@@ -23,11 +23,11 @@ class PageSize:
 
     @property
     def max_bytes(self) -> int | None:
-        """Of the reply; None: one entry cannot be made less."""
+        """The limit of a reply in bytes; None if it has one entry, which cannot be split."""
         return MAX_REPLY_BYTES if self.count > 1 else None
 
     def seen(self, entries: int, size_bytes: int) -> None:
-        """What the last page was."""
+        """Set the size of the next page from the last one."""
         if entries:
             fits = PAGE_BYTES * entries // max(size_bytes, 1)
             self.count = max(min(self._most, fits, self.count * GROWTH), 1)

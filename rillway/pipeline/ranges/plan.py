@@ -51,15 +51,15 @@ class Range:
         ]
 
     def bounds(self) -> tuple[str, str]:
-        """As a server takes them, both included."""
+        """Return both bounds as a server takes them, included in the range."""
         return format_id(self.after + 1), format_id(self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What one task reads: `first` was there when this was planned, `last` is only a bound.
+    """The work of one task: `first` was there when this was planned, `last` is only a bound.
 
-    `entries`: how many there were, where the server counted them.
+    `entries`: the number of entries, if the server counted them.
     """
 
     stream: str
@@ -77,7 +77,7 @@ class Planner:
 
     @property
     def counts(self) -> bool:
-        """Whether the server can count entries without sending them."""
+        """True if the server can count entries without sending them."""
         return self._capabilities.has_command(XSPLIT)
 
     # -- slices -----------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Planner:
         return self._cuts_by_id(wanted, ceil(estimate / every))
 
     def found(self, ranges: Sequence[Range]) -> list[Slice | None]:
-        """What is there now of each range, in one go; None where there is nothing."""
+        """Return the part of each range that is there now, or None, from one pipeline."""
         if self.counts:
             requests = [_split_request(wanted, EVERYTHING) for wanted in ranges]
         else:
@@ -143,7 +143,7 @@ class Planner:
     # -- ends -------------------------------------------------------------------------------------
 
     def count(self, ranges: Sequence[Range]) -> list[int] | None:
-        """How many entries there are; None if the server cannot say without sending them."""
+        """Return the number of entries of each range; None if the server cannot count them."""
         if not self.counts:
             return None
         return [found.entries or 0 if found else 0 for found in self.found(ranges)]
@@ -151,7 +151,7 @@ class Planner:
     def end_within(
         self, stream: str, after: int, end: int, max_entries: int | None, max_bytes: int | None
     ) -> tuple[int, int]:
-        """How far one may read without passing a limit, and how many entries that is.
+        """Return the last ID within the limits, and the number of entries up to it.
 
         At least one entry, if there is one and `max_entries` is not 0: an entry above `max_bytes`
         would hold up everything else. Bytes are those that the server sends.
@@ -188,7 +188,7 @@ class Planner:
         return last, counted
 
     def sample_entry_bytes(self, wanted: Range) -> int:
-        """How large an entry is, by the first few of a range; 0 if there are none."""
+        """Return the bytes of the largest of a range's first entries; 0 if there are none."""
         size = PageSize(SAMPLED_ENTRIES)
         while (page := self._page(wanted, size)) is None:
             pass
@@ -214,7 +214,7 @@ def _split_request(wanted: Range, every: int, count: int | None = None) -> tuple
 
 
 def _found(wanted: Range, reply: Reply) -> Slice | None:
-    """Of a reply to XSPLIT, whose one part says how many there are, or to XRANGE."""
+    """Return the slice in a reply to XSPLIT, whose one part has a count, or to XRANGE, or None."""
     if not reply:
         return None
     first, _, length = reply[0] if len(reply[0]) == 3 else (reply[0][0], None, None)

@@ -119,7 +119,7 @@ class SliceReader:
 def _decoded(
     decode: Decoder, entries: list[RawEntry], size_bytes: int, max_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """As one batch, or as several."""
+    """Yield the entries as one batch, or as several if they have more than `max_bytes`."""
     parts = min(-(-size_bytes // max_bytes), len(entries))
     if parts <= 1:
         yield decode(entries)

@@ -1,4 +1,4 @@
-"""How a batch is shared among tasks: large streams are cut, small ones share a task.
+"""Sharing a batch among tasks: large streams are cut, small ones share a task.
 
 What a task reads is a list of slices, in the order of their streams' names and IDs. The ends of a
 batch say where the tasks begin (offsets.py), so that a batch which is planned again has the same
@@ -32,7 +32,7 @@ def share(
     every: int,
     minimum: int,
 ) -> Offset:
-    """The same ends, and how their batch is shared among tasks of about `every` entries.
+    """Return `end` with cuts that share its batch among tasks of about `every` entries.
 
     `start` has all streams that `end` has. `minimum`: the least number of tasks per stream,
     if it has that many entries.
@@ -59,9 +59,9 @@ def tasks(
     facts: Mapping[str, StreamFacts],
     policy: LossPolicy,
 ) -> list[Task]:
-    """What is there now of each task of a batch, whose start and end were checked.
+    """Return the slices that are there now, by task. The start and the end were checked before.
 
-    Raises DataLost where fewer entries are there than were added.
+    Raises DataLost if fewer entries are there than were added.
     """
     ranges = _ranges(start, end)
     parts: list[list[Range]] = []
@@ -83,7 +83,7 @@ def tasks(
 
 
 def _ranges(start: Offset, end: Offset) -> dict[str, Range]:
-    """Of the streams that have something to be read, by name."""
+    """Return the ranges of the streams that have something to be read, by name."""
     return {
         name: Range(name, start[name].id, last.id)
         for name, last in end.items()
@@ -98,7 +98,7 @@ def _estimates(
     end: Offset,
     facts: Mapping[str, StreamFacts],
 ) -> dict[str, int]:
-    """How many entries each range has, about."""
+    """Return the approximate number of entries in each range."""
     found: dict[str, int] = {}
     for name in ranges:
         first, last = start[name], end[name]

@@ -1,4 +1,4 @@
-"""How far a replay has come: a string key that is set together with what was written.
+"""The ledger of a replay: a string key with its progress, set together with what was written.
 
 It is named after the stream that is written to, so that two replays into one stream find each
 other, and holds what is replayed, how, and up to which ID. Each chunk of entries is one transaction
@@ -34,7 +34,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is replayed, and how: a replay that is run again must have the same."""
+    """The parameters of a replay, which must be the same when it is run again."""
 
     table: str  # the archive's own ID
     stream: str
@@ -44,7 +44,7 @@ class Plan:
     epochs: str = ALL
 
     def differences(self, other: Plan) -> list[str]:
-        """What is not the same, in words of the command line."""
+        """Return the parameters that differ, in words of the command line."""
         mine, theirs = asdict(self), asdict(other)
         return [word for name, word in WORDS.items() if mine[name] != theirs[name]]
 
@@ -105,7 +105,7 @@ def decode(text: bytes) -> tuple[Plan, Progress]:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What the server had when the watch began."""
+    """The state of the server when the watch began."""
 
     ledger: bytes | None
     last_id: int  # of the stream that is written to, 0 if it is missing

@@ -14,19 +14,19 @@ MIN_WAIT_SECONDS = 0.001
 
 
 class Pace(Protocol):
-    """Asked again and again; `seconds` have gone by since the replay began."""
+    """The pace of a replay, asked repeatedly; `seconds` have passed since the replay began."""
 
     def due(self, times_ms: Sequence[int], begin: int, sent: int, seconds: float) -> int:
-        """How many of the entries from `begin` on may be written now. `sent`: how many are."""
+        """Return how many entries from `begin` on are due now. `sent`: the number sent before."""
         ...
 
     def wait_seconds(self, time_ms: int, sent: int, seconds: float) -> float:
-        """How long until the next one, which has this time, may be written."""
+        """Return the seconds until the next entry, which has this time, is due."""
         ...
 
 
 class AtOnce:
-    """As fast as it goes."""
+    """A pace without a limit."""
 
     def due(self, times_ms: Sequence[int], begin: int, sent: int, seconds: float) -> int:
         return len(times_ms) - begin

@@ -25,7 +25,7 @@ ORIGIN_STREAM, ORIGIN_ID = b"_orig_stream", b"_orig_id"
 
 @dataclass(slots=True)
 class Replayed:
-    """What was done. `before`: how many an earlier run had written."""
+    """The outcome of a replay. `before`: the number of entries that earlier runs had written."""
 
     rows: int = 0
     before: int = 0
@@ -117,7 +117,7 @@ class Replayer:
             return done
 
     def _parts(self, progress: Progress, first: int, last: int) -> list[_Part]:
-        """What is left to replay, in order. Raises ReplayRefused, ArchiveError."""
+        """Return the parts left to replay, in order. Raises ReplayRefused, ArchiveError."""
         state = self._table.state(self._stream)
         files = self._table.chosen_files(self._stream, state, self._epochs, first, last)
         after = max(first, progress.at + 1)

@@ -56,7 +56,7 @@ def find_java() -> Path | None:
 
 
 def java_options() -> str:
-    """What makes the JVM use the archive; nothing if there is none."""
+    """Return the options that make the JVM use the archive, or "" if there is none."""
     path = archive_path()
     return f"-XX:SharedArchiveFile={path} {QUIET}" if path and path.exists() else ""
 

@@ -31,7 +31,7 @@ DEFAULT_ENTRIES_PER_PARTITION = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitoringOptions:
-    """What to look at. `groups` empty: all of them."""
+    """The options of both formats. If `groups` is empty, all groups are read."""
 
     url: str
     streams: tuple[str, ...]  # empty if there is a pattern

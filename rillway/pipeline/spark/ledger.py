@@ -1,4 +1,4 @@
-"""What a task has written, kept beside what it wrote: a task that is run again goes on from there.
+"""The ledger of a task: what it has written, so that a task that is run again goes on from there.
 
 The ledger of a task is one string key. It is set in the same MULTI as each chunk of entries, so the
 two are there or not there together; WATCH makes sure that no other attempt of the task writes at
@@ -6,8 +6,8 @@ the same time.
 
 A task is named by its number: the tasks of a batch are the same ones whenever it is planned again
 (tasks.py). Where rows say which entry they come from, the ledger has the last one that was written,
-and what was deleted since then is no matter. Else it has their number and a digest: an attempt
-whose rows are not those of the one before is refused, for no count could then say what is missing.
+and deletions since then do not matter. Otherwise it has their number and a digest: an attempt whose
+rows differ from those of the one before is refused, as no count could then show what is missing.
 
 Redis 8.6 and Rillway have XADD IDMP too. It is not used here: a server forgets its idempotent IDs
 after a while and beyond a number, and a job may be run again much later.
@@ -34,7 +34,7 @@ class LedgerConflict(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Of one batch: how many rows are written, the digest of their requests, the last origin."""
+    """The record of one batch: the rows written, the digest of their requests, the last origin."""
 
     batch: int
     rows: int = 0
@@ -88,9 +88,9 @@ class Ledger:
     # -- rows that an earlier attempt has written -------------------------------------------------
 
     def skip(self, requests: pa.BinaryArray, origins: Origins | None) -> int:
-        """How many of the next rows are written already; they are only looked at.
+        """Return how many of the next rows are written already; these are only checked.
 
-        Raises LedgerConflict if that cannot be said.
+        Raises LedgerConflict if that cannot be determined.
         """
         if self.done.mark is not None:
             rows = self._skip_by_mark(origins) if self._skipping is not None else 0

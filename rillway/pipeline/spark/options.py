@@ -98,7 +98,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What to read, and how; see docs/reference/spark.md for each."""
+    """The options for reading; see docs/reference/spark.md for each."""
 
     url: str
     streams: tuple[str, ...]  # empty if there is a pattern
@@ -126,7 +126,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """Where to write to, and how; see docs/reference/spark.md for each."""
+    """The options for writing; see docs/reference/spark.md for each."""
 
     url: str = DEFAULT_URL
     stream: str | None = None  # None: the column `stream` says it
@@ -253,7 +253,7 @@ class Taker:
             raise OptionError(f"option {name}: {error}") from None
 
     def otherwise(self, name: str, read: Callable[[str], T], default: T) -> T:
-        """The same with a default."""
+        """Return the option's value, or `default` if it is not there. Raises OptionError."""
         value = self(name, read)
         return default if value is None else value
 
@@ -266,7 +266,7 @@ class Taker:
 
 
 def _given(raw: Mapping[str, str]) -> dict[str, str]:
-    """What the user has given. A path is the stream's name."""
+    """Return the options that the user has given; a path becomes the stream's name."""
     given = dict(raw)
     if PROVIDER in given:
         given = {

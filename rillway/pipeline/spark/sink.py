@@ -28,7 +28,7 @@ ONLY_BATCH = 0
 
 @dataclass
 class WrittenEntries(WriterCommitMessage):
-    """What a task wrote."""
+    """The numbers of rows that a task wrote and skipped."""
 
     entries: int
     skipped: int
@@ -40,7 +40,7 @@ def check_schema(options: SinkOptions, schema: StructType) -> None:
 
 
 class _Writer:
-    """What both writers do; they differ in what names a task's part of the ledger.
+    """The base of both writers, which differ in what names a task's part of the ledger.
 
     `has_fixed_tasks`: a micro-batch that is planned again has the same tasks. A job that is run
     again is another one: its rows must be the same, too.
@@ -64,7 +64,7 @@ class _Writer:
 
 
 class BatchWriter(_Writer, DataSourceArrowWriter):
-    """Of one job."""
+    """The writer of one job."""
 
     def _ledger(self) -> tuple[str, int, int]:
         assert self.options.write_id is not None
@@ -72,7 +72,7 @@ class BatchWriter(_Writer, DataSourceArrowWriter):
 
 
 class StreamWriter(_Writer, DataSourceStreamArrowWriter):
-    """Of the micro-batches of a query. Its checkpoint names it, unless `writeId` does."""
+    """The writer of a query's micro-batches. Its checkpoint names it, unless `writeId` does."""
 
     # Before Spark 4.2 the tasks of a batch are not in the checkpoint (UnlimitedStreamReader).
     has_fixed_tasks = HAS_ADMISSION_CONTROL

@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 class SliceTask:
-    """What a task does: one slice, read and converted. It is pickled to wherever the task runs."""
+    """Reads and converts the slices of a task. It is pickled to wherever the task runs."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         """Raises ValueError for a schema that cannot be read."""
@@ -147,7 +147,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """What is there now is the target."""
+        """Set the present ends of the streams as the target."""
 
         def fix(connection: Connection) -> None:
             names = find_streams(connection, self.options.streams, self.options.pattern)
@@ -233,7 +233,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return target if target.id > position.id else position
 
     def _waits(self, waiting: int) -> bool:
-        """Whether there are too few entries for a batch, and there is time for more to come."""
+        """Return True if there are too few entries for a batch, and time for more to come."""
         if self.options.min_entries is None or self._target is not None:
             return False
         waited_s = time.monotonic() - self._last_batch
@@ -361,9 +361,9 @@ def end_of(facts: StreamFacts) -> Position:
 
 
 def counted_from(position: Position, facts: StreamFacts) -> int | None:
-    """How many entries were ever added up to `position`, as far as one may count on from there.
+    """Return the number of entries ever added up to `position`, if one may count on from there.
 
-    None where entries after it were deleted: counting what is left would be too few.
+    None if entries after it were deleted: counting what is left would be too few.
     """
     if position.n is not None and facts.max_deleted_id <= position.id:
         return max(position.n, facts.trimmed) if facts.first_id > position.id else position.n
@@ -429,7 +429,7 @@ def begun(start: Offset, streams: Iterable[str], facts: dict[str, StreamFacts]) 
 
 
 def has_news(position: Position, facts: StreamFacts) -> bool:
-    """Whether a stream has had entries since it was read up to a position, or is another one."""
+    """Return True if a stream has had entries since `position`, or is another stream."""
     return facts.last_id != position.id or position.n not in (None, facts.entries_added)
 
 

@@ -109,7 +109,7 @@ def spark_session(
 
 
 def settings(master: str | None, conf: Mapping[str, str], *, quick: bool = False) -> dict[str, str]:
-    """What to set for a new session; nothing that spark-submit has set."""
+    """Return the settings for a new session, without those that spark-submit has set."""
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = dict(SETTINGS)
     if not submitted:
@@ -148,10 +148,10 @@ def add_to_python_path(folder: Path) -> None:
 
 
 class JvmNoise:
-    """What the JVM and its Python workers print to standard error, from the first line on.
+    """The standard error of the JVM and its Python workers, from the first line on.
 
-    Only what this package has to say is passed on: lines that begin with its name. The rest is
-    noise, but if the start fails, it says why.
+    Only lines that begin with the name of this package are passed on. The rest is noise, but if
+    the start fails, it says why.
     """
 
     def __init__(self) -> None:

@@ -58,7 +58,7 @@ def _start(
 
 
 def _of_stream(option: T | dict[str, T] | None, stream: str) -> T | None:
-    """Of an option that is for all streams, or has a value for each."""
+    """Return a stream's value of an option that is for all streams, or has a value for each."""
     if isinstance(option, dict):
         return option.get(stream, option.get(OTHERS))
     return option

@@ -1,7 +1,7 @@
-"""What the installed Spark lacks: 4.0 has no streaming sink, 4.0 and 4.1 have no admission control.
+"""Features that Spark may lack: 4.0 has no streaming sink, 4.0 and 4.1 have no admission control.
 
-Admission control is that Spark hands a limit to a source, and where a batch starts; without it a
-source only says where its streams end. Where a class is missing, `object` replaces it.
+With admission control Spark passes a source a limit and the start of a batch; without it a source
+only reports where its streams end. Where a class is missing, `object` replaces it.
 """
 
 from __future__ import annotations
