@@ -151,7 +151,7 @@ UNCOMPILED = {"develop", "dist_info", "editable_wheel", "egg_info", "sdist"}
 
 
 def wants_compiled() -> bool:
-    """Whether to compile; an editable installation runs what is in the tree.
+    """Return True if modules are to be compiled; an editable installation runs the tree as it is.
 
     pip also asks what a build needs, and what its metadata are: nothing is compiled for that.
     """
@@ -165,7 +165,7 @@ def wants_compiled() -> bool:
 
 
 def has_compiler() -> bool:
-    """Whether a C compiler is there, with Python's headers."""
+    """Return True if a C compiler and Python's headers are installed."""
     from setuptools._distutils.ccompiler import new_compiler
     from setuptools._distutils.errors import CompileError, DistutilsPlatformError
     from setuptools._distutils.sysconfig import customize_compiler, get_python_inc

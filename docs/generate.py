@@ -207,7 +207,7 @@ HELP_COLUMNS = "88"
 
 
 def command_line_text() -> str:
-    """What `--help` prints for each sub-command."""
+    """Return the page of what `--help` prints for each sub-command."""
     parts = [f"```text\n{usage()}\n```\n"]
     for name in [*SUBCOMMANDS, *MAINTENANCE]:
         parts.append(f"## rillway {name}\n\n```text\n{help_text(name.split())}\n```\n")

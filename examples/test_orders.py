@@ -9,7 +9,7 @@ STREAM = "orders"
 
 
 def turnover(client):
-    """What is tested here: the sum of all orders."""
+    """Return the sum of all orders: the function under test."""
     return sum(Decimal(order[b"price"].decode()) for _, order in client.xrange(STREAM))
 
 

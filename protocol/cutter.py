@@ -161,7 +161,7 @@ class Cutter:
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def is_word(self, index: cython.Py_ssize_t, text: bytes) -> bool:
-        """Whether a word equals `text`; faster than creating an object for it."""
+        """Return True if a word equals `text`; faster than creating an object for it."""
         length: cython.Py_ssize_t = self._lengths[index]
         if len(text) != length:
             return False
@@ -175,7 +175,7 @@ class Cutter:
         return True
 
     def is_byte(self, index: cython.Py_ssize_t, byte: cython.int) -> bool:
-        """Whether a word is this one byte."""
+        """Return True if a word is this one byte."""
         data: cython.p_const_uchar = self.data
         return self._lengths[index] == 1 and data[self._starts[index]] == byte
 

@@ -115,7 +115,7 @@ def misconf_append_only_file(reason: bytes) -> ReplyError:
 
 
 def c_string(word: bytes) -> bytes:
-    """What a client sent, as Redis quotes it in an error: a C string ends at its first NUL."""
+    """Return a word as Redis quotes it in an error: a C string ends at its first NUL."""
     return word.partition(b"\0")[0]
 
 

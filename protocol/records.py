@@ -21,7 +21,7 @@ def record(cls: type[Class]) -> type[Class]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen_record(cls: type[Class]) -> type[Class]:
-    """The same, with a hash. That nothing assigns to a field is up to the type checker."""
+    """A dataclass with slots and a hash; only the type checker prevents assignment to fields."""
     return _made(cls, _hash)
 
 

@@ -36,7 +36,7 @@ from protocol.records import frozen_record
 
 @frozen_record
 class Limits:
-    """What one connection may send; the defaults are Redis's, but for `max_arguments`."""
+    """The limits of one connection; the defaults are Redis's, except that of `max_arguments`."""
 
     max_arguments: int = 1_048_576
     max_bulk_bytes: int = 512 * 1024 * 1024  # proto-max-bulk-len
@@ -132,7 +132,7 @@ class RequestReader:
 
     @property
     def is_between(self) -> bool:
-        """Whether the next byte begins a request, and there was no protocol error before."""
+        """True if the next byte begins a request, and there was no protocol error before."""
         return not (self._count or self._held or self.error is not None or self.overflowed)
 
     def feed(self, data: bytes) -> list[list[bytes]]:
@@ -161,7 +161,7 @@ class RequestReader:
         return requests
 
     def feed_each(self, data: bytes) -> Iterator[tuple[list[bytes], int]]:
-        """As feed, but yields one request at a time, with the number of bytes left after it.
+        """Take the next bytes; yield one request at a time, with the number of bytes left after it.
 
         For callers that change `authenticated` in between. A caller that stops early must feed the
         bytes that are left again.
@@ -189,7 +189,7 @@ class RequestReader:
         self._bulk_bytes = -1
 
     def expects_line(self, data: bytes | bytearray) -> bool:
-        """Whether these bytes, the next of the stream, begin with an inline command."""
+        """Return True if these bytes, the next of the stream, begin with an inline command."""
         return not self._count and not self._held and not data.startswith(b"*")
 
     # -- the scanner -------------------------------------------------------------------------------
@@ -398,7 +398,7 @@ def _new_hiredis_reader() -> hiredis.Reader:
 
 
 def _may_allocate_much(batch: bytes, line_marks: int, is_resp2: bool) -> bool:
-    """Whether an array header announces more elements than the bytes can hold.
+    """Return True if array headers announce more elements than the bytes can hold.
 
     A bulk string has four line marks (CR and LF), so that batches of requests always pass unless
     an argument looks like a header.
@@ -410,16 +410,16 @@ def _may_allocate_much(batch: bytes, line_marks: int, is_resp2: bool) -> bool:
 
 
 def _is_resp2(batch: bytes) -> bool:
-    """Whether no byte can begin a RESP3 reply that contains strings."""
+    """Return True if no byte can begin a RESP3 reply that contains strings."""
     return not (b"=" in batch or b"~" in batch or b">" in batch or b"|" in batch or b"%" in batch)
 
 
 def _is_plain(replies: list[list[bytes]], line_marks: int) -> bool:
-    """Whether RESP2 replies are lists of bulk strings without CR or LF, with proper line ends.
+    """Return True if RESP2 replies are lists of bulk strings without CR or LF, properly ended.
 
     Then every line mark of the batch is framing: two in an array header, four in a bulk string.
     Every other element has fewer, and so has a bulk string whose line end is something else.
-    Raises TypeError where an element is no string.
+    Raises TypeError if an element is not a string.
     """
     arguments = b"".join(map(b"".join, replies))
     return (
@@ -430,7 +430,7 @@ def _is_plain(replies: list[list[bytes]], line_marks: int) -> bool:
 
 
 def _is_idle(reader: hiredis.Reader) -> bool:
-    """Whether a drained reader is between replies: within one, it would not return the next."""
+    """Return True if a drained reader is between replies, so that it returns the next one."""
     reader.feed(b":1\r\n")
     return bool(reader.gets() == 1)
 
@@ -462,8 +462,10 @@ def _split_single(data: bytes) -> list[bytes] | None:
 
 
 def _is_dense(data: bytes, start: int) -> bool:
-    """Whether lines are short, judged by a sample: the fast path costs time per byte, the scanner
-    per line. They are equal for requests of five arguments and about 700 bytes (measured).
+    """Return True if lines are short, judged by a sample.
+
+    The fast path costs time per byte, the scanner per line. They are equal for requests of five
+    arguments and about 700 bytes (measured).
     """
     sample_end = min(start + 1024, len(data))
     return 48 * data.count(b"\r", start, sample_end) >= sample_end - start

@@ -1,4 +1,4 @@
-"""What the year looked like: rate, lag and size, one picture each."""
+"""Plots of the year: rate, lag and size, one picture each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the archive, the queries and the replay must have in common with the data set."""
+"""Checks that the archive, the queries and the replay agree with the data set."""
 
 from __future__ import annotations
 
