@@ -181,11 +181,11 @@ class Stream(Value):
         return self.append_raw(ms, seq, fields, words, max_node_entries, max_node_bytes)
 
     def can_append(self, ms: cython.ulonglong, seq: cython.ulonglong) -> bool:
-        """Whether an ID is above the last one."""
+        """Return True if an ID is above the last one."""
         return ms > self._ms or (ms == self._ms and seq > self._seq)
 
     def is_exhausted(self) -> bool:
-        """Whether no ID is above the last one."""
+        """Return True if no ID is above the last one."""
         return self._ms == _LAST_SEQ and self._seq == _LAST_SEQ
 
     def _append_elsewhere(
@@ -456,7 +456,7 @@ class Stream(Value):
             self._nodes.replace(freeze(node.reopen()))
 
     def exceeds(self, max_length: cython.longlong, whole_nodes: cython.bint) -> bool:
-        """Whether a trim to this length would remove anything: entries, or `whole_nodes`."""
+        """Return True if a trim to this length would remove any entries, or any `whole_nodes`."""
         surplus = self.length - max_length
         if surplus <= 0 or not whole_nodes:
             return surplus > 0
@@ -529,7 +529,7 @@ class Stream(Value):
         return removed
 
     def _ends_before(self, node: AnyNode, entry_id: EntryID) -> bool:
-        """Whether all IDs that a node has or had are below `entry_id`."""
+        """Return True if all IDs that a node has or had are below `entry_id`."""
         if isinstance(node, ListpackNode) and node.end < entry_id:
             return True
         return self._nodes.open(node).highest_id < entry_id
@@ -609,7 +609,7 @@ class Stream(Value):
         return ids
 
     def _was_not_read(self, entry_id: EntryID) -> bool:
-        """Whether a group's last delivered ID is below this ID."""
+        """Return True if a group's last delivered ID is below `entry_id`."""
         return any(entry_id > group.last_delivered_id for group in self.groups.values())
 
     def drop_references(self, ids: list[EntryID]) -> int:
@@ -620,12 +620,12 @@ class Stream(Value):
 
     @property
     def encoding(self) -> bytes:
-        """What OBJECT ENCODING answers."""
+        """The encoding that OBJECT ENCODING returns."""
         return b"stream"
 
     @property
     def size(self) -> int:
-        """How many entries there are, as `length`."""
+        """The number of entries, as `length`."""
         return self.length
 
     @property
@@ -667,7 +667,7 @@ class Stream(Value):
         return twin
 
     def use_cache(self, cache: EntryCache) -> None:
-        """See the base: entries of frozen nodes are unpacked into it."""
+        """Unpack entries of frozen nodes for readers into `cache`."""
         self._shape.packing.cache = cache
 
     def release(self) -> RemovedData:

@@ -33,7 +33,7 @@ def wrap(request: Sequence[bytes]) -> Argv:
 
 
 def is_carrier(argv: Argv) -> bool:
-    """Whether an ECHO carries something."""
+    """Return True if an ECHO carries a request."""
     return len(argv) == 2 and argv[1].startswith(MARK)
 
 

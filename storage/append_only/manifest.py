@@ -70,7 +70,7 @@ class Manifest:
 
     @property
     def loaded(self) -> tuple[Part, ...]:
-        """What is loaded at a start, in this order."""
+        """The files that are loaded at a start, in this order."""
         return (self.base, *self.increments) if self.base else self.increments
 
     def next_base(self, filename: str, *, is_snapshot: bool) -> Part:
@@ -116,7 +116,7 @@ class Manifest:
         return b"".join(lines) or b"# empty\n"
 
     def _in_file_order(self) -> Iterator[Part]:
-        """As Redis writes them."""
+        """Iterate over all files in the order in which Redis writes them."""
         if self.base:
             yield self.base
         yield from self.history

@@ -1,4 +1,4 @@
-"""Entries that are alike, as columns: for each place in which they differ, that byte of all."""
+"""Columnar layout of similar entries: for each offset where they differ, the byte of each entry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from storage.entries.layout import Layout
 
 
 class ColumnLayout(Layout):
-    """Entries that differ in these columns, which are offsets in an entry."""
+    """The layout of entries that differ at some offsets only (columns)."""
 
     __slots__ = ("_columns", "_rest", "_runs", "_template")
 
@@ -43,7 +43,7 @@ class ColumnLayout(Layout):
 def _template(
     entry: bytes, id_start: int, id_end: int, columns: list[int]
 ) -> tuple[bytes, list[slice]]:
-    """An entry to fill in an ID and what differs, and the runs of columns that go into one gap."""
+    """A format string for entries, and for each gap after the ID the columns that fill it."""
     template, runs = entry[:id_start] + b"%b", []
     end = id_end  # of what is done
     for _, group in groupby(enumerate(columns), lambda item: item[1] - item[0]):

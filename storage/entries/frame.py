@@ -58,7 +58,7 @@ class Frame:
     def strip(
         self, first_id: EntryID, text: bytearray, size: cython.Py_ssize_t, room: bytearray
     ) -> int:
-        """Write what remains of the entries into `room`; how many bytes, or -1.
+        """Write the stripped entries into `room`; return their number of bytes, or -1.
 
         -1: some have other names. The entries are the first `size` bytes of `text`, and `room` is
         as long as they are.
@@ -221,7 +221,7 @@ def _is_at(
     text: cython.p_const_uchar,
     length: cython.Py_ssize_t,
 ) -> cython.bint:
-    """Whether a text stands at a place."""
+    """Return True if `text` is in `data` at `place`."""
     if cython.compiled:
         same: cython.int = memcmp(data + place, text, length)  # type: ignore[name-defined, operator]  # noqa: F821
         return same == 0

@@ -72,13 +72,13 @@ class IDProgression(NodeIDs):
         self.count = count
 
     def at(self, key: EntryID, place: cython.Py_ssize_t) -> EntryID:
-        """See the base."""
+        """Return the ID at a place, which may be counted from the end."""
         if place < 0:
             place += self.count
         return key + self._offset + place * self.step
 
     def place(self, key: EntryID, entry_id: EntryID) -> cython.Py_ssize_t:
-        """See the base."""
+        """Return the place of the first ID that is not below `entry_id`."""
         distance = entry_id - key - self._offset
         if distance <= 0:
             return 0
@@ -89,14 +89,14 @@ class IDProgression(NodeIDs):
     def between(
         self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
     ) -> list[EntryID]:
-        """See the base."""
+        """Return the IDs at places [low, high)."""
         first, step = key + self._offset, self.step
         if high - low == 1:  # consumers that ask for one entry
             return [first + low * step]
         return list(range(first + low * step, first + high * step, step))
 
     def memory_bytes(self) -> int:
-        """See the base."""
+        """Return 0: all nodes with the same progression share it."""
         return 0
 
 
@@ -112,11 +112,11 @@ class IDColumns(NodeIDs):
         self.count = len(ms)
 
     def at(self, key: EntryID, place: cython.Py_ssize_t) -> EntryID:
-        """See the base."""
+        """Return the ID at a place, which may be counted from the end."""
         return ((key >> SEQ_BITS) + self._ms[place]) << SEQ_BITS | self._seq[place]
 
     def place(self, key: EntryID, entry_id: EntryID) -> cython.Py_ssize_t:
-        """See the base."""
+        """Return the place of the first ID that is not below `entry_id`."""
         ms = (entry_id >> SEQ_BITS) - (key >> SEQ_BITS)
         low = bisect_left(self._ms, ms)
         high = bisect_right(self._ms, ms, low)
@@ -125,7 +125,7 @@ class IDColumns(NodeIDs):
     def between(
         self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
     ) -> list[EntryID]:
-        """See the base."""
+        """Return the IDs at places [low, high)."""
         if high - low == 1:
             return [self.at(key, low)]
         base_ms = key >> SEQ_BITS
@@ -133,7 +133,7 @@ class IDColumns(NodeIDs):
         return [(base_ms + ms) << SEQ_BITS | seq for ms, seq in pairs]
 
     def memory_bytes(self) -> int:
-        """See the base."""
+        """Return the memory in bytes, without columns of equal numbers, which nodes share."""
         own = [column for column in (self._ms, self._seq) if len(set(column)) > 1]
         return allocated_bytes(self) + sum(map(allocated_bytes, own))
 
@@ -177,7 +177,7 @@ def _is_run(
     count: cython.Py_ssize_t,
     step: cython.ulonglong,
 ) -> cython.bint:
-    """Whether each number is the one before it plus `step`."""
+    """Return True if each number is the one before it plus `step`."""
     index: cython.Py_ssize_t
     for index in range(first + 1, first + count):
         if numbers[index] - numbers[index - 1] != step:
@@ -223,7 +223,7 @@ def column(numbers: list[int]) -> Column:
 
 
 def is_uniform(numbers: list[int]) -> bool:
-    """Whether all of these, at least one, are equal."""
+    """Return True if all numbers are equal; there must be at least one."""
     first = numbers[0]
     return first == numbers[-1] and numbers.count(first) == len(numbers)
 

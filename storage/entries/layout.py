@@ -1,12 +1,12 @@
-"""What the entries of a node have in common, where they are alike.
+"""Layouts of similar entries: the part that a node's entries have in common is stored once.
 
-Entries of a stream often have the same length, and IDs that count up by one, and differ beside that
-in a few places only. What is the same everywhere is there once, in a Layout that all such nodes of
-a stream share, and IDs follow from the first one. What remains is packed, and entries are made of
-it again without opening the whole node.
+Entries of a stream often have the same length and IDs that count up by one, and differ otherwise in
+a few places only. Their common part is stored once, in a Layout that all such nodes of a stream
+share, and IDs follow from the first one. The rest is packed, and entries are restored from it
+without opening the whole node.
 
-There are two kinds: entries that differ in one number only (storage/entries/number_layout.py), and
-others (storage/entries/column_layout.py).
+There are two kinds: for entries that differ in one number only (storage/entries/number_layout.py),
+and for others (storage/entries/column_layout.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DIGITS = [
 
 
 class Layout(ABC):
-    """The form of entries of one length; see the module."""
+    """The common part of similar entries of one length."""
 
     __slots__ = ("_digits_end", "_head", "_id_bytes", "_id_end", "length", "step")
 
@@ -46,19 +46,19 @@ class Layout(ABC):
         self._digits_end = id_start + counting
 
     def fits(self, length: int, id_text: bytes, step: int) -> bool:
-        """Whether entries of this length with such IDs may have this layout."""
+        """Return True if entries of this length with such IDs may have this layout."""
         return (self.length, self._id_bytes, self.step) == (length, len(id_text), step)
 
     @abstractmethod
     def squeeze(self, payload: bytes, first_id: EntryID) -> bytes | None:
-        """What differs in these entries, packed; None if part() would not make them of it again.
+        """Return the differing parts of these entries, packed; None if part() cannot restore them.
 
-        They have this layout's length, and IDs that proceed in its step from the first one on, with
-        texts of one length.
+        They have this layout's length, and IDs in its steps from the first one on, all with texts
+        of the same length.
         """
 
     def gives_back(self, payload: bytes, first_id: EntryID, packed: bytes) -> bool:
-        """Whether these entries come back from what they were packed as, byte by byte."""
+        """Return True if part() restores exactly these entries from `packed`."""
         count = len(payload) // self.length
         return self.part(first_id, packed, count, 0, count) == payload
 
@@ -79,9 +79,9 @@ class Layout(ABC):
     def _alike(
         self, first_id: EntryID, packed: bytes, count: int, low: int, high: int, start: int
     ) -> bytes:
-        """As part(), of entries whose IDs differ in their last four digits at most.
+        """Return part() of entries whose IDs differ in their last four digits at most.
 
-        `start`: what these are in the first ID.
+        `start`: these digits of the first ID.
         """
 
     def _count_up(self, entries: bytearray, start: int, count: int) -> None:

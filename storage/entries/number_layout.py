@@ -77,9 +77,9 @@ def _pack_numbers(
     middle: bytes,
     end: bytes,
 ) -> bytes | None:
-    """What is between `middle` and `end` in entries of this length, two digits in a byte.
+    """Return the digits between `middle` and `end` in entries of this length, two in a byte.
 
-    None if an entry is not like that, or has other letters there.
+    None if the text around them differs in an entry, or has anything but digits between.
     """
     data: cython.p_const_uchar = payload
     head_text: cython.p_const_uchar = head

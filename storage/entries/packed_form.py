@@ -1,16 +1,16 @@
-"""How the entries of a frozen node are packed: as they are, compressed, or in columns.
+"""The forms of a frozen node's packed entries: by a layout, by a frame, compressed, or as they are.
 
-* By a layout (storage/entries/layout.py) where entries are short, of one length, and alike, and
-  their IDs proceed in equal steps. It is only used if the entries come back from it byte by byte.
-* By a frame (storage/entries/frame.py) and zstd where all of them have the same names: only what
-  differs is compressed, to a third less. So it is where this is compiled; interpreted, stripping
-  entries takes longer than it saves.
-* Compressed by zstd as they are where that saves an eighth or more. Level 1 takes about as long as
+* By a layout (storage/entries/layout.py) if entries are short, of one length, and alike, and their
+  IDs proceed in equal steps. It is only used if it restores exactly the same entries.
+* By a frame (storage/entries/frame.py) and zstd if all of them have the same names: only the
+  differences are compressed, and the result is a third smaller. Only compiled code does so;
+  interpreted, stripping entries takes longer than it saves.
+* Compressed by zstd as they are if that saves an eighth or more. Level 1 takes about as long as
   LZ4 to compress, and half the memory; it takes four times as long to open, which the cache of
   opened nodes (storage/nodes/entry_cache.py) makes up for.
 * As they are otherwise.
 
-What did not work out for a node is not tried again at once: Packing remembers it for the stream.
+A form that does not suit a node is not tried for the stream's next nodes (`Packing`).
 """
 
 from __future__ import annotations
@@ -67,20 +67,20 @@ Form: TypeAlias = Layout | Frame | Plain
 
 _compressor = zstandard.ZstdCompressor(level=1, write_checksum=False, write_dict_id=False)
 _decompressor = zstandard.ZstdDecompressor()
-# What is compressed comes here first. Were it made in memory of its own each time, as much as it
-# takes in the worst case, then what is kept would leave gaps of a tenth between what is given up.
+# The output of compression, copied from here. A new buffer for each node, large enough for the
+# worst case, would fragment the heap: the blobs that are kept would leave gaps of a tenth.
 _scratch = bytearray()
-# The same for what a frame leaves of entries.
+# The output of a frame: stripped entries.
 _stripped = bytearray()
 
 
 def decompress(blob: bytes) -> bytes:
-    """What was packed in the form COMPRESSED."""
+    """Return the entries that were packed in the form COMPRESSED."""
     return _decompressor.decompress(blob)
 
 
 class Packing:
-    """What was learned from the nodes of a stream that were packed before."""
+    """The choice of forms for a stream's nodes, learned from the nodes that were packed before."""
 
     __slots__ = (
         "_compression_pause",
@@ -138,7 +138,7 @@ class Packing:
         return AS_IS, _first_bytes(text, size)
 
     def _strip(self, text: bytearray, size: int, first_id: EntryID) -> int:
-        """Have a frame strip the entries into `_stripped`; as Frame.strip()."""
+        """Strip the entries into `_stripped` by a frame; return what Frame.strip() returns."""
         if len(_stripped) < size:
             _stripped.extend(bytes(size - len(_stripped)))
         frame = self._frame

@@ -33,7 +33,7 @@ class AckJournal:
     skipped: int = 0  # acknowledgements that could not be recorded
 
     def to_text(self) -> bytes:
-        """As text, for snapshots: their stream types have no field for it."""
+        """Return the settings as text, for snapshots: their stream types have no field for them."""
         return b"%d %b" % (self.max_length, self.key)
 
     @classmethod
@@ -47,12 +47,12 @@ class AckJournal:
         raise ValueError(f"{text[:100]!r} is no journal")
 
     def copy(self) -> AckJournal:
-        """The same journal for a copy of the stream, with nothing skipped yet."""
+        """Return these settings for a copy of the stream, with nothing skipped yet."""
         return AckJournal(self.key, self.max_length)
 
 
 def journal_request(key: bytes, journal: AckJournal | None) -> list[bytes]:
-    """What gives the stream at `key` this journal. No Redis knows it: it travels in a carrier."""
+    """Return Rillway's own request that gives the stream at `key` this journal, for a carrier."""
     if journal is None:
         return [b"XCFGSET", key, b"ACK-JOURNAL", b""]
     limit = b"%d" % journal.max_length

@@ -375,7 +375,7 @@ class ClaimOrder:
     # -- the whole -----------------------------------------------------------------------------
 
     def copy(self, pending: PendingList) -> ClaimOrder:
-        """The same order of `pending`, which is a copy of the pending entries list."""
+        """Return a copy of the order for `pending`, which is a copy of the pending entries list."""
         twin = ClaimOrder(pending)
         for key, part in self._parts.items():
             twin._open_part(key >> NUMBER_BITS, part.copy())

@@ -45,7 +45,7 @@ class ConsumerPending(PendingEntries):
                 place = block.next_of(owner, end)
 
     def lend(self, start: EntryID, end: EntryID) -> Iterator[Columns]:
-        """As in PendingList; the blocks hold other consumers' entries as well."""
+        """The blocks that can have IDs from `start` to `end`; they hold others' entries as well."""
         blocks = self._owner.pending_blocks
         first, _ = next(blocks.items_down_from(start), (0, None))
         lent = [block.lend() for key, block in blocks.items_from(first) if key <= end]

@@ -236,7 +236,7 @@ class Group:
         self._order.release(entry.entry_id)
 
     def release_all(self, rows: list[Row], delivery_counts: list[int]) -> None:
-        """As `release` for each of different pending entries, in their order."""
+        """Release several different pending entries, in their order."""
         if len(rows) == 1:
             self.release(PendingEntry(*rows[0]), delivery_counts[0])
             return
@@ -258,10 +258,10 @@ class Group:
         return (self.pending[entry_id] for entry_id in self._order.released())
 
     def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[Row]:
-        """What XREADGROUP with CLAIM may take: released entries, then the oldest deliveries.
+        """Iterate over the entries that XREADGROUP with CLAIM may take, in this order.
 
-        Only entries that are idle for `min_idle_ms` or longer, and all with 0. They must not
-        change until the iteration ends.
+        First released entries, then the oldest deliveries that are idle for `min_idle_ms` or
+        longer. They must not change until the iteration ends.
         """
         for entry in self.nacked():
             yield entry.entry_id, None, entry.delivery_ms, entry.delivery_count
@@ -336,7 +336,7 @@ class Group:
         return twin
 
     def has_idle(self, since_ms: int) -> bool:
-        """Whether a pending entry has no owner, or was last delivered at `since_ms` or before."""
+        """Return True if an entry has no owner, or was last delivered at `since_ms` or before."""
         if self._order.releases:
             return True
         oldest = next(self._order.owned(), None)

@@ -44,7 +44,7 @@ def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
 
 
 def has_tombstone_after(stream: Stream, entry_id: EntryID) -> bool:
-    """Whether an entry with this ID or a greater one may have been deleted."""
+    """Return True if an entry with this ID or a greater one may have been deleted."""
     return (
         stream.length > 0 and stream.max_deleted_id != MIN_ID and entry_id <= stream.max_deleted_id
     )

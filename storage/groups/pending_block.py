@@ -533,7 +533,7 @@ class Block:
     # -- the whole -----------------------------------------------------------------------------
 
     def copy(self, twins: dict[Consumer | None, Consumer | None]) -> Block:
-        """The same entries, with these consumers replaced by others."""
+        """Return a copy of the block, with its consumers replaced by others as `twins` says."""
         twin = Block(self.start)
         twin.words = self.words[:]
         twin.large_counts = self.large_counts.copy()

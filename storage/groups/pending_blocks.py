@@ -151,7 +151,7 @@ class PendingBlocks:
             self.last.is_last = True
 
     def _can_join(self, lower: int) -> bool:
-        """Whether a block and the next one leave room if they are joined."""
+        """Return True if a block and the next one leave room if they are joined."""
         entries = len(self._blocks[lower]) + len(self._blocks[lower + 1])
         return entries <= BLOCK_ENTRIES // 2
 
@@ -213,7 +213,7 @@ class PendingBlocks:
     # -- the whole -----------------------------------------------------------------------------
 
     def copy(self, twins: dict[Consumer | None, Consumer | None]) -> PendingBlocks:
-        """The same blocks for other consumers (None for None), who have nothing yet."""
+        """Return a copy for other consumers (None for None), which have no entries yet."""
         copied = PendingBlocks()
         copied._blocks = [block.copy(twins) for block in self]
         copied._starts = self._starts.copy()

@@ -99,7 +99,7 @@ class PendingList(PendingEntries):
         return rows + [None] * (len(ids) - len(rows))
 
     def has_any(self, ids: list[EntryID]) -> bool:
-        """Whether one of these is pending; they ascend."""
+        """Return True if one of these IDs (ascending) is pending."""
         return any(True for _ in self._among(ids))
 
     def among(self, ids: list[EntryID]) -> set[EntryID]:
@@ -107,7 +107,7 @@ class PendingList(PendingEntries):
         return set().union(*self._among(ids))
 
     def _among(self, ids: list[EntryID]) -> Iterator[set[EntryID]]:
-        """The same, block by block, where there are some."""
+        """Iterate over the sets of these IDs that are pending in a block, without empty sets."""
         blocks = self._blocks
         done = 0
         while done < len(ids):
@@ -155,7 +155,7 @@ class PendingList(PendingEntries):
                 index += 1
 
     def rows_in_line(self, start: EntryID) -> Iterator[Row]:
-        """As `rows_from`, without strays."""
+        """Iterate over the rows from `start` on, without strays."""
         for index in range(self._blocks.index(start), len(self._blocks)):
             block = self._blocks[index]
             place = block.next_in_line(block.place_of(start))
@@ -180,7 +180,7 @@ class PendingList(PendingEntries):
         return map(LentBlock.columns, self.lend_blocks(start, end))
 
     def lend_blocks(self, start: EntryID, end: EntryID) -> list[LentBlock]:
-        """The same, not taken apart yet."""
+        """The blocks that can have IDs from `start` to `end`, not unpacked into columns yet."""
         return [block.lend() for block in self._blocks.between(start, end)]
 
     # -- adding and changing -------------------------------------------------------------------
@@ -386,7 +386,7 @@ class PendingList(PendingEntries):
     # -- the whole -----------------------------------------------------------------------------
 
     def copy(self, twins: dict[Consumer | None, Consumer | None]) -> PendingList:
-        """The same list for other consumers (None for None), who have nothing yet."""
+        """Return a copy for other consumers (None for None), which have no entries yet."""
         copied = PendingList()
         copied._blocks = self._blocks.copy(twins)
         copied.length = self.length

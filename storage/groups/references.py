@@ -1,4 +1,4 @@
-"""What deleting an entry does to the references that groups hold to it (Redis 8.2)."""
+"""The ways of treating a group's references to entries that are deleted (Redis 8.2)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class References(Enum):
-    """What a deletion does about pending entries lists (reference 2.1)."""
+    """The options of a deletion for pending entries lists (reference 2.1)."""
 
     KEEP = "KEEPREF"  # delete the entry; it stays pending
     DELETE = "DELREF"  # delete the entry, also from all pending entries lists

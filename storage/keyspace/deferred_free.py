@@ -47,7 +47,7 @@ class RemovedData:
 
     @property
     def is_large(self) -> bool:
-        """Whether freeing it takes more than about a millisecond."""
+        """True if freeing the data takes more than about a millisecond."""
         steps = 0.0
         for items, step_items in self._lists:
             steps += len(items) / step_items

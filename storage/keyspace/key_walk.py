@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 
 class KeyWalk:
-    """See the module."""
+    """A consistent snapshot of a database's keys, read incrementally."""
 
     __slots__ = (
         "_blocks",

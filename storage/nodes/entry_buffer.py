@@ -2,11 +2,11 @@
 
 An entry takes its bytes and three numbers: the halves of its ID, and where it ends. No object is
 made of it until a reader asks. Appending takes constant time on average, and so does removing the
-first entries; removing others moves those behind them. At least a quarter of the memory is used
+first entries; removing others moves those after them. At least a quarter of the memory is used
 after a removal.
 
-A copy shares the memory (copy on write). What is behind the entries belongs to the buffer that was
-copied, which goes on adding there; either takes memory of its own before it changes anything else.
+A copy shares the memory (copy on write). The space after the entries belongs to the buffer that was
+copied, which still appends there; either one copies the memory before it changes anything else.
 
 When a node is full, the next one of its stream takes over its buffer (`clear`). So the memory stays
 in one place, and leaves no gaps between the nodes that are kept.
@@ -92,7 +92,7 @@ class EntryBuffer:
         put_entry(self._text, start, id_bulk, header, fields)  # type: ignore[name-defined]  # noqa: F821
 
     def append_encoded(self, ms: cython.ulonglong, seq: cython.ulonglong, entry: bytes) -> None:
-        """The same for an entry that is encoded already."""
+        """Add an entry with this ID, above all others, that is encoded already."""
         start: cython.Py_ssize_t = self._add_row(ms, seq, len(entry))
         self._text[start : start + len(entry)] = entry
 
@@ -109,7 +109,7 @@ class EntryBuffer:
     def _add_row(
         self, ms: cython.ulonglong, seq: cython.ulonglong, size: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Add an entry of `size` bytes that are not there yet; where they belong."""
+        """Add the numbers of an entry of `size` bytes; return the place for its bytes."""
         if self._is_borrowed:
             self._own()
         if self._end + size > len(self._text):
@@ -184,7 +184,7 @@ class EntryBuffer:
 
     @cython.cfunc
     def _make_room_for_numbers(self) -> None:
-        """The same for the numbers of an entry."""
+        """Make room for an entry's numbers: where others were removed, or in more memory."""
         if 2 * (self.count + 1) <= len(self._ends):
             self._move_numbers_down()
         room: cython.Py_ssize_t = len(self._ends)
@@ -276,7 +276,10 @@ class EntryBuffer:
         return parts
 
     def count_within(self, low: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """How many entries from a place on have at least `size` bytes; all if they have fewer."""
+        """Return the number of entries from `low` on that make up `size` bytes or more.
+
+        If all of them have fewer bytes, it is the number of all.
+        """
         start: cython.Py_ssize_t = self._start_of(low)
         place: cython.Py_ssize_t = low
         while place < self.count and self._start_of(place) - start < size:

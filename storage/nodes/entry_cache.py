@@ -79,7 +79,7 @@ class _Queue:
 
 
 class EntryCache:
-    """The cache; see the module."""
+    """A two-queue cache of unpacked entries."""
 
     def __init__(
         self, new_max_bytes: int = NEW_MAX_BYTES, proven_max_bytes: int = PROVEN_MAX_BYTES
@@ -95,7 +95,7 @@ class EntryCache:
         return self._new.used_bytes + self._proven.used_bytes
 
     def wants(self, node: Opened, *, is_whole: bool) -> bool:
-        """Whether to admit a node to the long queue; to be called once for each read.
+        """Return True to admit a node to the long queue; to be called once for each read.
 
         False for the first read. Later ones are admitted if they read the node as a whole
         (`is_whole`) or there is room; otherwise one in a few is.

@@ -379,7 +379,7 @@ class FrozenNode:
         return None if place is None else self._chunks(place, place + 1)[0]
 
     def count_below(self, entry_id: EntryID) -> int:
-        """How many live entries have smaller IDs."""
+        """Return the number of live entries with smaller IDs."""
         place = self._place(entry_id)
         alive = self._alive
         return place if alive is None else alive.count(1, 0, place)
@@ -431,7 +431,7 @@ class FrozenNode:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether so few entries are left that packing it again saves memory."""
+        """True if so few entries are left that packing them again saves memory."""
         return 0 < self.live <= len(self._ids) * SPARSE_SHARE
 
     def reopen(self) -> OpenNode:

@@ -268,7 +268,7 @@ class NodeList:
 
     @cython.cfunc
     def _is_in(self, index: cython.Py_ssize_t, entry_id: EntryID) -> cython.bint:
-        """Whether `entry_id` belongs to the node at this index, if there is one."""
+        """Return True if there is a node at this index, and `entry_id` belongs to it."""
         keys = self._keys
         last: cython.Py_ssize_t = len(keys) - 1
         if not self._head <= index <= last or entry_id < keys[index]:
@@ -277,7 +277,7 @@ class NodeList:
 
     @cython.cfunc
     def _ends_before(self, index: cython.Py_ssize_t, entry_id: EntryID) -> bool:
-        """Whether it is known without unpacking that a node ends before `entry_id`."""
+        """Return True if the node is known, without unpacking it, to end before `entry_id`."""
         node = self._nodes[index]
         if isinstance(node, FrozenNode):  # as most are
             return False
@@ -295,7 +295,7 @@ class NodeList:
         self._nodes[self._index(node.key)] = node
 
     def replace_last(self, node: Node) -> None:
-        """The same for the last one."""
+        """Put `node` in the place of the last one."""
         self._nodes[-1] = node
 
     def count_whole(self, nodes: int, entries: int) -> tuple[int, int]:
@@ -315,7 +315,7 @@ class NodeList:
         return counted, total
 
     def count_droppable(self, entries: int, length: int) -> tuple[int, int]:
-        """As count_whole() for all nodes, which hold `length` live entries."""
+        """Return count_whole() of all nodes, which hold `length` live entries."""
         if 2 * entries <= length:
             return self.count_whole(len(self), entries)
         count, missing = len(self), length - entries

@@ -108,7 +108,7 @@ class OpenNode:
         return True
 
     def measure(self, ids: list[EntryID], entries: list[bytes]) -> int:
-        """What these entries would take in the listpack."""
+        """Return the number of bytes that these entries would take in the listpack."""
         total: cython.Py_ssize_t = 0
         for entry_id, entry in zip(ids, entries, strict=True):
             _SIZES.measure(entry, fields_position(entry), self._names)
@@ -132,7 +132,7 @@ class OpenNode:
 
     @cython.cfunc
     def _id_bytes(self, ms: cython.ulonglong, seq: cython.ulonglong) -> cython.Py_ssize_t:
-        """What an ID takes: it is stored as two differences to the key, which may wrap around."""
+        """Return the size of an ID: two differences to the key, which may wrap around."""
         if not cython.compiled:
             return integer_bytes(ms - self._key_ms) + integer_bytes(seq - self._key_seq)
         ms_difference: cython.longlong = cython.cast(cython.longlong, ms - self._key_ms)
@@ -152,7 +152,7 @@ class OpenNode:
 
     @property
     def live(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self._buffer.count
 
     @property
@@ -239,7 +239,7 @@ class OpenNode:
         return place if is_there else -1
 
     def count_below(self, entry_id: EntryID) -> int:
-        """How many live entries have smaller IDs."""
+        """Return the number of live entries with smaller IDs."""
         return self._buffer.place_of(entry_id)
 
     # -- removing ------------------------------------------------------------------------------

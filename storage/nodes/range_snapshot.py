@@ -24,7 +24,7 @@ UNPACKED_NODES = 2
 
 
 class RangeSnapshot:
-    """See the module."""
+    """A consistent snapshot of a range of a stream, read incrementally."""
 
     def __init__(
         self, nodes: NodeList, start: EntryID, end: EntryID, count: int, *, reverse: bool

@@ -208,7 +208,7 @@ _SIZES = FieldSizes()
 
 
 def has_names(fields: bytes, names: list[bytes]) -> bool:
-    """Whether encoded fields, bulk strings of names and values in turn, have these names."""
+    """Return True if encoded fields, bulk strings of names and values in turn, have these names."""
     _SIZES.measure(fields, 0, names)
     return _SIZES.are_alike
 
@@ -222,7 +222,7 @@ def _is_at(
     text: cython.p_const_uchar,
     length: cython.Py_ssize_t,
 ) -> cython.bint:
-    """Whether a text stands at a place."""
+    """Return True if `text` is in `data` at `place`."""
     index: cython.Py_ssize_t
     for index in range(length):  # noqa: SIM110  (a C loop)
         if data[place + index] != text[index]:

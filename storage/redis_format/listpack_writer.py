@@ -32,9 +32,9 @@ _KEPT_BYTES = 1 << 20
 
 @cython.cclass
 class ListpackWriter:
-    """One listpack after the other; see the module.
+    """A writer of listpacks, one after the other.
 
-    `place` is up to where it is written, and `count` how many elements it has: who sets both back
+    `place` is the end of the bytes written, and `count` the number of elements: setting both back
     removes the last elements.
     """
 

@@ -80,7 +80,7 @@ def decompress_prefix(blob: bytes, count: int) -> bytes:
 
 @cython.cclass
 class _Output:
-    """What is written, up to `place`, in memory of a fixed size."""
+    """Memory of a fixed size that is written up to `place`."""
 
     def __init__(self, size: cython.Py_ssize_t) -> None:
         self._memory = bytearray(size)
@@ -89,7 +89,7 @@ class _Output:
         self.place = 0
 
     def content(self) -> bytes:
-        """What was written."""
+        """Return a copy of the bytes written."""
         out = self._out
         return bytes(out[: self.place])
 

@@ -156,7 +156,7 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """How many bytes there are before the end."""
+        """The number of bytes before the end."""
         return self.end - self.position
 
     def corrupt(self, reason: str) -> CorruptSnapshot:

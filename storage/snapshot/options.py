@@ -1,4 +1,4 @@
-"""How snapshots and DUMP payloads are written and read."""
+"""The options of writing and reading snapshots and DUMP payloads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from storage.snapshot import opcodes
 
 @frozen_record
 class SnapshotOptions:
-    """How snapshots and payloads are written."""
+    """The options of writing snapshots and payloads."""
 
     compress: bool = True  # rdbcompression
     checksum: bool = True  # rdbchecksum; payloads always have one
@@ -26,7 +26,7 @@ class SnapshotOptions:
         return None if self.stream_type is None else opcodes.STREAM_VERSIONS[self.stream_type]
 
     def allows(self, version: int) -> bool:
-        """Whether types that a version of the format introduced may be written."""
+        """Return True if types that a version of the format introduced may be written."""
         newest = self.newest_version
         return newest is None or version <= newest
 

@@ -176,7 +176,7 @@ class SnapshotReader:
             return encode_checksum(crc64(covered))
 
     def _read_checksum(self) -> None:
-        """What follows the end mark. It counts if it was not compared before."""
+        """Read the checksum after the end mark, and compare it unless it was compared before."""
         cursor = self._cursor
         end = cursor.position
         if not self._has_checksum:
@@ -202,7 +202,7 @@ class SnapshotReader:
                 yield SnapshotItem(part.db_index, key, value, None, None, offset)
 
     def batches(self) -> Iterator[SnapshotItem | StringBatch]:
-        """As `items`, but strings that never expire come by the hundred, which is faster."""
+        """Iterate over the items, with strings that never expire in batches, which is faster."""
         cursor = self._cursor
         try:
             while True:

@@ -259,7 +259,7 @@ def _read_ids(cursor: Cursor) -> list[EntryID]:
 
 
 def _ascend(ids: list[EntryID]) -> bool:
-    """Whether each is greater than the one before it."""
+    """Return True if each ID is greater than the one before it."""
     return all(map(lt, ids, islice(ids, 1, None)))
 
 

@@ -45,7 +45,7 @@ def type_name(cursor: Cursor, type_code: int) -> str:
 
 
 def module_name(module_id: int) -> str:
-    """What a module's values are called: by the module type's own name."""
+    """Return a module type's own name, decoded from its ID, for messages."""
     bits = module_id >> _MODULE_VERSION_BITS
     indexes = [bits >> 6 * place & 63 for place in reversed(range(_MODULE_NAME_LENGTH))]
     name = "".join(_MODULE_CHARACTERS[index] for index in indexes)
@@ -53,7 +53,7 @@ def module_name(module_id: int) -> str:
 
 
 def can_skip(type_code: int) -> bool:
-    """Whether `skip_value` knows where a value of this type ends."""
+    """Return True if `skip_value` can find the end of a value of this type."""
     return type_code in _SKIPS
 
 

@@ -1,15 +1,14 @@
 """Writes RDB files: whole databases in Redis's own format.
 
-The version in the header is the oldest that has what the file holds: 11 for strings and plain
-streams, which Redis 7.2 and Valkey read, 13 for streams that remember producers' messages, 14 for
-those with entries that were released. `SnapshotOptions.stream_type` fixes it instead: then every
-stream is written in that form, without what it cannot say.
+The version in the header is the oldest that supports the content: 11 for strings and plain streams,
+which Redis 7.2 and Valkey read, 13 for streams that remember producers' messages, 14 for streams
+with released entries. `SnapshotOptions.stream_type` fixes it instead: every stream is then written
+in that form, without the state that the form cannot represent.
 
-Guarantees: what is written is given out in pieces of at least CHUNK_BYTES (the last may be
-smaller), so that memory for a copy of the data is never needed. Keys come in the order of the
-databases' own tables.
+Guarantees: output is passed on in pieces of at least CHUNK_BYTES (the last may be smaller), so
+memory for a copy of the data is never needed. Keys come in the order of the databases' own tables.
 
-Leaves out: keys are not tested for having expired, as in Redis; the reader's side does that.
+Leaves out: the check for expired keys, as in Redis; the reader does it.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def write_snapshot(
     progress: Callable[[int], object] | None = None,
     keys_per_report: int = KEYS_PER_REPORT,
 ) -> int:
-    """Write all keys of all databases; how many these were.
+    """Write all keys of all databases; return their number.
 
     `libraries` are the sources of libraries of functions. `aux` goes into the header as it is.
     `progress` is called every `keys_per_report` keys with the number of keys written. What `write`
@@ -83,7 +82,7 @@ def standard_aux(
     *,
     aof_base: bool,
 ) -> dict[bytes, bytes]:
-    """What Redis says about itself in the header of each snapshot, and of its replication."""
+    """Return the fields about the server and its replication in the header of each snapshot."""
     return {
         b"redis-ver": redis_version,
         b"redis-bits": b"64",
@@ -98,7 +97,7 @@ def standard_aux(
 
 
 def _version(database: Database, options: SnapshotOptions) -> int:
-    """What the values of a database need; 0 if there are but strings, which need nothing."""
+    """Return the version that a database's values need; 0 if all are strings, which need none."""
     if options.newest_version is not None:
         return options.newest_version
     values = database.values.values()
@@ -114,7 +113,7 @@ def _write_database(
     written: int,
     report: _Report,
 ) -> int:
-    """Write a database that is not empty; how many keys there are with those `written` before."""
+    """Write a database that is not empty; return `written` plus the number of its keys."""
     put = output.put
     expires = database.expires
     sizes = encode_length(len(database)) + encode_length(len(expires))
@@ -145,14 +144,14 @@ def _aux_field(name: bytes, text: bytes) -> bytes:
 
 
 class _Report(NamedTuple):
-    """What is called with the number of keys written, and how often."""
+    """A callback for the number of keys written, and the number of keys between two calls."""
 
     progress: Callable[[int], object] | None
     every_keys: int
 
 
 class _Output:
-    """Collects what is written until it is worth a call, and keeps the checksum of it."""
+    """A buffer that passes output on in chunks, and computes its checksum."""
 
     def __init__(self, write: Write) -> None:
         self.checksum = 0  # of what was written

@@ -100,7 +100,7 @@ def combine(name: bytes, sources: Sequence[Data]) -> bytearray:
 
 
 def _steps(name: bytes, sources: Sequence[Data]) -> tuple[Data, list[tuple[int, Data]]]:
-    """What the result begins as, and what is merged into a block of it, one after the other."""
+    """Return the data that the result begins as, and the operations to merge into it, in order."""
     first, others = sources[0], sources[1:]
     if name == b"NOT":
         return first, [(XOR, _BLOCKS[0xFF])]

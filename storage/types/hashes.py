@@ -60,7 +60,7 @@ class HashValue(Value):
 
     @property
     def encoding(self) -> bytes:
-        """What OBJECT ENCODING answers."""
+        """The encoding that OBJECT ENCODING returns."""
         return self.encoding_name
 
     @property
@@ -167,7 +167,7 @@ class HashValue(Value):
         return persisted
 
     def is_expired(self, field: bytes, now_ms: int) -> bool:
-        """Whether a field's time is past: as with keys, not in the millisecond itself."""
+        """Return True if a field's time is past: as with keys, not in the millisecond itself."""
         when_ms = self.expires.get(field)
         return when_ms is not None and now_ms > when_ms
 

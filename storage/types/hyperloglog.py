@@ -68,7 +68,7 @@ def check(data: bytes | bytearray) -> None:
 
 
 def is_dense(data: bytes | bytearray) -> bool:
-    """Whether each register has its bits."""
+    """Return True if the registers are in the dense encoding."""
     return data[4] == DENSE
 
 

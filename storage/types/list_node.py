@@ -71,7 +71,7 @@ class ListNode:
         return found
 
     def admits(self, item: bytes, fill: int) -> bool:
-        """Whether Redis would put one more element into this node."""
+        """Return True if Redis would put one more element into this node."""
         max_bytes, max_count = node_limits(fill)
         limit = max_bytes or _COUNTED_NODE_BYTES
         length = len(item)
@@ -80,7 +80,7 @@ class ListNode:
         return not self.is_plain and (max_count is None or len(self.items) < max_count)
 
     def admits_all_of(self, other: ListNode, fill: int) -> bool:
-        """Whether Redis would make one node of these two."""
+        """Return True if Redis would merge these two nodes."""
         if self.is_plain or other.is_plain:
             return False
         size_bytes = self.size_bytes + other.size_bytes - EMPTY_LISTPACK_BYTES
@@ -170,7 +170,7 @@ def node_limits(fill: int) -> tuple[int | None, int | None]:
 
 
 def exceeds(fill: int, size_bytes: int, count: int) -> bool:
-    """Whether a node of this size and number of elements exceeds the limits."""
+    """Return True if a node of this size and number of elements exceeds the limits."""
     max_bytes, max_count = node_limits(fill)
     if max_bytes is not None:
         return size_bytes > max_bytes
@@ -179,5 +179,5 @@ def exceeds(fill: int, size_bytes: int, count: int) -> bool:
 
 
 def is_large(item: bytes, fill: int) -> bool:
-    """Whether an element has a node to itself."""
+    """Return True if an element has a node to itself."""
     return len(item) > (node_limits(fill)[0] or _COUNTED_NODE_BYTES)

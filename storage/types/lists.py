@@ -76,7 +76,7 @@ class ListValue(Value):
 
     @property
     def encoding(self) -> bytes:
-        """What OBJECT ENCODING answers since Redis 7.2."""
+        """The encoding that OBJECT ENCODING returns since Redis 7.2."""
         return b"listpack" if self._fill is None else b"quicklist"
 
     @property
@@ -93,12 +93,12 @@ class ListValue(Value):
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return self._length
 
     @property
     def effort(self) -> int:
-        """How many steps of about 0.1 ms it takes to copy the list or to write it."""
+        """The time to copy or write the list, in steps of about 0.1 ms."""
         return 1 + self._length // ITEMS_PER_STEP
 
     def memory_bytes(self, samples: int = 5) -> int:
@@ -201,8 +201,10 @@ class ListValue(Value):
         return self._nodes[0]
 
     def _stays_listpack(self, items: list[bytes], limits: EncodingLimits) -> bool:
-        """Whether the list is a listpack and remains one with these elements; if it does not, it
-        becomes a quicklist."""
+        """Return True if the list is a listpack and remains one with these elements.
+
+        A listpack that does not remain one becomes a quicklist.
+        """
         if self._fill is not None:
             return False
         node = self._only_node()

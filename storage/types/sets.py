@@ -37,7 +37,7 @@ MEMBERS_PER_STEP = 1000
 
 
 class SetValue(Value):
-    """What a key of type set holds."""
+    """The value of a key of type set."""
 
     __slots__ = ("_encoding", "_members", "_order")
 
@@ -80,12 +80,12 @@ class SetValue(Value):
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return len(self._members)
 
     @property
     def effort(self) -> int:
-        """How many steps of about 0.1 ms it takes to copy the set or to write it."""
+        """The time to copy or write the set, in steps of about 0.1 ms."""
         return 1 + len(self._members) // MEMBERS_PER_STEP
 
     def members(self) -> list[bytes]:
@@ -100,7 +100,7 @@ class SetValue(Value):
         return self._members
 
     def ordered_table(self) -> dict[bytes, None]:
-        """As `table`, but in the order of `members`."""
+        """Return a table of the members in the order of `members`."""
         return dict.fromkeys(self.members()) if self._encoding == INTSET else self._members
 
     # -- changing ------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class SetValue(Value):
         return twin
 
     def memory_bytes(self, samples: int = 5) -> int:
-        """What the set occupies in memory, estimated from `samples` members (0: from all)."""
+        """Return the memory of the set in bytes, estimated from `samples` members (0: from all)."""
         measured = [
             getsizeof(member)
             for member, _ in zip(self._members, range(samples or len(self._members)), strict=False)

@@ -78,7 +78,7 @@ class ScoreBounds:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no score can be within it."""
+        """True if no score can be within it."""
         is_open = self.excludes_low or self.excludes_high
         return self.low > self.high or (self.low == self.high and is_open)
 
@@ -94,20 +94,20 @@ class LexBounds:
     is_empty: bool = False
 
     def reaches(self, member: bytes) -> bool:
-        """Whether `member` is not before the lower end."""
+        """Return True if `member` is not before the lower end."""
         if self.low is None:
             return True
         return member > self.low if self.excludes_low else member >= self.low
 
     def passes(self, member: bytes) -> bool:
-        """Whether `member` is after the upper end."""
+        """Return True if `member` is after the upper end."""
         if self.high is None:
             return False
         return member >= self.high if self.excludes_high else member > self.high
 
 
 class SortedSetValue(Value):
-    """What a key of type zset holds."""
+    """The value of a key of type zset."""
 
     __slots__ = ("_encoding", "_order", "_scan_order", "_scores")
 
@@ -138,8 +138,9 @@ class SortedSetValue(Value):
     def of_pairs(
         cls, pairs: list[Pair], limits: EncodingLimits, access_ms: int = 0
     ) -> SortedSetValue:
-        """As `of`, of pairs with different members. The list is taken over; it need not be sorted,
-        but runs that are cost little.
+        """A sorted set of pairs with different members, in the smallest possible form.
+
+        It takes over the list, which need not be sorted; sorted runs in it cost little.
         """
         if len(pairs) <= limits.zset_max_listpack_entries:
             return cls.of({member: score for score, member in pairs}, limits, access_ms)
@@ -172,12 +173,12 @@ class SortedSetValue(Value):
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return len(self._scores)
 
     @property
     def effort(self) -> int:
-        """How many steps of about 0.1 ms it takes to copy the sorted set or to write it."""
+        """The time to copy or write the sorted set, in steps of about 0.1 ms."""
         return 1 + len(self._scores) // MEMBERS_PER_STEP
 
     # -- reading -------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ class SortedSetValue(Value):
         return self._scores
 
     def rank(self, member: bytes) -> int | None:
-        """How many members are before `member`, None if it is not there."""
+        """Return the number of members before `member`; None if it is not in the set."""
         score = self._scores.get(member)
         return None if score is None else self._order.bisect_left((score, member))
 

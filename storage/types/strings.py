@@ -82,7 +82,7 @@ class StringValue(Value):
 
     @property
     def encoding(self) -> bytes:
-        """What OBJECT ENCODING answers in Redis 7: int, embstr or raw."""
+        """The encoding that OBJECT ENCODING returns in Redis 7: int, embstr or raw."""
         if self._encoding is not None:
             return self._encoding
         if as_int64(self.to_bytes()) is not None:
@@ -95,5 +95,5 @@ class StringValue(Value):
         return len(self.data)
 
     def memory_bytes(self, samples: int = 5) -> int:
-        """What the value occupies in memory."""
+        """Return the memory of the value in bytes."""
         return getsizeof(self) + getsizeof(self.data)

@@ -37,7 +37,7 @@ class Value:
 
     @property
     def encoding(self) -> bytes:
-        """What OBJECT ENCODING answers."""
+        """The encoding that OBJECT ENCODING returns."""
         raise NotImplementedError
 
     @property
@@ -47,7 +47,7 @@ class Value:
 
     @property
     def effort(self) -> int:
-        """How many steps of about 0.1 ms it takes to copy the value or to write it."""
+        """The time to copy or write the value, in steps of about 0.1 ms."""
         return 1
 
     @property
@@ -76,7 +76,7 @@ class Value:
 
 
 def type_name(value: Value | None) -> bytes:
-    """What TYPE answers: b"string", b"stream", ..., or b"none"."""
+    """Return the type as TYPE does: b"string", b"stream", ..., or b"none"."""
     return b"none" if value is None else value.type_name
 
 

@@ -24,7 +24,7 @@ class EmptyCollection(Exception):
 
 @frozen_record
 class Codec:
-    """How values of one class are written."""
+    """The functions that write values of one class."""
 
     # The type code that a value is written with.
     type_code: Callable[[Any, SnapshotOptions], int]

@@ -38,7 +38,7 @@ _MIN_VERSION = {
 
 
 def _type_code(value: HashValue, options: SnapshotOptions) -> int:
-    """What Redis writes for the encoding; where that is too new, what leaves the times out."""
+    """Return Redis's type code for the encoding, or an older one, which has no times."""
     if options.allows(_MIN_VERSION[opcodes.HASH_WITH_TIMES]):
         if value.encoding_name is LISTPACK_EX:
             return opcodes.HASH_LISTPACK_EX

@@ -90,7 +90,7 @@ def _packed_node(cursor: Cursor, unpack: Unpack) -> ListNode:
 
 
 def _of_nodes(nodes: list[ListNode], reading: Reading) -> ListValue:
-    """As in Redis, nodes without elements are passed over."""
+    """Return a list of these nodes, without empty ones, as in Redis. Raises EmptyCollection."""
     value = ListValue.of_nodes(nodes, reading.limits, reading.access_ms)
     if not value.size:
         raise EmptyCollection
