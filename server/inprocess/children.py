@@ -33,7 +33,7 @@ class InProcessChildren:
         self._ending: Ending | None = None
 
     def start(self, task: Task, keep: int = -1) -> int:
-        """See `Children.start`."""
+        """Run `task` to its end, and keep its ending for `poll`; returns a process ID."""
         assert self._ending is None, "one child at a time"
         if self.fails_to_start is not None:
             raise self.fails_to_start
@@ -56,14 +56,14 @@ class InProcessChildren:
         return Ending(child.pid, progress=self.progress)
 
     def poll(self) -> Ending | None:
-        """See `Children.poll`."""
+        """Return the child's ending, once, unless the test holds it back."""
         if self.is_held:
             return None
         ending, self._ending = self._ending, None
         return ending
 
     def kill(self) -> Ending:
-        """See `Children.kill`."""
+        """Return the ending of a child that was cancelled, in place of its own."""
         assert self._ending is not None, "there is no child"
         pid, self._ending = self._ending.pid, None
         return Ending(pid, signal=CALLED_OFF)
@@ -78,11 +78,11 @@ class InProcessChild:
         self._children = children
 
     def report(self, keys: int) -> None:
-        """See `Child.report`."""
+        """Record the number of keys done, with a fixed amount of copied memory."""
         self._children.progress = Progress(keys, 4096)
 
     def has_server(self) -> bool:
-        """See `Child.has_server`."""
+        """Return True: the server is in the same process."""
         return True
 
 

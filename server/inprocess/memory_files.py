@@ -166,7 +166,7 @@ class MemoryFiles:
                 raise OSError(fault.error, os.strerror(fault.error), path)
 
     def _room(self, path: str, wanted: int) -> int:
-        """How many bytes a write accepts."""
+        """Return the number of bytes that a write accepts. Raises OSError if the disk is full."""
         for short in list(self._short_writes):
             short.at -= 1
             if not short.at:
@@ -231,7 +231,7 @@ class MemoryFiles:
     # -- Files ---------------------------------------------------------------------------------
 
     def append(self, path: str) -> File:
-        """See `Files.append`."""
+        """Open a file for appending; an absent file is created."""
         self._call("append", path)
         entry = self._names.get(posixpath.normpath(path))
         if entry is None:
@@ -241,7 +241,7 @@ class MemoryFiles:
         return MemoryFile(self, path, entry)
 
     def create(self, path: str) -> File:
-        """See `Files.create`."""
+        """Open an empty file; an existing one is emptied."""
         self._call("create", path)
         entry = self._names.get(posixpath.normpath(path))
         if entry is None:
@@ -255,21 +255,21 @@ class MemoryFiles:
         return MemoryFile(self, path, entry)
 
     def buffer(self, path: str) -> Buffer:
-        """See `Files.buffer`."""
+        """Return a copy of the whole content."""
         self._call("buffer", path)
         return bytes(self._file(path).live)
 
     def size(self, path: str) -> int:
-        """See `Files.size`."""
+        """Return the size in bytes."""
         self._call("size", path)
         return len(self._file(path).live)
 
     def exists(self, path: str) -> bool:
-        """See `Files.exists`."""
+        """Return True if there is a file or a directory."""
         return posixpath.normpath(path) in self._names
 
     def names(self, directory: str) -> list[str]:
-        """See `Files.names`."""
+        """Return the names in a directory, sorted, without its path."""
         self._call("names", directory)
         directory = posixpath.normpath(directory or ".")
         if not isinstance(self._names.get(directory), _Directory):
@@ -281,20 +281,20 @@ class MemoryFiles:
         )
 
     def rename(self, path: str, to: str) -> None:
-        """See `Files.rename`."""
+        """Rename a file; an existing target is replaced."""
         self._call("rename", path)
         entry = self._file(path)
         self._need_directory(to)
         self._step({posixpath.normpath(path): None, posixpath.normpath(to): entry})
 
     def remove(self, path: str) -> None:
-        """See `Files.remove`."""
+        """Remove a file."""
         self._call("remove", path)
         self._file(path)
         self._step({posixpath.normpath(path): None})
 
     def make_directory(self, path: str) -> None:
-        """See `Files.make_directory`."""
+        """Make one directory; it may exist already. Its parent must exist."""
         self._call("make_directory", path)
         entry = self._names.get(posixpath.normpath(path))
         if isinstance(entry, _Content):
@@ -304,7 +304,7 @@ class MemoryFiles:
             self._step({posixpath.normpath(path): _Directory()})
 
     def sync_directory(self, path: str) -> None:
-        """See `Files.sync_directory`."""
+        """Sync the directory's names, and the operations that must precede theirs."""
         self._call("sync_directory", path)
         directory = posixpath.normpath(path or ".")
         if not isinstance(self._names.get(directory), _Directory):
@@ -324,17 +324,17 @@ class MemoryFiles:
         self._steps = left[::-1]
 
     def claim(self, directory: str, name: str) -> None:
-        """See `Files.claim`."""
+        """Record the claim of a directory, or raise the test's `claim_error`."""
         if self.claim_error is not None:
             raise self.claim_error
         self.claimed.append(directory)
 
     def release(self) -> None:
-        """See `Files.release`."""
+        """Give up the claims on all directories."""
         self.claimed.clear()
 
     def holder(self, directory: str) -> str | None:
-        """See `Files.holder`."""
+        """Return the test's `claim_error` as text if it is FolderInUse, otherwise None."""
         return str(self.claim_error) if isinstance(self.claim_error, FolderInUse) else None
 
     def _file(self, path: str) -> _Content:
@@ -369,7 +369,7 @@ class MemoryFile:
         self._closed = False
 
     def write(self, data: bytes) -> int:
-        """See `File.write`."""
+        """Append, and return the number of bytes written, which faults may limit."""
         self._call("write")
         taken = bytes(data[: self._files._room(self.path, len(data))])
         self._content.live += taken
@@ -378,7 +378,7 @@ class MemoryFile:
         return len(taken)
 
     def sync(self) -> None:
-        """See `File.sync`."""
+        """Make the content durable: a crash keeps it."""
         try:
             self._call("sync")
         except OSError:
@@ -388,19 +388,19 @@ class MemoryFile:
         self._content.sync()
 
     def truncate(self, size: int) -> None:
-        """See `File.truncate`."""
+        """Truncate the file to `size` bytes; the next write appends there."""
         self._call("truncate")
         assert size <= len(self._content.live), "truncate must not extend a file"
         del self._content.live[size:]
         self._content.journal.append(size)
 
     def size(self) -> int:
-        """See `File.size`."""
+        """Return the size in bytes."""
         self._call("size")
         return len(self._content.live)
 
     def close(self) -> None:
-        """See `File.close`."""
+        """Close the file without syncing it; it must be open."""
         assert not self._closed, f"{self.path} was closed twice"
         self._closed = True
 

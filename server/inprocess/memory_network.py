@@ -36,7 +36,7 @@ class Peer(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether this end has closed."""
+        """True if this end has closed."""
 
     def disconnect(self) -> None:
         """The other end has closed."""
@@ -100,17 +100,17 @@ class MemoryOutside:
         self._server = server
 
     def connect(self, host: str, port: int, receiver: Receiver) -> Wire:
-        """See `Outside.connect`."""
+        """Begin to connect; the connection opens with the next delivery. Only `port` matters."""
         wire = MemoryWire(self._network, self._server, port, receiver)
         self._network.add(wire)
         return wire
 
     def open_pipe(self) -> Pipe:
-        """See `Outside.open_pipe`."""
+        """Return a new pipe in memory."""
         return _MemoryPipe(self._network)
 
     def call_soon(self, callback: Callable[[], object]) -> None:
-        """See `Outside.call_soon`."""
+        """Call back with the next delivery."""
         self._network.call_soon(callback)
 
 
@@ -175,19 +175,19 @@ class MemoryWire:
             self._peer.disconnect()
 
     def write(self, data: bytes) -> None:
-        """See `Wire.write`."""
+        """Queue bytes for the next delivery."""
         self._out += data
 
     def pause(self) -> None:
-        """See `Wire.pause`."""
+        """Stop passing received bytes on for now."""
         self._is_paused = True
 
     def resume(self) -> None:
-        """See `Wire.resume`."""
+        """Pass received bytes on again."""
         self._is_paused = False
 
     def close(self) -> None:
-        """See `Wire.close`."""
+        """Close the connection and notify the peer; `lost` is not called."""
         self._end()
 
 
@@ -204,10 +204,10 @@ class _MemoryPipe:
         self._is_paused = False
 
     def close_writer(self) -> None:
-        """See `Pipe.close_writer`."""
+        """Do nothing: there is one copy of the writer."""
 
     def watch(self, callback: Callable[[bytes], object]) -> None:
-        """See `Pipe.watch`."""
+        """Call back with the written chunks, one with each delivery; b"" is the end."""
         self._callback = callback
         self._network.call_soon(self._read)
 
@@ -220,17 +220,17 @@ class _MemoryPipe:
         self._callback(data)
 
     def pause(self) -> None:
-        """See `Pipe.pause`."""
+        """Stop the callbacks for now."""
         self._is_paused = True
 
     def resume(self) -> None:
-        """See `Pipe.resume`."""
+        """Start the callbacks again."""
         if self._is_paused:
             self._is_paused = False
             self._network.call_soon(self._read)
 
     def close(self) -> None:
-        """See `Pipe.close`."""
+        """Close the pipe: nothing is called back any more."""
         self._callback = None
 
 
@@ -241,7 +241,7 @@ class _MemoryPipeEnd:
         self.chunks: list[bytes] = []
 
     def write(self, data: bytes) -> int:
-        """See `File.write`."""
+        """Keep the bytes for the reader; return their number."""
         self.chunks.append(data)
         return len(data)
 
@@ -256,4 +256,4 @@ class _MemoryPipeEnd:
         return 0
 
     def close(self) -> None:
-        """See `File.close`."""
+        """Do nothing: the chunks stay until they are read."""

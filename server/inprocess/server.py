@@ -228,7 +228,7 @@ class InProcessServer:
         return self.now_ms * 1000 + self.clock_us_passed
 
     def is_interrupted(self) -> bool:
-        """Whether the test has called `interrupt`, and no cycle has handled it."""
+        """Return True if the test has called `interrupt`, and no cycle has handled it."""
         return self._is_interrupted
 
     def interrupt(self) -> None:
@@ -236,7 +236,7 @@ class InProcessServer:
         self._is_interrupted = True
 
     def handle_signal(self) -> None:
-        """What the event loop does then."""
+        """Handle the signal of `interrupt` as the event loop does."""
         self._is_interrupted = False
         self.ending.signal = SIGTERM
         if not self.instance.is_cron_paused:
@@ -269,7 +269,7 @@ class InProcessServer:
         self.instance.forget_client(client)
 
     def peer_is_gone(self, client: Client) -> bool:
-        """Whether the test has put the client into `gone`."""
+        """Return True if the test has put the client into `gone`."""
         return client in self.gone
 
     def set_delay(self, client: Client, *, is_allowed: bool) -> None:
@@ -288,15 +288,15 @@ class InProcessServer:
         self.now_ms += int(seconds * 1000)
 
     def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
-        """See `Host`."""
+        """Wait for replicas to catch up, then end. False if there is nothing to wait for."""
         return self.ending.begin(save=save, now=now, force=force)
 
     def abort_shutdown(self) -> bool:
-        """See `Host`."""
+        """Cancel a shutdown that waits (SHUTDOWN ABORT); False if none does."""
         return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """See `Host`."""
+        """Save, and record the shutdown for the test (SHUTDOWN); False if saving fails."""
         return self.ending.finish(save=save, force=force)
 
     def _end(self, save: bool | None, force: bool) -> bool:
@@ -375,7 +375,7 @@ class InProcessClient:
             server.cycle.touch(self.state)
 
     def received(self) -> bytes:
-        """What the client received since the last call."""
+        """Return the bytes that the client received since the last call."""
         data, self.buffer = self.buffer, b""
         return data
 

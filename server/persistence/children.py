@@ -48,7 +48,7 @@ class Child(Protocol):
         """Tell the server how many keys are done."""
 
     def has_server(self) -> bool:
-        """Whether the server that started it still runs; an orphan must not put a file in place."""
+        """Return True if its server still runs; an orphan must not put a file in place."""
 
 
 Task = Callable[[Child], None]
@@ -56,7 +56,7 @@ Task = Callable[[Child], None]
 
 @frozen_record
 class Progress:
-    """What the child has reported."""
+    """The child's last report of its progress."""
 
     keys: int = 0
     copied_bytes: int = 0  # memory no longer shared with the server (copy on write)
@@ -64,7 +64,7 @@ class Progress:
 
 @frozen_record
 class Ending:
-    """How a child ended. Without a signal and an error it has succeeded."""
+    """The ending of a child. Without a signal and an error it has succeeded."""
 
     pid: int
     signal: int = 0  # that killed it
@@ -73,12 +73,12 @@ class Ending:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the task is complete."""
+        """True if the task is complete."""
         return not self.signal and not self.error
 
     @property
     def was_called_off(self) -> bool:
-        """Whether the server has killed it on purpose, which is no failure."""
+        """True if the server has killed it on purpose, which is no failure."""
         return self.signal == CALLED_OFF
 
 
@@ -140,7 +140,7 @@ class ForkedChildren:
         self._error = ""
 
     def start(self, task: Task, keep: int = -1) -> int:
-        """See `Children.start`."""
+        """Fork a child that runs `task`; returns its process ID. Raises OSError."""
         assert not self._pid, "one child at a time"
         reading, writing = os.pipe()
         server_pid, start_ns = os.getpid(), perf_counter_ns()
@@ -161,7 +161,7 @@ class ForkedChildren:
         return pid
 
     def poll(self) -> Ending | None:
-        """See `Children.poll`."""
+        """Read the child's reports; returns its ending, once, if it has ended."""
         if not self._pid:
             return None
         self._read_reports()
@@ -169,7 +169,7 @@ class ForkedChildren:
         return self._ended(status) if pid else None
 
     def kill(self) -> Ending:
-        """See `Children.kill`."""
+        """Kill the child and wait for its end."""
         assert self._pid, "there is no child"
         os.kill(self._pid, CALLED_OFF)
         return self._ended(os.waitpid(self._pid, 0)[1])
@@ -216,7 +216,7 @@ class ForkedChild:
         self._next_report_s = 0.0
 
     def report(self, keys: int) -> None:
-        """See `Child.report`."""
+        """Note the number of keys done, and report it to the server at most once a second."""
         self._keys = keys
         now_s = monotonic()
         if now_s >= self._next_report_s:
@@ -235,7 +235,7 @@ class ForkedChild:
         os.write(self._pipe, b"failed %b\n" % text.encode("unicode_escape"))
 
     def has_server(self) -> bool:
-        """See `Child.has_server`."""
+        """Return True if the parent process is still the server."""
         return os.getppid() == self._server_pid
 
 

@@ -63,7 +63,7 @@ class Files(Protocol):
         """The size in bytes."""
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a directory."""
+        """Return True if there is a file or a directory."""
 
     def names(self, directory: str) -> list[str]:
         """The names in a directory, sorted, without its path."""
@@ -100,23 +100,23 @@ class OsFile:
         self._descriptor = os.open(path, flags | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, _MODE)
 
     def write(self, data: bytes) -> int:
-        """See `File.write`."""
+        """Append, and return the number of bytes written."""
         return os.write(self._descriptor, data)
 
     def sync(self) -> None:
-        """See `File.sync`."""
+        """Sync content and size to disk (fdatasync)."""
         _sync_data(self._descriptor)
 
     def truncate(self, size: int) -> None:
-        """See `File.truncate`."""
+        """Truncate the file to `size` bytes."""
         os.ftruncate(self._descriptor, size)
 
     def size(self) -> int:
-        """See `File.size`."""
+        """Return the size in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
-        """See `File.close`."""
+        """Close the file without syncing it. Never raises OSError."""
         with contextlib.suppress(OSError):  # it is closed in any case, and some disks complain here
             os.close(self._descriptor)
 
@@ -128,42 +128,42 @@ class OsFiles:
         self._locks = FolderLocks()
 
     def append(self, path: str) -> File:
-        """See `Files.append`."""
+        """Open a file for appending; an absent file is created."""
         return OsFile(path, os.O_CREAT)
 
     def create(self, path: str) -> File:
-        """See `Files.create`."""
+        """Open an empty file; an existing one is truncated."""
         return OsFile(path, os.O_CREAT | os.O_TRUNC)
 
     def buffer(self, path: str) -> Buffer:
-        """See `Files.buffer`. The file is memory-mapped: only pages that are read take memory."""
+        """Map the file into memory: only pages that are read take memory. b"" for an empty file."""
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 return b""
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def size(self, path: str) -> int:
-        """See `Files.size`."""
+        """Return the size in bytes."""
         return os.stat(path).st_size
 
     def exists(self, path: str) -> bool:
-        """See `Files.exists`."""
+        """Return True if there is a file or a directory."""
         return os.path.exists(path)
 
     def names(self, directory: str) -> list[str]:
-        """See `Files.names`."""
+        """Return the names in a directory, sorted, without its path."""
         return sorted(os.listdir(directory))
 
     def rename(self, path: str, to: str) -> None:
-        """See `Files.rename`."""
+        """Rename a file; an existing target is replaced."""
         os.rename(path, to)
 
     def remove(self, path: str) -> None:
-        """See `Files.remove`."""
+        """Remove a file."""
         os.unlink(path)
 
     def make_directory(self, path: str) -> None:
-        """See `Files.make_directory`."""
+        """Make one directory; it may exist already. Its parent must exist."""
         try:
             os.mkdir(path, 0o755)
         except FileExistsError:
@@ -171,7 +171,7 @@ class OsFiles:
                 raise
 
     def sync_directory(self, path: str) -> None:
-        """See `Files.sync_directory`."""
+        """Sync the directory's names to disk."""
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -179,15 +179,15 @@ class OsFiles:
             os.close(descriptor)
 
     def claim(self, directory: str, name: str) -> None:
-        """See `Files.claim`."""
+        """Lock a directory until `release`. Raises FolderInUse if another server has locked it."""
         self._locks.claim(directory, name)
 
     def release(self) -> None:
-        """See `Files.release`."""
+        """Release the locks of all directories."""
         self._locks.release()
 
     def holder(self, directory: str) -> str | None:
-        """See `Files.holder`."""
+        """Return the other server that has locked a directory; None if none has."""
         return holder(directory)
 
 

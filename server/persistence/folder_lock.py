@@ -105,7 +105,7 @@ def _lock(path: str) -> int:
 
 
 def _is_at(path: str, descriptor: int) -> bool:
-    """Whether the file still has its name: the previous holder may have removed it."""
+    """Return True if the file still has its name: the previous holder may have removed it."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:

@@ -97,7 +97,7 @@ class Persistence:
             )
 
     def _may_write(self) -> bool:
-        """Whether this server holds the lock of its folder; logs a line if not."""
+        """Return True if this server holds the lock of its folder; log a line if not."""
         try:
             self.claim_folder(self._config.dir)
         except FolderInUse as error:
@@ -127,7 +127,7 @@ class Persistence:
             self.rewrites.switch_off()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """See `commands.core.host.Persistence`."""
+        """Bring the data to disk before the server ends; False if that fails."""
         if not self._is_open:
             return True  # partly loaded data must not replace the files
         if self._instance.is_torn:
@@ -229,34 +229,34 @@ class Persistence:
     # -- what commands ask ---------------------------------------------------------------------
 
     def save(self) -> bool:
-        """See `commands.core.host.Persistence`."""
+        """Write a snapshot and return when it is on disk; False if that failed."""
         saved = self._may_write() and self.snapshots.save()
         self._review_refusal()
         return saved
 
     def start_save(self) -> bool:
-        """See `commands.core.host.Persistence`."""
+        """Start a child that writes a snapshot; False if that failed."""
         return self._may_write() and self.snapshots.start()
 
     def start_rewrite(self) -> bool:
-        """See `commands.core.host.Persistence`."""
+        """Start a child that rewrites the append-only file; False if that failed."""
         return self._may_write() and self.rewrites.start()
 
     def all_data_flushed(self) -> None:
-        """See `commands.core.host.Persistence`."""
+        """Stop a child that saves the removed data; with save points, save again (FLUSHALL)."""
         self.snapshots.call_off()
         if self._config.save and self._is_open:
             self.save()
 
     def data_replaced(self) -> None:
-        """See `commands.core.host.Persistence`."""
+        """Start the append-only file again after a synchronisation replaced all data."""
         self._instance.dirty = 0
         if self._is_open and self._config.appendonly:
             self.rewrites.switch_off()
             self.rewrites.switch_on(_OTHER_CHILD if self._has_child else "")
 
     def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
-        """See `commands.core.host.Persistence`."""
+        """Save, remove all data, and load the snapshot (DEBUG RELOAD). Raises ReplyError."""
         if save:
             self.snapshots.call_off()  # it would replace the new file with older data
             if not self.save():
@@ -268,7 +268,7 @@ class Persistence:
             raise ReplyError(_RELOAD_FAILED) from None
 
     def reload_append_only_file(self) -> None:
-        """See `commands.core.host.Persistence`."""
+        """Load the append-only file in place of all data (DEBUG LOADAOF), or end the process."""
         self.append_only_file.flush(self._instance.now_ms, force=True)
         try:
             reload_append_only_file(self._instance, self._files)
@@ -303,12 +303,12 @@ class Persistence:
 
     @property
     def synced_units(self) -> int:
-        """See `commands.core.host.Persistence`."""
+        """The number of `Instance.propagated_units` on disk; -1 if the append-only file is off."""
         file = self.append_only_file
         return file.synced_units if file.phase is Phase.ON else NEVER
 
     def answer_when_synced(self, client: Client, block: Block, units: int) -> None:
-        """See `commands.core.host.Persistence`."""
+        """Answer a client that is about to wait on `block` (WAITAOF) once `units` are synced."""
         self._waiting[client] = block, units
 
     def _answer_waiting(self) -> None:

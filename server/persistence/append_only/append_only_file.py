@@ -29,7 +29,7 @@ from storage.append_only.manifest import Part
 
 
 class Phase(Enum):
-    """Whether the file is off, being switched on, or complete."""
+    """The phases of the file: off, being switched on, complete."""
 
     OFF = "nothing is taken"
     COLLECTING = "it is being switched on: requests are collected until there is a first base"
@@ -165,12 +165,12 @@ class AppendOnlyFile:
 
     @property
     def synced_units(self) -> int:
-        """How many of `Instance.propagated_units` are known to be on disk."""
+        """The number of `Instance.propagated_units` that are known to be on disk."""
         return self._writer.synced_units
 
     @property
     def wants_rewrite(self) -> bool:
-        """Whether a sync has failed for data that no later base replaces."""
+        """True if a sync has failed for data that no later base replaces."""
         return self._writer.wants_rewrite
 
     def flush(self, now_ms: int, *, force: bool = False) -> None:

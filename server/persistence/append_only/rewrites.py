@@ -215,7 +215,7 @@ class Rewrites:
             self.start()
 
     def _is_limited(self) -> bool:
-        """Whether rewrites wait because several have failed."""
+        """Return True if rewrites wait because several have failed."""
         if self._state.rewrite_failures < UNLIMITED_FAILURES:
             self._delay_min, self._limited_since_ms = 0, None
             return False

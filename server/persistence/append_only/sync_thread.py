@@ -52,11 +52,11 @@ class ThreadSyncer:
         self._notify = notify
 
     def submit(self, job: Job) -> None:
-        """See `Syncer.submit`."""
+        """Run the job in the thread, after all earlier ones."""
         self._last = self._thread.submit(self._run, job)
 
     def wait(self) -> None:
-        """See `Syncer.wait`."""
+        """Wait until all submitted jobs are done."""
         if self._last is not None:
             wait([self._last])
 
@@ -72,7 +72,7 @@ class ManualSyncer:
         self.waiting: deque[Job] = deque()
 
     def submit(self, job: Job) -> None:
-        """See `Syncer.submit`."""
+        """Keep the job for `run_next` or `wait`."""
         self.waiting.append(job)
 
     def run_next(self) -> None:

@@ -242,7 +242,7 @@ class AppendOnlyWriter:
         self._count_synced(self._instance.propagated_units)
 
     def _must_postpone(self, now_ms: int) -> bool:
-        """Whether to wait for a running sync, because a write could block until it is done.
+        """Return True to wait for a running sync, because a write could block until it is done.
 
         Waiting also keeps a file from reaching the disk before the previous one.
         """
@@ -367,7 +367,7 @@ class AppendOnlyWriter:
 
     @property
     def wants_rewrite(self) -> bool:
-        """Whether a sync has failed for data that no later base replaces: see the module."""
+        """True if a sync has failed for data that no later base replaces: see the module."""
         return self._damaged_until_rotation >= 0
 
     def trust(self, units: int) -> None:

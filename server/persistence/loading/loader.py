@@ -137,7 +137,7 @@ class Loader:
     # -- which files ---------------------------------------------------------------------------
 
     def _has_append_only_file(self) -> bool:
-        """Whether there is one. Raises LoadFailed if it is not complete."""
+        """Return True if there is an append-only file. Raises LoadFailed if it is not complete."""
         with _failing_with_system_errors():
             return bool(self._append_only_sources())
 

@@ -129,7 +129,7 @@ class Replay:
             self._unit.append(batch.cut(unit_start, len(text)))
 
     def _run_words(self, batch: Batch) -> None:
-        """The same of a batch that was parsed."""
+        """Run a batch that is parsed into words."""
         unit_start = 0
         for index, argv in enumerate(batch.requests):
             if self.open_unit_offset is not None:
@@ -228,12 +228,12 @@ class Replay:
 
 
 def _is_named(request: Cutter, name: bytes) -> bool:
-    """Whether a request's command has this name, in any spelling."""
+    """Return True if a request's command has this name, in any spelling."""
     return request.word(0).upper() == name
 
 
 def _may_change_data(command: Command) -> bool:
-    """Whether a command may change data. Scripts may: older servers propagated the scripts."""
+    """Return True if a command may change data. Scripts may: older servers propagated them."""
     if command.fullname == b"select" or command.flags & WRITE:
         return True
     return bool(command.flags & MAY_REPLICATE and not command.flags & PUBSUB)

@@ -166,7 +166,7 @@ class Snapshots:
         return state.save_succeeded or self._has_passed(state.last_save_attempt_ms, RETRY_DELAY_S)
 
     def _has_passed(self, since_ms: int, seconds: int) -> bool:
-        """Whether more than `seconds` have passed, in whole seconds as in Redis."""
+        """Return True if more than `seconds` have passed, in whole seconds as in Redis."""
         return has_passed(seconds + 1, since_ms // 1000, self._instance.now_ms // 1000)
 
     # -- help ----------------------------------------------------------------------------------
