@@ -33,7 +33,7 @@ def elapsed_us() -> int:
 
 
 def has_passed(interval_ms: int, since_ms: int, now_ms: int) -> bool:
-    """Whether `interval_ms` have passed since `since_ms`; True if the clock was set back meanwhile.
+    """Return True if `interval_ms` have passed since `since_ms`, or if the clock was set back.
 
     Acting too early does less harm than waiting until the clock has caught up.
     """
@@ -41,5 +41,5 @@ def has_passed(interval_ms: int, since_ms: int, now_ms: int) -> bool:
 
 
 def delay_us(directive: int, keys: int) -> int:
-    """How long to wait after that many keys, by `key-load-delay` or `rdb-key-save-delay`."""
+    """Return the delay after `keys` keys, by `key-load-delay` or `rdb-key-save-delay`."""
     return directive * keys if directive >= 0 else keys // -directive

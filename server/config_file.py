@@ -287,7 +287,7 @@ def _directive_lines(lines: list[str]) -> dict[str, list[int]]:
 
 
 def _value_of(lines: list[str], name: str) -> object:
-    """What a file with these lines alone would set the directive to."""
+    """Return the value that these lines alone give the directive; None if they are invalid."""
     config = Configuration()
     for number, text in enumerate(lines):
         words = split_words(text)

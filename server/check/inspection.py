@@ -95,7 +95,7 @@ class Report:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all damage is fixed, if there was any, and a start would accept all writes."""
+        """True if all damage is fixed, if there was any, and a start would accept all writes."""
         return all((file.problem is None or file.fixed) and not file.refused for file in self.files)
 
 
@@ -304,7 +304,7 @@ def _damaged(buffer: Buffer, request_offset: int, error: DamagedFile) -> Problem
 
 
 def _is_torn(data: bytes) -> bool:
-    """Whether data is the start of an incomplete request."""
+    """Return True if data is the start of an incomplete request."""
     try:
         for _ in RequestFile(data).batches():
             return False
@@ -324,7 +324,7 @@ def _weigh(problem: Problem, buffer: Buffer, may_be_torn: bool) -> None:
 
 
 def _count_requests_after(buffer: Buffer, offset: int) -> int:
-    """How many requests can be read from the first place after damage where one begins."""
+    """Return the number of requests after damage, from the first place where one can be read."""
     mark = buffer.find(b"\r\n*", offset)
     for _ in range(_MAX_RESUMPTIONS):
         if mark < 0:

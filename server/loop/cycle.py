@@ -61,7 +61,7 @@ class EventLoopCycle:
         self._schedule_end()
 
     def add_output(self, client: Client) -> None:
-        """As `touch`, for the steps of `finish` itself, which must not schedule it again."""
+        """Note that a client has output, without scheduling the end: for the steps of `finish`."""
         self._with_output[client] = None
 
     def wake(self) -> None:
@@ -123,7 +123,7 @@ class EventLoopCycle:
 
     @cython.cfunc
     def _has_news(self) -> bool:
-        """Whether the steps may have something to do.
+        """Return True if the steps may have something to do.
 
         They depend on what was propagated, and on events and commands that run a handler. Requests
         that only raw handlers took are neither.

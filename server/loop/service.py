@@ -186,7 +186,7 @@ class Service:
 
     @property
     def is_ending(self) -> bool:
-        """Whether the server has stopped serving."""
+        """True if the server has stopped serving."""
         return self._stopped.is_set()
 
     async def run(self) -> None:
@@ -286,15 +286,15 @@ class Service:
             self.shut_down(save=save, force=force)
 
     def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
-        """See `Host`."""
+        """Wait for replicas to catch up, then end. False if there is nothing to wait for."""
         return self.ending.begin(save=save, now=now, force=force)
 
     def abort_shutdown(self) -> bool:
-        """See `Host`."""
+        """Cancel a shutdown that waits (SHUTDOWN ABORT); False if none does."""
         return self.ending.abort()
 
     def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """See `Host`."""
+        """Write everything to disk and end (SHUTDOWN); False if the write fails."""
         return self.ending.finish(save=save, force=force)
 
     def _end(self, save: bool | None, force: bool) -> bool:
@@ -322,7 +322,7 @@ class Service:
         self._exit()
 
     def fatal(self, message: str) -> NoReturn:
-        """See `commands.core.host.Host`."""
+        """Log the message and end the process at once, with exit status 1."""
         self.log("warning", message)
         self._exit()
 
@@ -447,7 +447,7 @@ class Service:
         return clock.now_us()
 
     def is_interrupted(self) -> bool:
-        """See `Host`. The call of a Python function runs Python's signal handlers first."""
+        """Return True if a signal to end came. Python runs its signal handlers before the call."""
         return self._is_interrupted
 
     def random_below(self, limit: int) -> int:
@@ -487,7 +487,7 @@ class Service:
             connection.transport.abort()
 
     def peer_is_gone(self, client: Client) -> bool:
-        """Whether the peer has closed its side."""
+        """Return True if the peer has closed its side."""
         return client.transport is not None and cast("Connection", client.transport).peer_is_gone()
 
     def set_delay(self, client: Client, *, is_allowed: bool) -> None:

@@ -66,7 +66,7 @@ class Replication:
         self._review_gates()
 
     def send(self, replica: Replica, data: bytes) -> None:
-        """See `commands.core.host.Replication`."""
+        """Send bytes to a replica, in the order of the calls."""
         if not replica.client.closed:
             self._send(replica.client, data)
 
@@ -111,7 +111,7 @@ class Replication:
         self.look()
 
     def can_send(self) -> bool:
-        """Whether the next cycle can send more of a snapshot, without news from a socket."""
+        """Return True if the next cycle can send more of a snapshot, without news from a socket."""
         return bool(self._state.replicas) and self.transfers.can_send()
 
     def _note_synced(self) -> None:
@@ -159,7 +159,7 @@ class Replication:
     # -- the role ------------------------------------------------------------------------------
 
     def follow(self, host: str, port: int) -> None:
-        """See `commands.core.host.Replication`."""
+        """Become a replica of the given server (REPLICAOF)."""
         instance, state = self._instance, self._state
         instance.dispatcher.settle_propagation()
         self.feed.stop()
@@ -185,7 +185,7 @@ class Replication:
         )
 
     def promote(self) -> None:
-        """See `commands.core.host.Replication`."""
+        """Become a primary (REPLICAOF NO ONE)."""
         instance, state = self._instance, self._state
         instance.dispatcher.settle_propagation()
         self.link.stop()
@@ -229,7 +229,7 @@ class Replication:
         instance.set_gate(GATE_STALE, is_shut=is_stale and not config.replica_serve_stale_data)
 
     def take_over(self, replication_id: bytes) -> None:
-        """See `commands.core.host.Replication`."""
+        """Become the primary at the primary's request (PSYNC ... FAILOVER). Raises ReplyError."""
         state = self._state
         if not state.is_replica:
             raise ReplyError(errors.PSYNC_FAILOVER_ON_PRIMARY)
@@ -240,40 +240,40 @@ class Replication:
     def start_failover(
         self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool
     ) -> None:
-        """See `commands.core.host.Replication`."""
+        """Hand the role over to a replica as soon as it is up to date. `timeout_ms` 0: no limit."""
         self.failover.start(target, timeout_ms, force=force)
 
     def abort_failover(self) -> None:
-        """See `commands.core.host.Replication`."""
+        """Stay the primary (FAILOVER ABORT)."""
         self.failover.abort()
 
     # -- commands ask: for the link ------------------------------------------------------------
 
     def drop_link(self) -> None:
-        """See `commands.core.host.Replication`."""
+        """Close the link to the primary (CLIENT KILL); the server reconnects."""
         if self._state.link.phase is not LinkPhase.NONE:
             self.link.drop("killed by a client")
 
     def acknowledge_now(self) -> None:
-        """See `commands.core.host.Replication`."""
+        """Send the primary this server's offset (REPLCONF ACK)."""
         self.link.acknowledge()
 
     # -- commands ask: for replicas ------------------------------------------------------------
 
     def check_can_serve(self, client: Client) -> None:
-        """See `commands.core.host.Replication`."""
+        """Raise ReplyError if the client cannot become a replica now."""
         self.replicas.check_can_serve(client)
 
     def synchronise(self, client: Client, replication_id: bytes, offset: int) -> None:
-        """See `commands.core.host.Replication`."""
+        """Make the client a replica that has everything before `offset` (PSYNC)."""
         self.replicas.synchronise(client, replication_id, offset)
 
     def synchronise_blindly(self, client: Client) -> None:
-        """See `commands.core.host.Replication`."""
+        """Make the client a replica that does not use offsets (SYNC)."""
         self.replicas.synchronise_blindly(client)
 
     def acknowledged(self, replica: Replica) -> None:
-        """See `commands.core.host.Replication`."""
+        """Note an acknowledgement: it may answer waiting clients, or go on with a failover."""
         self.replicas.acknowledged(replica)
         self.waiting.note_acknowledgement()
         self.failover.tick()
@@ -281,7 +281,7 @@ class Replication:
     def answer_when_acknowledged(
         self, client: Client, block: Block, counted: int, *, on_disk: bool
     ) -> None:
-        """See `commands.core.host.Replication`."""
+        """Run the command again once more than `counted` replicas have acknowledged (WAIT)."""
         self.waiting.add(client, block, counted, on_disk=on_disk)
 
 

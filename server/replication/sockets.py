@@ -34,15 +34,15 @@ class Sockets:
         self._leave = leave
 
     def connect(self, host: str, port: int, receiver: Receiver) -> Wire:
-        """See `Outside.connect`."""
+        """Begin to connect over TCP."""
         return _LinkWire(self._loop, host, port, receiver, self._run)
 
     def open_pipe(self) -> Pipe:
-        """See `Outside.open_pipe`."""
+        """Return a new pipe of the operating system. Raises OSError."""
         return _OsPipe(self._loop, self._run)
 
     def call_soon(self, callback: Callable[[], object]) -> None:
-        """See `Outside.call_soon`."""
+        """Call back after the loop has polled."""
         self._loop.call_soon(self._run, callback)
 
     def _run(self, callback: Callable[[], object]) -> None:
@@ -80,7 +80,7 @@ class _LinkWire(asyncio.Protocol):
                 self._run(lambda: self._receiver.lost(reason))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
+        """Report the open connection to the receiver."""
         self._transport = cast("asyncio.Transport", transport)
         if self._is_closed:
             self._transport.abort()
@@ -91,34 +91,34 @@ class _LinkWire(asyncio.Protocol):
         self._run(lambda: self._receiver.connected(_format(peer), _format(own), descriptor))
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Pass received bytes on to the receiver."""
         if not self._is_closed:
             self._run(lambda: self._receiver.received(data))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """Report the lost connection to the receiver, unless it was closed here."""
         if not self._is_closed:
             self._is_closed = True
             reason = str(error) if error else "closed by the peer"
             self._run(lambda: self._receiver.lost(reason))
 
     def write(self, data: bytes) -> None:
-        """See `Wire.write`."""
+        """Send bytes; before it is open, and after it is lost, they are dropped."""
         if self._transport is not None and not self._is_closed:
             self._transport.write(data)
 
     def pause(self) -> None:
-        """See `Wire.pause`."""
+        """Stop reading for now."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """See `Wire.resume`."""
+        """Read again."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def close(self) -> None:
-        """See `Wire.close`."""
+        """Close the connection, or stop connecting; `lost` is not called."""
         self._is_closed = True
         if self._transport is not None:
             self._transport.abort()
@@ -148,22 +148,22 @@ class _OsPipe:
         self._is_watched = False
 
     def close_writer(self) -> None:
-        """See `Pipe.close_writer`."""
+        """Close the server's copy of the writer, so that the pipe ends with the child's copy."""
         self.writer.close()
 
     def watch(self, callback: Callable[[bytes], object]) -> None:
-        """See `Pipe.watch`."""
+        """Call back with received bytes; b"" is the end."""
         self._callback = callback
         self.resume()
 
     def pause(self) -> None:
-        """See `Pipe.pause`."""
+        """Stop the callbacks for now; the child waits once the pipe is full."""
         if self._is_watched:
             self._is_watched = False
             self._loop.remove_reader(self._reading)
 
     def resume(self) -> None:
-        """See `Pipe.resume`."""
+        """Start the callbacks again."""
         if not self._is_watched and self._reading >= 0:
             self._is_watched = True
             self._loop.add_reader(self._reading, self._read)
@@ -180,7 +180,7 @@ class _OsPipe:
         self._run(lambda: callback(data))
 
     def close(self) -> None:
-        """See `Pipe.close`."""
+        """Close the server's end of the pipe."""
         self.pause()
         if self._reading >= 0:
             os.close(self._reading)
@@ -194,7 +194,7 @@ class _PipeEnd:
         self._descriptor = descriptor
 
     def write(self, data: bytes) -> int:
-        """See `File.write`."""
+        """Write to the pipe, and return the number of bytes written."""
         return os.write(self._descriptor, data)
 
     def sync(self) -> None:
@@ -208,7 +208,7 @@ class _PipeEnd:
         return 0
 
     def close(self) -> None:
-        """See `File.close`."""
+        """Close this copy of the writer's end."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -62,7 +62,7 @@ _WHILE_SUBSCRIBED = {
 
 
 class Answers(Protocol):
-    """What admission needs of the dispatcher."""
+    """The dispatcher's services to admission."""
 
     def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
         """Answer an error to a request that does not run."""
@@ -83,7 +83,7 @@ class Admission:
         self._answers = answers
 
     def admits(self, client: Client, command: Command, argv: Argv) -> bool:
-        """Whether the request runs now; if not, it was answered, queued or held back."""
+        """Return True if the request runs now; if not, it was answered, queued or held back."""
         refusal = self._refusal(client, command, argv)
         if refusal is not None:
             self._answers.reject(client, command, refusal)
@@ -182,14 +182,14 @@ def _flags(client: Client, command: Command, argv: Argv) -> list[int]:
 
 
 def _runs_beside_script(command: Command, argv: Argv) -> bool:
-    """Whether a command runs while a script does: SHUTDOWN only if it saves nothing."""
+    """Return True if a command runs while a script does: SHUTDOWN only if it saves nothing."""
     if command.fullname == b"shutdown":
         return b"NOSAVE" in [word.upper() for word in argv]
     return bool(command.flags & ALLOW_BUSY)
 
 
 def _needs_disk(client: Client, command: Command, argv: Argv) -> bool:
-    """Whether a disk that cannot be written refuses the command; as in Redis also PING."""
+    """Return True if a disk that cannot be written refuses the command; as in Redis also PING."""
     return _is_write(client, command, argv) or command.fullname == b"ping"
 
 

@@ -210,7 +210,7 @@ class Dispatcher:
         return self.mark_ns < self.turn_end_ns and not client.close_after_reply
 
     def execute_cut(self, client: Client, request: Cutter) -> bool:
-        """As `execute`, for the request that the cutter found last."""
+        """Run the request that the cutter found last. False: the client's next one must wait."""
         instance = self.instance
         command = self._raw_command
         if command is None or not request.is_word(0, self._raw_name):
@@ -525,7 +525,7 @@ class Dispatcher:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether EXEC or a script runs: its changes so far are not propagated yet."""
+        """True if EXEC or a script runs: its changes so far are not propagated yet."""
         return self._depth > 1
 
     def propagate(self, db_index: int, request: Argv) -> None:
@@ -576,7 +576,7 @@ class Dispatcher:
         return is_whole
 
     def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
-        """As `run`, but its changes do not go to the file, to replicas, or to either."""
+        """Run a command, and propagate only to the targets that `keeps` selects."""
         propagation = self.propagation
         held, propagation.held = propagation.held, keeps
         reply = self.run(client, command, argv)

@@ -54,7 +54,7 @@ class Outcome:
 
 
 class Runner(Protocol):
-    """What script runs need of the dispatcher."""
+    """The dispatcher's services to script runs."""
 
     mark_ns: int  # when the command that runs began
 

@@ -90,7 +90,7 @@ class Session:
 
     @property
     def is_halted(self) -> bool:
-        """Whether the client's next requests must wait."""
+        """True if the client's next requests must wait."""
         return self.turns.is_halted(self.client)
 
     def _read_unread(self) -> None:
@@ -162,7 +162,7 @@ class Session:
 
     @cython.cfunc
     def _piece_bytes(self, data: bytes | bytearray) -> cython.Py_ssize_t:
-        """How many of these bytes are parsed at a time."""
+        """Return the number of these bytes that are parsed at a time."""
         if self._is_between and data and data[0] == _ASTERISK:
             return _PIECE_BYTES
         return _LINES_BYTES if self.reader.expects_line(data) else _PIECE_BYTES

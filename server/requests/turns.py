@@ -25,7 +25,7 @@ from commands.core.registry import Argv
 
 
 class State(Enum):
-    """What a client's next request waits for."""
+    """The event that a client's next request waits for."""
 
     READY = "nothing: it runs when it arrives"
     YIELDED = "the next poll: the client's turn is over"
@@ -63,7 +63,7 @@ class Turns:
         return State.YIELDED if client in self._yielded else State.READY
 
     def is_halted(self, client: Client) -> bool:
-        """Whether the client's requests must wait for something other than its turn."""
+        """Return True if the client's requests must wait for something other than its turn."""
         return (
             client.waiting is not None
             or client.long_reply is not None
@@ -73,7 +73,7 @@ class Turns:
         )
 
     def is_being_answered(self, client: Client) -> bool:
-        """Whether a request of the client is under way that does not wait for other clients."""
+        """Return True if a request is under way and does not wait for other clients."""
         return not client.closed and (
             client.long_reply is not None
             or client in self._resuming
@@ -85,7 +85,7 @@ class Turns:
 
     @property
     def has_postponed(self) -> bool:
-        """Whether a request of any client is postponed."""
+        """True if a request of any client is postponed."""
         return bool(self._postponed)
 
     def postpone(self, client: Client, request: Argv) -> None:
@@ -94,7 +94,7 @@ class Turns:
         client.postponed = request
 
     def is_postponed(self, client: Client) -> bool:
-        """Whether a request of the client is kept."""
+        """Return True if a request of the client is kept."""
         return client.postponed is not None
 
     def resume_postponed(self) -> None:
@@ -115,11 +115,11 @@ class Turns:
 
     @property
     def has_yielded(self) -> bool:
-        """Whether any client waits for its next turn."""
+        """True if any client waits for its next turn."""
         return bool(self._yielded)
 
     def has_given_way(self, client: Client) -> bool:
-        """Whether the client waits for its next turn."""
+        """Return True if the client waits for its next turn."""
         return bool(self._yielded) and client in self._yielded
 
     def take_yielded(self) -> Client | None:
@@ -132,7 +132,7 @@ class Turns:
     # -- resuming ------------------------------------------------------------------------------
 
     def resume(self, client: Client) -> None:
-        """What halted the client is over: it goes on at the end of this cycle."""
+        """Let the client go on at the end of this cycle: nothing halts it any more."""
         self._resuming[client] = None
 
     def take_resuming(self) -> list[Client]:

@@ -21,7 +21,7 @@ from server.requests.turns import Turns
 
 
 class Runner(Protocol):
-    """What waiters need of the dispatcher."""
+    """The dispatcher's services to waiters."""
 
     def answer(self, client: Client, reply: bytes, position: int) -> None:
         """Put a reply at `position` of the client's output."""

@@ -46,7 +46,7 @@ class Backlog:
             self.length -= len(chunks.popleft())
 
     def holds(self, offset: int) -> bool:
-        """Whether a replica can resume at `offset`, which may be that of the next byte."""
+        """Return True if a replica can resume at `offset`, which may be that of the next byte."""
         return self.first_offset <= offset <= self._next_offset
 
     def since(self, offset: int) -> list[bytes]:

@@ -270,13 +270,13 @@ class Transfers:
         return any(self._room(replica) < 0 for replica in _alive(run.replicas))
 
     def _room(self, replica: Replica) -> int:
-        """How many bytes more may wait to be sent to a replica; less than 0 if none may."""
+        """Return the number of bytes that may still wait for a replica; negative if none may."""
         client = replica.client
         unsent_bytes = self._instance.host.unsent_bytes(client) + sum(map(len, client.output))
         return HIGH_WATER_BYTES - unsent_bytes
 
     def can_send(self) -> bool:
-        """Whether `look` would send more: what it sent before has left the process."""
+        """Return True if `look` would send more, because what it sent has left the process."""
         run = self._run
         if run is not None and run.is_paused and not self._is_full(run):
             return True

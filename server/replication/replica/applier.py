@@ -85,7 +85,7 @@ class Following:
 
     @property
     def has_work(self) -> bool:
-        """Whether there are parsed requests to apply."""
+        """True if there are parsed requests to apply."""
         return bool(self._batches) or self._paused is not None
 
     # -- from bytes to requests ----------------------------------------------------------------
@@ -231,7 +231,7 @@ class Following:
 
 
 def _belongs_here(command: Command, argv: Argv) -> bool:
-    """Whether a command of the stream runs. Scripts do not: their effects are replicated."""
+    """Return True if a command of the stream runs. Scripts do not: their effects are replicated."""
     name = command.fullname
     if name in _ALONGSIDE or (name == b"echo" and is_carrier(argv)):
         return True
@@ -246,7 +246,7 @@ def _find(argv: Argv) -> Command | None:
 
 
 def _wanted_bytes(rest: bytes) -> int:
-    """How many bytes of an incomplete request are needed before parsing can get further.
+    """Return the number of bytes of an incomplete request that parsing needs to get further.
 
     Raises BrokenStream if its header is not valid.
     """

@@ -186,7 +186,7 @@ class Link:
         self._wire = self._outside.connect(*address, self)
 
     def connected(self, address: bytes, local_address: bytes, descriptor: int) -> None:
-        """See `Receiver.connected`."""
+        """Begin the handshake on the open connection."""
         self._addresses = address, local_address, descriptor
         self._heard_ms = self._instance.now_ms
         self._set_phase(LinkPhase.HANDSHAKE)
@@ -194,7 +194,7 @@ class Link:
         self._ask([b"PING"], self._after_ping)
 
     def lost(self, reason: str) -> None:
-        """See `Receiver.lost`. Reconnects at once after a working link, else after a delay."""
+        """Handle a lost connection: reconnect at once after a working link, else after a delay."""
         at_once = self._facts.phase in (LinkPhase.CONNECTED, LinkPhase.SYNC)
         self._wire = None
         self.drop(self._loss(reason), at_once=at_once)
@@ -216,7 +216,7 @@ class Link:
         return reason
 
     def received(self, data: bytes) -> None:
-        """See `Receiver.received`."""
+        """Take replies to the handshake, the snapshot, or the stream."""
         self._heard_ms = self._facts.heard_ms = self._instance.now_ms
         try:
             if self._facts.phase is LinkPhase.HANDSHAKE:
@@ -421,7 +421,7 @@ class Link:
         self._adopt(installation.outcome.stream_db)
 
     def _keep_file(self, reception: Reception) -> None:
-        """As in Redis, keep the file as this server's snapshot: after a crash it can resume."""
+        """Keep the file as this server's snapshot, as in Redis: after a crash it can resume."""
         config = self._config
         is_kept = config.repl_diskless_load == "disabled" and self._knows_offsets
         if config.rdb_del_sync_files and not config.save and not config.appendonly:
@@ -541,7 +541,7 @@ class Link:
 
     @property
     def _is_script_running(self) -> bool:
-        """Whether a script has paused: meanwhile the data must not change."""
+        """True if a script has paused: meanwhile the data must not change."""
         return bool(self._instance.gates & GATE_BUSY)
 
     def _go_on(self, wire: Wire | None) -> None:

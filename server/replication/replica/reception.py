@@ -45,12 +45,12 @@ class Reception:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the first line, which announces the snapshot, has not come yet."""
+        """True if the first line, which announces the snapshot, has not come yet."""
         return self._line is not None
 
     @property
     def has_mark(self) -> bool:
-        """Whether the primary waits for an acknowledgement before it sends more."""
+        """True if the primary waits for an acknowledgement before it sends more."""
         return bool(self._mark)
 
     def feed(self, data: bytes) -> bytes:
@@ -135,7 +135,7 @@ class Reception:
 
 
 def _no_snapshot(line: str) -> str:
-    """What the log says of a first line that announces no snapshot."""
+    """Return the line of the log for a first line that announces no snapshot."""
     if line.startswith("-"):
         return f"MASTER aborted replication with an error: {line[1:]}"
     return (
