@@ -13,10 +13,7 @@ Compiled by Cython. Interpreted it does the same, but is not used: hiredis is fa
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 # Whether this server runs compiled: the whole hot core is, or none of it.
 IS_COMPILED = bool(cython.compiled)

@@ -1,7 +1,8 @@
 """Replaces the `cython` module if Cython is not installed: annotations without effect.
 
-The hot core (docs/architecture/packaging.md) is Python with annotations that Cython compiles.
-Interpreted, they have no effect: decorators return what they decorate.
+The hot core (docs/architecture/packaging.md) is Python with annotations that Cython compiles. It
+says `import cython`, the only form that the compiler recognises; `protocol/__init__.py` makes that
+find this module. Interpreted, annotations have no effect: decorators return what they decorate.
 """
 
 from __future__ import annotations

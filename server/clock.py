@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from time import perf_counter_ns, time_ns
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 
 def now_ms() -> int:

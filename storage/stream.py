@@ -22,10 +22,7 @@ from collections.abc import Iterator
 from itertools import islice
 from operator import lt
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry import Shape, decode_words, encode_fields, encode_id_parts
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, id_ms, id_seq, make_id

@@ -21,10 +21,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.stream import Stream
 from storage.types.value import Value

@@ -12,10 +12,7 @@ from __future__ import annotations
 from math import pi
 from typing import TypeAlias
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.types.sorted_sets import Pair
 

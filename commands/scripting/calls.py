@@ -10,12 +10,8 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+import cython
 import hiredis
-
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from commands.core.blocked_clients import Block
 from commands.core.client import GATE_PRIMARY, GATE_TRACKING

@@ -24,10 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.keyspace.deferred_free import RemovedData
 

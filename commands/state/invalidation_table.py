@@ -22,10 +22,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from commands.core.client import GATE_TRACKING
 from commands.core.registry import PUBSUB, READONLY

@@ -13,10 +13,7 @@ import select
 import socket
 from typing import TYPE_CHECKING, cast
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
 from commands.core.client import GATE_AUTH, Client

@@ -18,10 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from commands.core.client import Client
 from server import clock

@@ -24,13 +24,9 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
+import cython
+
 import commands.catalogue  # noqa: F401  (declares every command)
-
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
-
 from commands.core.blocked_clients import Block
 from commands.core.client import (
     GATE_MULTI,

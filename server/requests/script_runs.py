@@ -20,10 +20,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Protocol
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from commands.core.blocked_clients import Block
 from commands.core.client import GATE_PRIMARY, Client

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from commands.config.configuration import Configuration
 from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes

@@ -15,10 +15,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from commands.core.client import Client
 from commands.core.registry import Argv

@@ -14,12 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+import cython
 import hiredis
-
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from protocol.replies import bulk
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, EntryID, format_id

@@ -19,10 +19,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 EntryID: TypeAlias = int
 

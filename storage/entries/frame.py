@@ -16,10 +16,7 @@ frames are used only where this is compiled (storage/entries/packed_form.py).
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.entries.entry_reader import EntryReader

@@ -12,10 +12,7 @@ from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TypeAlias
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, id_ms, make_id
 from storage.object_size import allocated_bytes

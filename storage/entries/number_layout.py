@@ -5,10 +5,7 @@ So a value of twelve digits takes six bytes. A number may be hexadecimal, in low
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.entries.layout import Layout

@@ -19,12 +19,8 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+import cython
 import zstandard
-
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 from protocol.cutter import IS_COMPILED
 from storage.entries.column_layout import ColumnLayout

@@ -30,10 +30,7 @@ from heapq import merge
 from itertools import accumulate, chain, compress, count, takewhile
 from operator import itemgetter, ne
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import EntryID
 from storage.groups.consumer_pending import ROWS_AT_ONCE

@@ -17,10 +17,7 @@ import sys
 from collections.abc import Iterator
 from itertools import compress
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import EntryID
 from storage.groups.claim_order import ClaimOrder

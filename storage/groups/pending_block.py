@@ -22,10 +22,7 @@ from collections.abc import Iterator
 from itertools import starmap
 from typing import TYPE_CHECKING, TypeAlias
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from protocol.records import record
 from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id

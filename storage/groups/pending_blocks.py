@@ -21,10 +21,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import MAX_ID, EntryID
 from storage.groups.pending_block import BLOCK_ENTRIES, Block

@@ -17,10 +17,7 @@ from __future__ import annotations
 from array import array
 from itertools import accumulate
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry import ENTRY_HEADER_BYTES, encode_entry, fields_header
 from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id

@@ -13,10 +13,7 @@ from itertools import accumulate, compress, pairwise
 from struct import Struct
 from typing import TypeVar
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.frame import Frame

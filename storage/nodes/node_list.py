@@ -19,10 +19,7 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import TypeAlias
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID

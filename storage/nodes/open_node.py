@@ -7,10 +7,7 @@ deleted entries, as in Redis.
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry import Shape, fields_position
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms, id_seq

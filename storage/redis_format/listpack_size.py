@@ -12,10 +12,7 @@ word.
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 # A listpack's own header and end byte.
 EMPTY_LISTPACK_BYTES = 7

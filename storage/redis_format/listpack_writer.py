@@ -6,10 +6,7 @@ the listpack, and no object is made of them.
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.redis_format.listpack_size import (
     EMPTY_LISTPACK_BYTES,

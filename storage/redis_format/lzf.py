@@ -20,12 +20,8 @@ impossible announced length is refused before memory is allocated.
 
 from __future__ import annotations
 
+import cython
 import lz4.block
-
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
 
 MAX_LITERALS = 32
 MAX_REPEAT = 264

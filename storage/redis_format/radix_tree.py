@@ -8,10 +8,7 @@ of each key.
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 KEY_BITS = 128
 KEY_BYTES = 16

@@ -7,10 +7,7 @@ bytes, and makes no object of an ID or a word. Deleted entries are left out.
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.entries.entry_reader import EntryReader

@@ -14,10 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.redis_format.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes, elements_bytes
 

@@ -23,11 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import getsizeof
 from typing import Any, TypeAlias
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
-
+import cython
 from sortedcontainers import SortedList
 
 from protocol.records import frozen_record

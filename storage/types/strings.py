@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from sys import getsizeof
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.types.value import Value, as_int64
 

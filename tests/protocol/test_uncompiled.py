@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 
 from protocol import uncompiled
 
-# Imports everything that the server is made of, with an import of Cython's module failing.
+ROOT = Path(__file__).parents[2]
+# What any module of the hot core may be imported from first.
+LAYERS = ["protocol.cutter", "storage.entries.entry_id", "commands.state.stats", "server.clock"]
+
 _PROGRAM = """
-import sys
-sys.modules["cython"] = None
+from {first} import cython as annotations
+import cython
 from server.inprocess.server import InProcessServer
 from storage.entries.entry_id import parse_plain_id
+print(annotations.__name__, cython.__name__)
 client = InProcessServer().connect()
 print(client.execute("XADD", "s", "7-1", "f", "v"), parse_plain_id(b"7-1") == (7 << 64 | 1))
 """
 
 
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All that is installed, Cython excepted."""
+    folder = tmp_path_factory.mktemp("packages")
+    for installed in Path(sysconfig.get_path("platlib")).iterdir():
+        if not installed.name.lower().startswith("cython"):
+            (folder / installed.name).symlink_to(installed)
+    return folder
+
+
 @pytest.mark.interpreted
-def test_the_server_needs_no_cython_to_run() -> None:
+@pytest.mark.parametrize("first", LAYERS)
+def test_the_server_needs_no_cython_to_run(packages: Path, first: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True
+        [sys.executable, "-S", "-P", "-c", _PROGRAM.format(first=first)],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{packages}"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == (
+        "protocol.uncompiled protocol.uncompiled\n" + r"b'$3\r\n7-1\r\n' True" + "\n"
     )
-    assert done.stdout == r"b'$3\r\n7-1\r\n' True" + "\n"
 
 
 def test_annotations_change_nothing() -> None:

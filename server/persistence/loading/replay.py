@@ -24,10 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from commands.core.carried_requests import carried
 from commands.core.client import Client
