@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import pytest
 
+from protocol import records
 from protocol.records import frozen_record, record
 
 
@@ -83,6 +85,41 @@ def test_records_are_printed_as_dataclasses_are() -> None:
     of_model = repr(Model("a'b", 2)).rpartition(".")[2]
     assert repr(Other("a'b", 2)) == of_model.replace("Model", "Other")
     assert repr(Note("a")) == "Note(text='a', count=0, seen=[])"
+
+
+def test_nothing_is_compiled_before_the_first_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_of: list[type] = []
+
+    def counted(**options: bool) -> Callable[[type], type]:
+        def decorate(cls: type) -> type:
+            made_of.append(cls)
+            return dataclass(eq=options["eq"], repr=options["repr"])(cls)
+
+        return decorate
+
+    monkeypatch.setattr(records, "dataclass", counted)
+
+    @record
+    class Late:
+        text: str
+        seen: list[int] = field(default_factory=list)
+
+    assert made_of == []
+    assert [Late("a"), Late("b", [1])] == [Late("a", []), Late(text="b", seen=[1])]
+    assert len(made_of) == 1
+    assert replace(Late("a"), text="b") == Late("b")
+
+
+def test_a_class_is_prepared_after_its_fields_are_set() -> None:
+    @record
+    class Prepared:
+        text: str
+        length: int = 0
+
+        def __post_init__(self) -> None:
+            self.length = len(self.text)
+
+    assert [Prepared("a").length, Prepared("abc").length] == [1, 3]
 
 
 def test_methods_of_a_class_stay() -> None:
