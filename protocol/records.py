@@ -2,8 +2,8 @@
 
 `dataclass` writes and compiles the methods of every class when it is defined: for the hundred
 classes of the server, an eighth of the time to the first PONG. Here a class gets its slots at once;
-its `__init__` is compiled, by `dataclass`, when the first object is made. All classes share the
-methods that compare and print. A record has no base class and is no base class.
+its `__init__` is compiled, by `dataclass`, when the first object is made. All records share the
+methods that compare and print. Such a class has no base class and is no base class.
 """
 
 from __future__ import annotations
@@ -17,16 +17,22 @@ Class = TypeVar("Class")
 @dataclass_transform(field_specifiers=(field,))
 def record(cls: type[Class]) -> type[Class]:
     """A dataclass with slots; objects are equal if their fields are, and have no hash."""
-    return _made(cls, None)
+    return _made(cls, __eq__=_is_equal, __repr__=_shown, __hash__=None)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen_record(cls: type[Class]) -> type[Class]:
     """A dataclass with slots and a hash; only the type checker prevents assignment to fields."""
-    return _made(cls, _hash)
+    return _made(cls, __eq__=_is_equal, __repr__=_shown, __hash__=_hash)
 
 
-def _made(cls: type[Class], hashing: object) -> type[Class]:
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def entity(cls: type[Class]) -> type[Class]:
+    """A dataclass with slots; an object is equal to itself only."""
+    return _made(cls)
+
+
+def _made(cls: type[Class], **shared: object) -> type[Class]:
     names = tuple(cls.__annotations__)
     left_out = {*names, "__dict__", "__weakref__"}  # defaults would be in the way of slots
     body = {name: value for name, value in vars(cls).items() if name not in left_out}
@@ -38,10 +44,7 @@ def _made(cls: type[Class], hashing: object) -> type[Class]:
         made.__init__ = template.__init__
         made.__init__(self, *args, **kwargs)
 
-    body |= {"__slots__": names, "__init__": init}
-    for name, method in (("__eq__", _is_equal), ("__repr__", _shown), ("__hash__", hashing)):
-        body.setdefault(name, method)
-    made: Any = type(cls.__name__, (), body)
+    made: Any = type(cls.__name__, (), shared | body | {"__slots__": names, "__init__": init})
     return cast(type[Class], made)
 
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
 
 import cython
 
+from protocol.records import entity
 from storage.stream import Stream
 from storage.types.value import Value
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 WatchedKey: TypeAlias = "tuple[int, bytes]"  # (database index, key)
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Block:
     """A handler's decision to wait.
 
@@ -60,7 +60,7 @@ class Block:
     value_type: type[Value] = Stream
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Waiting:
     """A blocked client's state; shared by those that wait with a common Block and no deadline."""
 

@@ -11,10 +11,10 @@ commands/catalogue.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from protocol.records import frozen_record
+from protocol.records import entity, frozen_record
 from storage.types.value import as_int64
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def two_keys(source: tuple[bytes, ...], target: tuple[bytes, ...]) -> tuple[KeyS
     return (KeySpec(begin=1, flags=source), KeySpec(begin=2, flags=target))
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@entity
 class Command:
     """One declared command, sub-command or container of sub-commands."""
 

@@ -19,7 +19,9 @@ Source: COMMAND DOCS of Redis 7.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from protocol.records import record
 
 _TOKENS = re.compile(r"\[|\]|<|>|\||\.\.\.|[^\s\[\]<>|]+")
 _SIGN_NAMES = {"=": "equal", "~": "approximately", "*": "auto-id", "$": "last-id"}
@@ -51,7 +53,7 @@ _EXCEPTIONS = {
 }
 
 
-@dataclass(slots=True)
+@record
 class Argument:
     """One argument; `arguments` are the parts of a block or the choices of a oneof."""
 

@@ -13,11 +13,11 @@ Source: the replication section of INFO in Redis 7.0 and 8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from protocol.records import record
+from protocol.records import entity, record
 
 if TYPE_CHECKING:
     from commands.core.client import Client
@@ -48,7 +48,7 @@ class LinkPhase(Enum):
     CONNECTED = "connected"
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Replica:
     """A connection that follows this server, or that has announced itself with REPLCONF."""
 
@@ -127,7 +127,7 @@ class LinkFacts:
     snapshot_heard_ms: int = UNKNOWN
 
 
-@dataclass(eq=False, repr=False)
+@entity
 class ReplicationState:
     """The state of replication of one instance; see the module."""
 

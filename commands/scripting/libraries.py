@@ -10,18 +10,19 @@ only by case. One library may; FCALL then finds the first of them, as in Redis 7
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from commands.scripting.interpreter import CompileError, Failure, Interpreter, Registered
 from commands.scripting.shebang import check_name, parse_library
 from protocol.errors import ReplyError
+from protocol.records import entity
 
 if TYPE_CHECKING:
     from commands.scripting.scripting_state import Scripting
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Library:
     """A library of functions."""
 

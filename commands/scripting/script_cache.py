@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from commands.scripting.interpreter import Compiled
 from commands.scripting.shebang import parse_script
+from protocol.records import entity
 
 # The number of scripts that are kept after EVAL; the least recently used is evicted first.
 EVALUATED_LIMIT = 500
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Script:
     """A cached script."""
 

@@ -8,12 +8,14 @@ Source: the persistence section of INFO in Redis 7.2 and 8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from protocol.records import entity
 
 NEVER = -1
 
 
-@dataclass(eq=False, repr=False)
+@entity
 class PersistenceState:
     """The state of persistence of one instance; see the module."""
 

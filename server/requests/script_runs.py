@@ -16,7 +16,6 @@ command propagates nothing, and the data in memory are torn: they must not be sa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Protocol
 
@@ -26,12 +25,13 @@ from commands.core.blocked_clients import Block
 from commands.core.client import GATE_PRIMARY, Client
 from commands.core.instance import GATE_BUSY, Instance
 from commands.core.registry import Argv, Command, Handler, Reply
+from protocol.records import entity
 
 # The time slice: how long a script runs before the loop polls again.
 SLICE_NS = 1_000_000
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Paused:
     """A command that has paused."""
 
@@ -42,7 +42,7 @@ class Paused:
     now_ms: int  # time stands still for a script
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Outcome:
     """The outcome of a command that is not a plain reply; `error` is what it raised."""
 

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from protocol.records import frozen_record
 from protocol.requests import split_inline
 
 BASE = "b"
@@ -51,7 +52,7 @@ class ManifestError(Exception):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Part:
     """One file: its name (no path), its sequence number, its type."""
 
@@ -60,7 +61,7 @@ class Part:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Manifest:
     """The files, by what they are."""
 

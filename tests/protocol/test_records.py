@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from protocol import records
-from protocol.records import frozen_record, record
+from protocol.records import entity, frozen_record, record
 
 
 @record
@@ -29,6 +29,11 @@ class Other:
 class Place:
     name: str
     at: int = 1
+
+
+@entity
+class Connection:
+    number: int
 
 
 @frozen_record
@@ -74,6 +79,15 @@ def test_only_frozen_ones_have_a_hash() -> None:
     assert len({Place("a"), Place("a"), Place("b")}) == 2
     with pytest.raises(TypeError, match="unhashable"):
         hash(Note("a"))
+
+
+def test_an_entity_is_equal_to_itself_only() -> None:
+    one, other = Connection(1), Connection(1)
+    assert one == one
+    assert one != other
+    assert len({one, other}) == 2
+    with pytest.raises(AttributeError):
+        one.other = 1  # type: ignore[attr-defined]
 
 
 def test_records_are_printed_as_dataclasses_are() -> None:

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from commands.config.output_limits import output_limit
 from commands.core.instance import Instance
 from commands.replication.state import RILLWAY, Replica, ReplicaPhase
 from protocol import errors, replies
-from protocol.records import frozen_record, record
+from protocol.records import entity, frozen_record, record
 from server.clock import has_passed
 from server.persistence.children import Child, Children, Ending, start_child
 from server.persistence.files import Buffer, Files, write_all
@@ -41,7 +41,7 @@ _PIECE_BYTES = 64 << 10
 _MARK_DIGITS = 40
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class _Run:
     """A snapshot that a child is writing."""
 
@@ -55,7 +55,7 @@ class _Run:
     progress_ms: int = 0  # when bytes were last read from the pipe, or sent
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class _Sending:
     """A file that is being sent to one replica."""
 
