@@ -14,13 +14,10 @@ server (`network.peers[port] = ...`): a peer whose bytes the test writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from server.persistence.files import File
 from server.replication.network import Pipe, Receiver, Wire
-
-if TYPE_CHECKING:
-    from server.inprocess.server import InProcessServer
 
 _MAX_ROUNDS = 100_000
 
@@ -42,6 +39,20 @@ class Peer(Protocol):
         """The other end has closed."""
 
 
+class Member(Protocol):
+    """What the network needs of a server in it (server/inprocess/server.py)."""
+
+    @property
+    def port(self) -> int:
+        """The port at which others reach it."""
+
+    def connect(self) -> Peer:
+        """Accept a connection."""
+
+    def run_cycle(self, event: Callable[[], object]) -> None:
+        """Run an event of the network in a cycle of its own."""
+
+
 class Network:
     """The servers, their connections, and the data in flight."""
 
@@ -53,9 +64,9 @@ class Network:
         self._wires: list[MemoryWire] = []
         self._callbacks: list[Callable[[], object]] = []
 
-    def outside_of(self, server: InProcessServer) -> MemoryOutside:
+    def outside_of(self, server: Member) -> MemoryOutside:
         """The `Outside` of one server, which others then reach by its port."""
-        self.peers[server.instance.config.port] = server.connect
+        self.peers[server.port] = server.connect
         return MemoryOutside(self, server)
 
     def deliver(self) -> bool:
@@ -75,7 +86,7 @@ class Network:
                 return
         raise AssertionError("data is still in flight after many steps")
 
-    def cut(self, server: InProcessServer) -> None:
+    def cut(self, server: Member) -> None:
         """Break the connections that a server has opened."""
         for wire in list(self._wires):
             if wire.owner is server:
@@ -95,7 +106,7 @@ class Network:
 class MemoryOutside:
     """`Outside` of one server."""
 
-    def __init__(self, network: Network, server: InProcessServer) -> None:
+    def __init__(self, network: Network, server: Member) -> None:
         self._network = network
         self._server = server
 
@@ -117,9 +128,7 @@ class MemoryOutside:
 class MemoryWire:
     """`Wire` in memory."""
 
-    def __init__(
-        self, network: Network, owner: InProcessServer, port: int, receiver: Receiver
-    ) -> None:
+    def __init__(self, network: Network, owner: Member, port: int, receiver: Receiver) -> None:
         self.owner = owner
         self._network = network
         self._port = port
@@ -143,7 +152,7 @@ class MemoryWire:
         if self._in and not self._is_paused:
             size = self._network.piece_bytes or len(self._in)
             data, self._in = self._in[:size], self._in[size:]
-            self._tell(lambda: self._receiver.received(data))
+            self.owner.run_cycle(lambda: self._receiver.received(data))
             return True
         if self._peer.closed and not self._in:
             self.lose("closed by the peer")
@@ -156,18 +165,14 @@ class MemoryWire:
             self.lose("Connection refused")
             return True
         self._peer = peer()
-        self._tell(lambda: self._receiver.connected(b"127.0.0.1:%d" % self._port, b"?:0", -1))
+        address = b"127.0.0.1:%d" % self._port
+        self.owner.run_cycle(lambda: self._receiver.connected(address, b"?:0", -1))
         return True
-
-    def _tell(self, call: Callable[[], object]) -> None:
-        self.owner.dispatcher.start_batch(self.owner.now_ms)
-        call()
-        self.owner.finish_cycle()
 
     def lose(self, reason: str) -> None:
         """Break the connection, and notify both ends."""
         self._end()
-        self._tell(lambda: self._receiver.lost(reason))
+        self.owner.run_cycle(lambda: self._receiver.lost(reason))
 
     def _end(self) -> None:
         self._network.remove(self)

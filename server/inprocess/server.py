@@ -22,6 +22,7 @@ Its files are in memory (memory_files.py), and are loaded at the start:
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from signal import SIGTERM
 from typing import NoReturn, Self
 
@@ -205,6 +206,17 @@ class InProcessServer:
         if self.ending.due_signal:
             self._end_for_signal()
         self.ending.tick()
+
+    @property
+    def port(self) -> int:
+        """See `Member`."""
+        return self.instance.config.port
+
+    def run_cycle(self, event: Callable[[], object]) -> None:
+        """See `Member`."""
+        self.dispatcher.start_batch(self.now_ms)
+        event()
+        self.finish_cycle()
 
     def finish_cycle(self) -> None:
         """End the cycle, and run further ones until no client has requests left."""
