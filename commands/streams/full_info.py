@@ -16,7 +16,7 @@ from protocol import replies
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
-from storage.groups.pending_block import LentBlock, Row
+from storage.groups.pending_block import LentBlock, Owner, Row
 from storage.stream import Stream
 
 # Listing this many pending entries takes some milliseconds; a longer reply is sent in pieces.
@@ -70,7 +70,7 @@ class ListingInPieces(Listing):
     def __init__(self, group: Group, count: int) -> None:
         super().__init__(group, count)
         self._blocks = group.pending.lend_blocks(MIN_ID, MAX_ID)
-        self._by_owner: dict[Consumer | None, list[LentBlock]] = {}
+        self._by_owner: dict[Owner | None, list[LentBlock]] = {}
 
     def of_group(self) -> Part:
         """The group's pending entries; also notes which consumers have entries in which blocks."""
@@ -105,7 +105,7 @@ class ListingInPieces(Listing):
 def _of_group(rows: Iterable[Row]) -> bytes:
     """ID, owner (empty if there is none), delivery time and count of each entry."""
     pieces: list[bytes] = []
-    last: tuple[Consumer | None, int, int] | None = None
+    last: tuple[Owner | None, int, int] | None = None
     rest = b""
     for entry_id, owner, time_ms, deliveries in rows:
         if last != (owner, time_ms, deliveries):

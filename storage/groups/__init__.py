@@ -4,7 +4,7 @@ group:            a group: its position, consumers and pending entries
 consumer:         a consumer of a group
 pending_list:     the pending entries of a group
 pending_blocks:   the blocks of that list, found by ID
-pending_block:    a block: the columns of the pending entries in one range of IDs
+pending_block:    a block: the pending entries in one range of IDs, and their owners
 consumer_pending: the pending entries of one consumer
 claim_order:      the order in which pending entries become claimable
 lag:              entries-read and lag

@@ -9,13 +9,16 @@ The entries must not change during an iteration.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from storage.entries.entry_id import EntryID
-from storage.groups.pending_block import Block, Columns, LentBlock, PendingEntries, Row
-
-if TYPE_CHECKING:
-    from storage.groups.consumer import Consumer
+from storage.groups.pending_block import (
+    Block,
+    Columns,
+    LentBlock,
+    Owner,
+    PendingEntries,
+    Row,
+)
 
 # The number of rows that are copied at once: enough for most requests, in a few microseconds.
 ROWS_AT_ONCE = 100
@@ -26,7 +29,7 @@ class ConsumerPending(PendingEntries):
 
     __slots__ = ("_owner",)
 
-    def __init__(self, owner: Consumer) -> None:
+    def __init__(self, owner: Owner) -> None:
         self._owner = owner
 
     def __len__(self) -> int:

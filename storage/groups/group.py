@@ -22,7 +22,7 @@ import cython
 from storage.entries.entry_id import EntryID
 from storage.groups.claim_order import ClaimOrder
 from storage.groups.consumer import Consumer
-from storage.groups.pending_block import PendingEntry, Row
+from storage.groups.pending_block import Owner, PendingEntry, Row
 from storage.groups.pending_list import PendingList
 from storage.keyspace.deferred_free import BLOCK_ITEMS, Discard, RemovedData
 
@@ -171,7 +171,7 @@ class Group:
         return entry
 
     def claim(
-        self, entry: PendingEntry, consumer: Consumer, delivery_ms: int, delivery_count: int
+        self, entry: PendingEntry, consumer: Owner, delivery_ms: int, delivery_count: int
     ) -> None:
         """Give a pending entry to `consumer`, with this delivery time (Unix ms) and count."""
         is_released = entry.consumer is None
@@ -324,10 +324,11 @@ class Group:
     def copy(self) -> Group:
         """An independent group with the same consumers and pending entries."""
         twin = Group(self.name, self.last_delivered_id, self.entries_read)
-        twins: dict[Consumer | None, Consumer | None] = {None: None}
+        twins: dict[Owner | None, Owner | None] = {None: None}
         for name, consumer in self.consumers.items():
-            other = twins[consumer] = twin.consumers[name] = Consumer(name, consumer.seen_ms)
+            other = twin.consumers[name] = Consumer(name, consumer.seen_ms)
             other.active_ms = consumer.active_ms
+            twins[consumer] = other
         twin.pending = self.pending.copy(twins)
         twin._order = self._order.copy(twin.pending)
         return twin

@@ -5,7 +5,6 @@ from cpython.array cimport resize_smart
 from libc.string cimport memmove
 
 from storage.entries.entry_id cimport id_ms, id_seq, make_id
-from storage.groups.consumer cimport Consumer
 
 
 cdef Py_ssize_t ROW_WORDS
@@ -17,6 +16,12 @@ cdef unsigned long long _STRAY
 cdef unsigned long long _COUNT_MASK
 cdef unsigned long long _SLOT_MASK
 cdef unsigned long long _NOT_SLOT
+
+
+cdef class Owner:
+    cdef public object name
+    cdef public Py_ssize_t pending_count
+    cdef public object pending_blocks
 
 
 cdef class PendingEntries:
@@ -51,16 +56,16 @@ cdef class Block:
         self,
         Py_ssize_t place,
         list ids,
-        Consumer owner,
+        Owner owner,
         unsigned long long delivery_ms,
         bint are_strays,
     )
     cdef _make_gap(self, Py_ssize_t at, Py_ssize_t length)
-    cdef unsigned long long _slot_of(self, Consumer owner)
+    cdef unsigned long long _slot_of(self, Owner owner)
     cpdef cut(self, Py_ssize_t start, Py_ssize_t end)
-    cpdef share(self, Consumer owner, Py_ssize_t number)
-    cdef Share _open_share(self, Consumer owner)
-    cpdef unshare(self, Consumer owner, Py_ssize_t number)
+    cpdef share(self, Owner owner, Py_ssize_t number)
+    cdef Share _open_share(self, Owner owner)
+    cpdef unshare(self, Owner owner, Py_ssize_t number)
     cpdef unshare_each(self, Py_ssize_t start, Py_ssize_t end)
 
 

@@ -20,15 +20,13 @@ import sys
 from array import array
 from collections.abc import Iterator
 from itertools import starmap
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import cython
 
 from protocol.records import record
 from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
-
-if TYPE_CHECKING:
-    from storage.groups.consumer import Consumer
+from storage.keyspace.ordered_index import OrderedIndex
 
 # 16 KiB of rows: moving the rest of them takes less time than finding the place.
 BLOCK_ENTRIES = 512
@@ -48,10 +46,26 @@ _COUNT_MASK = _STRAY - 1
 _SLOT_MASK = 0xFFFFFFFF00000000
 _NOT_SLOT = 0xFFFFFFFF
 
+
+@cython.cclass
+class Owner:
+    """A consumer, as far as its pending entries go (storage/groups/consumer.py has the rest).
+
+    The group's PEL sets the number and the blocks of its entries.
+    """
+
+    __slots__ = ("name", "pending_blocks", "pending_count")
+
+    def __init__(self, name: bytes) -> None:
+        self.name = name
+        self.pending_count = 0
+        self.pending_blocks: OrderedIndex[Block] = OrderedIndex()
+
+
 # ID, consumer, delivery time and count of an entry.
-Row: TypeAlias = "tuple[EntryID, Consumer | None, int, int]"
+Row: TypeAlias = "tuple[EntryID, Owner | None, int, int]"
 # The same of many entries, column by column.
-Columns: TypeAlias = "tuple[list[EntryID], list[Consumer | None], array[int], list[int]]"
+Columns: TypeAlias = "tuple[list[EntryID], list[Owner | None], array[int], list[int]]"
 
 
 @record
@@ -63,7 +77,7 @@ class PendingEntry:
     """
 
     entry_id: EntryID
-    consumer: Consumer | None
+    consumer: Owner | None
     delivery_ms: int
     delivery_count: int
 
@@ -109,7 +123,7 @@ class LentBlock:
     def __init__(
         self,
         words: array[int],
-        owners: list[Consumer | None],
+        owners: list[Owner | None],
         large_counts: dict[EntryID, int],
     ) -> None:
         self._words = words
@@ -140,10 +154,10 @@ class Block:
         self.start = start  # the range begins here, and ends where the next block's begins
         self.is_last = False  # no block follows
         self.words: array[int] = array("Q")  # ROW_WORDS for each entry
-        self.owners: list[Consumer | None] = [None]  # by slot; also None where a slot is free
+        self.owners: list[Owner | None] = [None]  # by slot; also None where a slot is free
         self.large_counts: dict[EntryID, int] = {}
         # The number of entries per consumer. In the last block it may be 0.
-        self.shares: dict[Consumer, Share] = {}
+        self.shares: dict[Owner, Share] = {}
         self.is_lent = False  # whether a reader may hold the rows: see `lend`
 
     def lend(self) -> LentBlock:
@@ -221,7 +235,7 @@ class Block:
         state: cython.ulonglong = self.words[place * ROW_WORDS + _STATE]
         return state
 
-    def owner_at(self, place: cython.Py_ssize_t) -> Consumer | None:
+    def owner_at(self, place: cython.Py_ssize_t) -> Owner | None:
         """The owner at a place."""
         return self.owners[self.state_at(place) >> _SLOT_BITS]
 
@@ -238,7 +252,7 @@ class Block:
         """The entry at a place."""
         return PendingEntry(*self.rows(place, place + 1)[0])
 
-    def next_of(self, owner: Consumer, place: int) -> int:
+    def next_of(self, owner: Owner, place: int) -> int:
         """The first place from this one on at which an owner has an entry; -1 if there is none."""
         share = self.shares.get(owner)
         if share is None:
@@ -283,7 +297,7 @@ class Block:
         self,
         place: cython.Py_ssize_t,
         ids: list[EntryID],
-        owner: Consumer,
+        owner: Owner,
         delivery_ms: cython.ulonglong,
         are_strays: cython.bint,
     ) -> None:
@@ -335,7 +349,7 @@ class Block:
         self.words[at:at] = array("Q", row)
 
     @cython.cfunc
-    def _slot_of(self, owner: Consumer | None) -> cython.ulonglong:
+    def _slot_of(self, owner: Owner | None) -> cython.ulonglong:
         if owner is None:
             return 0
         share: Share = self.shares[owner]
@@ -353,7 +367,7 @@ class Block:
     def hand_over(
         self,
         start: int,
-        owner: Consumer | None,
+        owner: Owner | None,
         delivery_ms: int,
         delivery_counts: list[int],
         become_strays: bool,
@@ -371,7 +385,7 @@ class Block:
             words[at + _STATE] = slot | stray | count
             at += ROW_WORDS
 
-    def set_owner(self, place: int, owner: Consumer) -> None:
+    def set_owner(self, place: int, owner: Owner) -> None:
         """Change the owner of the entry at a place, and nothing else."""
         self.own()
         at = place * ROW_WORDS + _STATE
@@ -407,7 +421,7 @@ class Block:
                 self.large_counts.pop(entry_id, None)
         del self.words[start * ROW_WORDS : end * ROW_WORDS]
 
-    def remove_owned(self, owner: Consumer) -> None:
+    def remove_owned(self, owner: Owner) -> None:
         """Remove all entries of a consumer that has some, or had."""
         self.own()
         kept = array("Q")
@@ -451,7 +465,7 @@ class Block:
 
     # -- entries per consumer ------------------------------------------------------------------
 
-    def share(self, owner: Consumer, number: cython.Py_ssize_t) -> None:
+    def share(self, owner: Owner, number: cython.Py_ssize_t) -> None:
         """Add to the number of entries that a consumer has here."""
         owner.pending_count += number
         share: Share | None = self.shares.get(owner)
@@ -460,7 +474,7 @@ class Block:
         share.count += number
 
     @cython.cfunc
-    def _open_share(self, owner: Consumer) -> Share:
+    def _open_share(self, owner: Owner) -> Share:
         """Give the consumer a slot here."""
         self.own()
         owner.pending_blocks[self.start] = self
@@ -473,7 +487,7 @@ class Block:
         share = self.shares[owner] = Share(slot)
         return share
 
-    def unshare(self, owner: Consumer, number: cython.Py_ssize_t) -> None:
+    def unshare(self, owner: Owner, number: cython.Py_ssize_t) -> None:
         """Subtract from the number of entries that a consumer has here."""
         owner.pending_count -= number
         share: Share = self.shares[owner]
@@ -496,7 +510,7 @@ class Block:
                 self.unshare(owner, run - place)
             place = run
 
-    def forget(self, owner: Consumer) -> None:
+    def forget(self, owner: Owner) -> None:
         """Free the slot of a consumer without entries here."""
         self.own()
         self.owners[self.shares.pop(owner).slot] = None
@@ -529,7 +543,7 @@ class Block:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Consumer | None, Consumer | None]) -> Block:
+    def copy(self, twins: dict[Owner | None, Owner | None]) -> Block:
         """Return a copy of the block, with its consumers replaced by others as `twins` says."""
         twin = Block(self.start)
         twin.words = self.words[:]

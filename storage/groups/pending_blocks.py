@@ -19,15 +19,11 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import cython
 
 from storage.entries.entry_id import MAX_ID, EntryID
-from storage.groups.pending_block import BLOCK_ENTRIES, Block
-
-if TYPE_CHECKING:
-    from storage.groups.consumer import Consumer
+from storage.groups.pending_block import BLOCK_ENTRIES, Block, Owner
 
 # The number of blocks that are cleared of a consumer's entries in a step, and that are merged:
 # about 0.3 ms.
@@ -54,7 +50,7 @@ class PendingBlocks:
         # _blocks[i] has the IDs in [_starts[i], _starts[i + 1]).
         self._blocks = [self.last]
         self._starts: list[EntryID] = [0]
-        self.departed: dict[Consumer, None] = {}  # removed consumers with entries in some blocks
+        self.departed: dict[Owner, None] = {}  # removed consumers with entries in some blocks
         self._untidy: list[Block] = []  # which were cleared on access
 
     def take_all(self) -> list[Block]:
@@ -161,7 +157,7 @@ class PendingBlocks:
 
     # -- removed consumers ---------------------------------------------------------------------
 
-    def depart(self, owner: Consumer) -> list[Block]:
+    def depart(self, owner: Owner) -> list[Block]:
         """Remove a consumer with its entries; return the blocks that held only its entries.
 
         The caller frees them.
@@ -209,7 +205,7 @@ class PendingBlocks:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Consumer | None, Consumer | None]) -> PendingBlocks:
+    def copy(self, twins: dict[Owner | None, Owner | None]) -> PendingBlocks:
         """Return a copy for other consumers (None for None), which have no entries yet."""
         copied = PendingBlocks()
         copied._blocks = [block.copy(twins) for block in self]

@@ -21,7 +21,6 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import cython
 
@@ -32,14 +31,12 @@ from storage.groups.pending_block import (
     Block,
     Columns,
     LentBlock,
+    Owner,
     PendingEntries,
     PendingEntry,
     Row,
 )
 from storage.groups.pending_blocks import SPARSE_ENTRIES, PendingBlocks
-
-if TYPE_CHECKING:
-    from storage.groups.consumer import Consumer
 
 
 @cython.cclass
@@ -185,7 +182,7 @@ class PendingList(PendingEntries):
     def extend(
         self,
         ids: list[EntryID],
-        owner: Consumer,
+        owner: Owner,
         delivery_ms: cython.ulonglong,
         are_strays: cython.bint,
     ) -> None:
@@ -254,7 +251,7 @@ class PendingList(PendingEntries):
     def _hand_over(
         block: Block,
         place: int,
-        owner: Consumer | None,
+        owner: Owner | None,
         delivery_ms: int,
         delivery_counts: list[int],
         become_strays: bool,
@@ -269,7 +266,7 @@ class PendingList(PendingEntries):
     def hand_over(
         self,
         ids: list[EntryID],
-        owner: Consumer | None,
+        owner: Owner | None,
         delivery_ms: int,
         delivery_counts: list[int],
         *,
@@ -330,7 +327,7 @@ class PendingList(PendingEntries):
             yield block, place, done, length
             done += length or 1
 
-    def depart(self, owner: Consumer) -> list[Block]:
+    def depart(self, owner: Owner) -> list[Block]:
         """Remove a consumer with its entries; return the blocks that held only its entries.
 
         Takes constant time; `clear_up` does the rest.
@@ -359,7 +356,7 @@ class PendingList(PendingEntries):
             block.load(ids[start:end], *parts)
         self.length = len(ids)
 
-    def give(self, owner: Consumer, ids: list[EntryID]) -> EntryID | None:
+    def give(self, owner: Owner, ids: list[EntryID]) -> EntryID | None:
         """Give entries without an owner to a consumer. `ids` ascend.
 
         Returns an ID that is not pending, or has an owner already; None if all is well.
@@ -382,7 +379,7 @@ class PendingList(PendingEntries):
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Consumer | None, Consumer | None]) -> PendingList:
+    def copy(self, twins: dict[Owner | None, Owner | None]) -> PendingList:
         """Return a copy for other consumers (None for None), which have no entries yet."""
         copied = PendingList()
         copied._blocks = self._blocks.copy(twins)

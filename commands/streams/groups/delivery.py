@@ -27,6 +27,7 @@ from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry_id import EntryID, format_id
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
+from storage.groups.pending_block import Owner
 from storage.stream import Stream
 
 
@@ -75,7 +76,7 @@ def propagate_delivery(
     client: Client,
     key: bytes,
     group: Group,
-    consumer: Consumer,
+    consumer: Owner,
     ids: list[EntryID],
     delivery_ms: cython.ulonglong,
     delivery_count: cython.ulonglong = 1,

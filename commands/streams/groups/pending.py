@@ -14,10 +14,9 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
-from storage.groups.consumer import Consumer
 from storage.groups.consumer_pending import ConsumerPending
 from storage.groups.group import Group
-from storage.groups.pending_block import Columns, Row
+from storage.groups.pending_block import Columns, Owner, Row
 from storage.groups.pending_list import PendingList
 
 NOT_OWNED = -1  # the idle time of an entry that was released
@@ -131,7 +130,7 @@ def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
 
 
 def _list_in_pieces(
-    blocks: Iterator[Columns], owner: Consumer | None, query: PendingQuery, now_ms: int
+    blocks: Iterator[Columns], owner: Owner | None, query: PendingQuery, now_ms: int
 ) -> Iterator[bytes]:
     """The list from blocks of entries as they were at one moment.
 
@@ -169,7 +168,7 @@ class Rendered:
         """Add those of the entries that are asked for. `rows` begin in the range of the query."""
         query, now_ms, count, pieces = self._query, self._now_ms, self.count, self.pieces
         name, idle_ms, last_time_ms, last_count = b"", 0, -1, -1
-        last_owner: Consumer | None = None
+        last_owner: Owner | None = None
         rest = b""
         for entry_id, owner, time_ms, deliveries in rows:
             if entry_id > query.end:

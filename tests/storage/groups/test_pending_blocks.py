@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from storage.groups.consumer import Consumer
-from storage.groups.pending_block import BLOCK_ENTRIES, ROW_BYTES, Block
+from storage.groups.pending_block import BLOCK_ENTRIES, ROW_BYTES, Block, Owner
 from storage.groups.pending_blocks import PendingBlocks
 
 
@@ -34,7 +34,7 @@ def ids_of(block: Block) -> list[int]:
     return block.ids(0, len(block))
 
 
-def shares_of(block: Block) -> dict[Consumer, int]:
+def shares_of(block: Block) -> dict[Owner, int]:
     return {owner: share.count for owner, share in block.shares.items()}
 
 
