@@ -2,6 +2,7 @@
 
 from commands.config.output_limits cimport is_unlimited
 from commands.core.client cimport Client
+from commands.core.instance cimport Instance
 from commands.state.stats cimport Stats
 from server.clock cimport now_ms
 from server.requests.dispatch cimport Dispatcher
@@ -16,7 +17,6 @@ cdef Py_ssize_t _PART_BYTES
 
 cdef class Connection:
     cdef object __weakref__
-    cdef public object service
     cdef public bint unix_socket
     cdef public object transport
     cdef public Client client
@@ -26,5 +26,8 @@ cdef class Connection:
     cdef Dispatcher _dispatcher
     cdef Turns _turns
     cdef Stats _stats
+    cdef Instance _instance
+    cdef object _loop
+    cdef object _on_room
 
     cpdef write(self)

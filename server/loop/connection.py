@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import cast
 
 import cython
 
 from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
 from commands.core.client import GATE_AUTH, Client
+from commands.core.instance import Instance
 from commands.state.stats import Stats
 from protocol import replies
 from server.clock import now_ms
@@ -24,9 +26,6 @@ from server.loop.cycle import EventLoopCycle
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
 from server.requests.turns import Turns
-
-if TYPE_CHECKING:
-    from server.loop.service import Service
 
 # After a read of this many bytes the socket probably holds more, ...
 _LONG_READ_BYTES: cython.Py_ssize_t = 128 * 1024
@@ -50,14 +49,24 @@ _DENIED = (
 class Connection:
     """One client's connection: a protocol of asyncio."""
 
-    def __init__(self, service: Service, *, unix_socket: bool = False) -> None:
-        self.service = service
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        cycle: EventLoopCycle,
+        on_room: Callable[[], None],
+        *,
+        unix_socket: bool = False,
+    ) -> None:
+        """`on_room` is called when the transport's buffer is nearly empty."""
         self.unix_socket = unix_socket
+        self._loop = loop
+        self._on_room = on_room
         # What each request needs.
-        self._cycle: EventLoopCycle = service.cycle
-        self._dispatcher: Dispatcher = service.dispatcher
-        self._turns: Turns = service.dispatcher.turns
-        self._stats: Stats = service.instance.stats
+        self._cycle: EventLoopCycle = cycle
+        self._dispatcher: Dispatcher = cycle.dispatcher
+        self._turns: Turns = cycle.turns
+        self._instance: Instance = cycle.dispatcher.instance
+        self._stats: Stats = cycle.dispatcher.instance.stats
         self.transport: asyncio.Transport
         self.client: Client
         self.session: Session
@@ -68,7 +77,7 @@ class Connection:
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected: register it, or refuse it with Redis's texts."""
         self.transport = cast("asyncio.Transport", transport)
-        instance = self.service.instance
+        instance = self._instance
         instance.now_ms = now_ms()
         instance.stats.connections_received += 1
         client = instance.new_client()
@@ -78,8 +87,8 @@ class Connection:
         if instance.config.requirepass:
             client.authenticated = False
             client.gates |= GATE_AUTH
-        self.session = Session(client, self.service.dispatcher)
-        self.service.cycle.sessions[client] = self.session
+        self.session = Session(client, self._dispatcher)
+        self._cycle.sessions[client] = self.session
         refusal = self._refusal()
         if refusal:
             instance.stats.rejected_connections += 1
@@ -109,9 +118,7 @@ class Connection:
 
     def resume_writing(self) -> None:
         """The transport's buffer is nearly empty: a long reply may go on."""
-        self.service.long_replies.look()
-        self.service.replication.look()
-        self._cycle.wake()
+        self._on_room()
 
     def eof_received(self) -> bool:
         """The peer has closed its side: a blocked client gets nothing any more.
@@ -158,9 +165,9 @@ class Connection:
     def close(self) -> None:
         """Remove the client from the instance; the caller closes the transport."""
         if not self.client.closed:
-            self.service.cycle.sessions.pop(self.client, None)
+            self._cycle.sessions.pop(self.client, None)
             self._turns.forget(self.client)
-            self.service.instance.forget_client(self.client)
+            self._instance.forget_client(self.client)
 
     def peer_is_gone(self) -> bool:
         """Ask the socket itself whether the peer has closed; the loop may not have reported it."""
@@ -190,7 +197,7 @@ class Connection:
 
     def _close_when_answered(self) -> None:
         if self._turns.is_being_answered(self.client):
-            self.service.loop.call_later(_LOOK_AGAIN_SECONDS, self._close_when_answered)
+            self._loop.call_later(_LOOK_AGAIN_SECONDS, self._close_when_answered)
         elif not self.client.closed:
             self.close()
             self.transport.close()  # after what is buffered has left
@@ -199,7 +206,7 @@ class Connection:
     def _linger(self) -> None:
         """Limit the time that a closed client's peer may take to read its last replies."""
         if self.transport.get_write_buffer_size():
-            self.service.loop.call_later(_LINGER_SECONDS, self.transport.abort)
+            self._loop.call_later(_LINGER_SECONDS, self.transport.abort)
 
     def _pause(self) -> None:
         """Stop reading until other clients have had their turn.
@@ -208,12 +215,12 @@ class Connection:
         """
         if not self.transport.is_closing():
             self.transport.pause_reading()
-            self.service.loop.call_soon(self._read_on)
+            self._loop.call_soon(self._read_on)
 
     def _read_on(self) -> None:
         """Resume reading, after as many loop cycles as the requests read so far take."""
         if self._turns.has_given_way(self.client):
-            self.service.loop.call_soon(self._read_on)
+            self._loop.call_soon(self._read_on)
         elif not self.transport.is_closing():
             self.transport.resume_reading()
 
@@ -223,12 +230,12 @@ class Connection:
         sock = transport.get_extra_info("socket")
         client.fd = sock.fileno() if sock is not None else -1
         if self.unix_socket:
-            path = self.service.instance.config.unixsocket.encode()
+            path = self._instance.config.unixsocket.encode()
             client.address = client.local_address = path + b":0"
             return
         client.address = _format_address(transport.get_extra_info("peername"))
         client.local_address = _format_address(transport.get_extra_info("sockname"))
-        keepalive_s = self.service.instance.config.tcp_keepalive
+        keepalive_s = self._instance.config.tcp_keepalive
         if keepalive_s and sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, keepalive_s)
@@ -237,7 +244,7 @@ class Connection:
 
     def _refusal(self) -> bytes:
         """Why the connection is refused, as a reply; b"" if it is accepted."""
-        instance = self.service.instance
+        instance = self._instance
         if len(instance.clients) > instance.config.maxclients:
             return replies.error(b"ERR max number of clients reached")
         if instance.config.protected_mode and not instance.config.requirepass:
@@ -261,11 +268,11 @@ class Connection:
         if not limit.soft_bytes or waiting_bytes < limit.soft_bytes:
             self.over_soft_limit_since_ms = 0
             return False
-        instance = self.service.instance
+        instance = self._instance
         if not self.over_soft_limit_since_ms:
             self.over_soft_limit_since_ms = instance.now_ms
             # There may be no further reply that would trigger this check again.
-            self.service.loop.call_later(limit.soft_seconds + 1, self._check_output_limit)
+            self._loop.call_later(limit.soft_seconds + 1, self._check_output_limit)
         waited_ms: int = instance.now_ms - self.over_soft_limit_since_ms
         return waited_ms > limit.soft_seconds * 1000
 

@@ -336,7 +336,8 @@ class Service:
 
     def _connection(self, *, unix_socket: bool = False) -> asyncio.Protocol:
         # A C type cannot have a base class of Python's; the loop wants only the methods.
-        return cast("asyncio.Protocol", Connection(self, unix_socket=unix_socket))
+        connection = Connection(self.loop, self.cycle, self._on_room, unix_socket=unix_socket)
+        return cast("asyncio.Protocol", connection)
 
     async def _listen(self, sockets: list[tuple[str, socket.socket]]) -> None:
         """Accept connections on bound sockets."""
@@ -410,6 +411,12 @@ class Service:
         self.dispatcher.admission.end_pause_when_over()
         self.cycle.wake()
         self.loop.call_later(1 / instance.config.hz, self._tick)
+
+    def _on_room(self) -> None:
+        """A client has read most of what was sent: long replies and snapshots may go on."""
+        self.long_replies.look()
+        self.replication.look()
+        self.cycle.wake()
 
     def _go_on_sending(self) -> None:
         """A replica whose bytes have left at once gets more of its snapshot in the next cycle."""
