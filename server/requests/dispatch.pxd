@@ -18,7 +18,7 @@ cdef class Dispatcher:
     cdef public Cutter cutter
     cdef Cutter _queue_cutter
     cdef public dict _table
-    cdef public object long_replies
+    cdef public object send_in_pieces
     cdef public long long mark_ns
     cdef public long long turn_ns
     cdef public long long turn_end_ns

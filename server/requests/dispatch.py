@@ -68,7 +68,6 @@ from server.requests.waiters import Waiters
 
 if TYPE_CHECKING:
     from commands.state.stats import CommandStats
-    from server.loop.long_replies import LongReplies
 
 _HTTP_WORDS = {b"post", b"host:"}
 
@@ -106,7 +105,8 @@ class Dispatcher:
             for spelling in (name, name.upper())
             if not command.subcommands
         }
-        self.long_replies: LongReplies | None = None  # None: long replies are sent at once
+        # Begins to send `client.long_reply` in pieces. None: long replies are sent at once.
+        self.send_in_pieces: Callable[[Client], None] | None = None
         self.mark_ns = perf_counter_ns()  # when the last command ended and the next one starts
         self.turn_ns = TURN_NS
         self.turn_end_ns = NEVER_NS  # when the batch that runs has used up its time slice
@@ -585,8 +585,9 @@ class Dispatcher:
         self, client: Client, reply: LongReply, argv: Argv, position: int
     ) -> bool:
         """Send a reply in pieces. True: it is complete already, and the client may go on."""
-        if self.long_replies is None or client.gates & GATE_SILENT:
-            wire = reply.join() if self.long_replies is None else b""
+        send = self.send_in_pieces
+        if send is None or client.gates & GATE_SILENT:
+            wire = reply.join() if send is None else b""
             reply.end()
             self.answer(client, wire, position)
             return True
@@ -594,7 +595,7 @@ class Dispatcher:
         reply.queued_messages = client.output[position:]
         del client.output[position:]
         client.long_reply = reply
-        self.long_replies.begin(client)
+        send(client)
         return False
 
     def end_long_reply(self, client: Client, reply: LongReply) -> None:

@@ -158,5 +158,5 @@ def test_a_reply_in_pieces_is_that_of_the_moment_of_its_command(
     server.finish()
     received += reader.received()
     assert comparable(read, received) == comparable(read, expected)
-    server.dispatcher.long_replies = None
+    server.dispatcher.send_in_pieces = None
     assert content(writer) == content(theirs)

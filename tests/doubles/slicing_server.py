@@ -16,9 +16,10 @@ class SlicingServer(InProcessServer):
         self.turns: list[Callable[[], None]] = []
         self.unsent: dict[object, int] = {}
         self.tick_us = 0
-        self.dispatcher.long_replies = LongReplies(
+        self.long_replies = LongReplies(
             self.dispatcher, self.cycle, self.turns.append, lambda: self.now_ms, self._clock_us
         )
+        self.dispatcher.send_in_pieces = self.long_replies.begin
 
     def _clock_us(self) -> int:
         """Each reading of the clock takes long enough that a turn is one piece."""

@@ -25,9 +25,9 @@ def server() -> SlicingServer:
 
 def at_once(server: SlicingServer, *words: str) -> bytes:
     """The reply as a server gives it that answers at once."""
-    long_replies, server.dispatcher.long_replies = server.dispatcher.long_replies, None
+    server.dispatcher.send_in_pieces = None
     reply = server.connect().execute(*words)
-    server.dispatcher.long_replies = long_replies
+    server.dispatcher.send_in_pieces = server.long_replies.begin
     return reply
 
 
@@ -123,8 +123,7 @@ def test_a_client_that_does_not_read_gets_no_more_and_delays_no_other(
     assert quick.received() == expected
     assert len(slow.buffer) == size
     server.unsent.clear()
-    assert server.dispatcher.long_replies is not None
-    server.dispatcher.long_replies.look()
+    server.long_replies.look()
     server.finish()
     assert slow.received() == expected
 
@@ -178,8 +177,7 @@ def send(server: SlicingServer, reply: LongReply) -> InProcessClient:
     client = server.connect()
     client.execute("PING")
     client.state.long_reply = reply
-    assert server.dispatcher.long_replies is not None
-    server.dispatcher.long_replies.begin(client.state)
+    server.long_replies.begin(client.state)
     server.finish()
     return client
 
@@ -202,7 +200,6 @@ def test_a_defect_in_the_middle_ends_the_connection() -> None:
 def test_nothing_is_sent_after_the_end_of_the_server(server: SlicingServer) -> None:
     client = begin(server, *XRANGE)
     size = len(client.buffer)
-    assert server.dispatcher.long_replies is not None
-    server.dispatcher.long_replies.stop()
+    server.long_replies.stop()
     server.finish()
     assert len(client.buffer) == size
