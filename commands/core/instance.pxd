@@ -19,6 +19,7 @@ cdef class Instance:
     cdef public dict xadd_caps
     cdef public TrackingTable tracking
     cdef public dict watchers
+    cdef dict _features
     cdef public Stats stats
     cdef public dict monitors
     cdef public list sinks

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import cython
 
@@ -39,7 +39,6 @@ from storage.types.value import Value
 if TYPE_CHECKING:
     from commands.core.host import Dispatcher, Host
     from commands.core.registry import Argv, Command, Reply
-    from commands.scripting.scripting_state import Scripting
     from protocol.errors import ReplyError
 
 # The gates of Instance.gates.
@@ -56,6 +55,15 @@ GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
 HOLDING_GATES = GATE_PAUSED | GATE_ENDING | GATE_FAILOVER
 # While one of these is shut, expired keys and fields stay, hidden from clients.
 KEEPING_GATES = HOLDING_GATES | GATE_READ_ONLY
+
+
+class Feature(Protocol):
+    """The state of a feature that few requests need; the instance keeps one of each kind."""
+
+    def __init__(self, instance: Instance) -> None: ...
+
+
+State = TypeVar("State", bound=Feature)
 
 
 @cython.cclass
@@ -95,7 +103,7 @@ class Instance:
         self.pubsub = PubSub()
         self.tracking = TrackingTable(self)
         self.watchers: dict[tuple[int, bytes], dict[Client, None]] = {}
-        self.scripting_if_used: Scripting | None = None  # since the first script
+        self._features: dict[type[Feature], Feature] = {}
         # statistics
         self.stats = Stats()
         self.slowlog = SlowLog(config)
@@ -117,14 +125,19 @@ class Instance:
         # set by the dispatcher itself (server/requests/dispatch.py)
         self.dispatcher: Dispatcher
 
-    @property
-    def scripting(self) -> Scripting:
-        """Scripts and libraries of functions; Lua is imported at first use."""
-        if self.scripting_if_used is None:
-            from commands.scripting.scripting_state import Scripting
+    def feature(self, kind: type[State]) -> State:
+        """The state of a feature, which is made at first use."""
+        state = self._features.get(kind)
+        if state is None:
+            state = self._features[kind] = kind(self)
+        assert isinstance(state, kind)
+        return state
 
-            self.scripting_if_used = Scripting(self)
-        return self.scripting_if_used
+    def feature_if_used(self, kind: type[State]) -> State | None:
+        """The state of a feature, if it was used already."""
+        state = self._features.get(kind)
+        assert state is None or isinstance(state, kind)
+        return state
 
     def look_up_settings(self) -> None:
         """Cache the settings that most requests need: `Dispatcher.look_up_settings` calls this."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 import cython
 import hiredis
@@ -20,6 +20,7 @@ from commands.core.instance import (
     GATE_READ_ONLY,
     GATE_STALE,
     GATE_WRITES_REFUSED,
+    Instance,
 )
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
@@ -36,12 +37,10 @@ from commands.core.registry import (
 )
 from commands.core.version import REDIS_VERSION
 from commands.scripting.interpreter import Interpreter
+from commands.scripting.libraries import Libraries
 from commands.scripting.numbers import as_argument
-from commands.scripting.running_script import REPLICATE_ALL, Running
+from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
 from protocol import errors
-
-if TYPE_CHECKING:
-    from commands.scripting.scripting_state import Scripting
 
 _NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
 _BAD_ARGUMENTS = b"!ERR Lua redis lib command arguments must be strings or integers\r\n"
@@ -57,13 +56,18 @@ _LEVELS = ("debug", "verbose", "notice", "warning")
 _WHILE_LOADING = b"!ERR Redis commands can not be called while a library is loaded\r\n"
 # A command that scripts may call, with what a call needs of it: handler, arity, whether it writes.
 Plain: TypeAlias = "tuple[Command, Handler | None, int, bool]"
-# In the usual spellings.
-_PLAIN: dict[object, Plain] = {
-    spelling: (command, command.handler, command.arity, bool(command.flags & WRITE))
-    for name, command in COMMANDS.items()
-    for spelling in (name, name.upper())
-    if not command.subcommands and not command.flags & NOSCRIPT
-}
+
+
+class Scripts(Protocol):
+    """What calls need of the scripting state (commands/scripting/scripting_state.py)."""
+
+    instance: Instance
+    client: ScriptClient
+    running: Running | None
+    libraries: Libraries
+
+    def look(self, is_early: bool, most: int) -> int:
+        """After how many instructions of Lua to look again, or why the script ends."""
 
 
 class BadArguments(Exception):
@@ -74,11 +78,11 @@ class BadArguments(Exception):
 class Calls:
     """The services of one interpreter (commands/scripting/interpreter.py)."""
 
-    def __init__(self, scripting: Scripting) -> None:
+    def __init__(self, scripting: Scripts) -> None:
         self._scripting = scripting
         self._instance = scripting.instance
         self._client = scripting.client
-        self._plain = _PLAIN
+        self._plain = _plain_commands()
         self._mark_ns = 0  # Dispatcher.mark_ns after the last call
         self.version = REDIS_VERSION.encode()
         major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
@@ -249,6 +253,16 @@ class Calls:
     def register(self, name: bytes) -> bytes | None:
         """redis.register_function, for a function of that name."""
         return self._scripting.libraries.refuse_function(name)
+
+
+def _plain_commands() -> dict[object, Plain]:
+    """The commands that scripts may call, in the usual spellings."""
+    return {
+        spelling: (command, command.handler, command.arity, bool(command.flags & WRITE))
+        for name, command in COMMANDS.items()
+        for spelling in (name, name.upper())
+        if not command.subcommands and not command.flags & NOSCRIPT
+    }
 
 
 def find_command(argv: Argv) -> Command | None:

@@ -21,6 +21,7 @@ from commands.core.registry import (
 )
 from commands.scripting.running_script import Running
 from commands.scripting.script_cache import Script
+from commands.scripting.scripting_state import Scripting
 from commands.scripting.shebang import parse_script
 from commands.server.monitor import feed_monitors
 from protocol import errors
@@ -119,7 +120,7 @@ def evalsha_ro(client: Client, argv: Argv) -> Reply:
 def _evaluate(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
     show(client, argv)
     keys, arguments = split_arguments(argv)
-    script = client.instance.scripting.scripts.take(argv[1], is_loaded=False)
+    script = client.instance.feature(Scripting).scripts.take(argv[1], is_loaded=False)
     return _start(client, argv, script, keys, arguments, is_read_only)
 
 
@@ -128,7 +129,7 @@ def _evaluate_cached(client: Client, argv: Argv, *, is_read_only: bool) -> Reply
     if len(argv[1]) != _SHA_LENGTH:
         raise ReplyError(_NO_SCRIPT)
     keys, arguments = split_arguments(argv)
-    script = client.instance.scripting.scripts.find(argv[1])
+    script = client.instance.feature(Scripting).scripts.find(argv[1])
     if script is None:
         raise ReplyError(_NO_SCRIPT)
     return _start(client, argv, script, keys, arguments, is_read_only)
@@ -149,7 +150,7 @@ def _start(
         is_read_only = is_read_only or b"no-writes" in script.flags
     elif instance.gates & GATE_STALE:
         raise ReplyError(errors.MASTER_DOWN)
-    scripting = instance.scripting
+    scripting = instance.feature(Scripting)
     running = Running(client, script.sha, argv, is_read_only=is_read_only)
     return scripting.run(running, scripting.interpreter, script.function, keys, rest)
 
@@ -188,10 +189,10 @@ def _declared(instance: Instance, name: bytes, argv: Argv) -> frozenset[bytes] |
     if name in _BY_SOURCE:
         return _declared_by(argv[1])
     if name in _BY_SHA1:
-        script = instance.scripting.scripts.find(argv[1])
+        script = instance.feature(Scripting).scripts.find(argv[1])
         return script.flags if script is not None and script.has_shebang else None
     if name in _BY_NAME:
-        registered = instance.scripting.libraries.find(argv[1])
+        registered = instance.feature(Scripting).libraries.find(argv[1])
         return None if registered is None else registered.flags
     return None
 

@@ -20,6 +20,7 @@ from commands.core.registry import (
 from commands.keys.pattern import matcher
 from commands.scripting.interpreter import Registered
 from commands.scripting.libraries import Library
+from commands.scripting.scripting_state import Scripting
 from commands.scripting.shebang import FLAGS
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -62,7 +63,7 @@ def function_load(client: Client, argv: Argv) -> Reply:
 
 
 def _load(client: Client, argv: Argv, replaces: bool) -> bytes:
-    libraries = client.instance.scripting.libraries
+    libraries = client.instance.feature(Scripting).libraries
     library = libraries.load(argv[-1], replaces=replaces, is_timed=is_timed(client))
     client.changed()
     client.propagate(*argv)
@@ -81,7 +82,7 @@ def _load(client: Client, argv: Argv, replaces: bool) -> bytes:
 )
 def function_delete(client: Client, argv: Argv) -> bytes:
     """An error if no library has that name."""
-    client.instance.scripting.libraries.delete(argv[2])
+    client.instance.feature(Scripting).libraries.delete(argv[2])
     client.changed()
     return replies.OK
 
@@ -103,7 +104,7 @@ def function_flush(client: Client, argv: Argv) -> bytes:
         raise errors.subcommand_syntax(b"FUNCTION", argv[1])
     if len(argv) == 3 and argv[2].upper() not in (b"SYNC", b"ASYNC"):
         raise ReplyError(b"ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
-    client.instance.scripting.libraries.clear()
+    client.instance.feature(Scripting).libraries.clear()
     client.changed()
     return replies.OK
 
@@ -136,7 +137,7 @@ def function_list(client: Client, argv: Argv) -> bytes:
     return replies.array(
         [
             _describe(library, client.resp, with_code=b"WITHCODE" in seen)
-            for library in client.instance.scripting.libraries.by_name.values()
+            for library in client.instance.feature(Scripting).libraries.by_name.values()
             if fits(library.name)
         ]
     )
@@ -183,7 +184,7 @@ def _describe_function(function: Registered, resp: int) -> bytes:
 )
 def function_stats(client: Client, argv: Argv) -> bytes:
     """The libraries are counted by engine, of which there is one."""
-    resp, scripting = client.resp, client.instance.scripting
+    resp, scripting = client.resp, client.instance.feature(Scripting)
     libraries = scripting.libraries
     if scripting.running is not None and not scripting.running.is_function:
         raise scripting.busy_error
@@ -207,7 +208,7 @@ def function_stats(client: Client, argv: Argv) -> bytes:
 
 def _running(client: Client) -> bytes:
     instance = client.instance
-    running = instance.scripting.running
+    running = instance.feature(Scripting).running
     if running is None:
         return replies.NIL[client.resp]
     elapsed_ms = (instance.host.clock_us() - running.started_us) // 1000
@@ -235,7 +236,7 @@ def _running(client: Client) -> bytes:
 )
 def function_kill(client: Client, argv: Argv) -> bytes:
     """Errors: NOTBUSY, UNKILLABLE; BUSY if a script runs."""
-    return client.instance.scripting.kill(function=True)
+    return client.instance.feature(Scripting).kill(function=True)
 
 
 @command(

@@ -13,6 +13,7 @@ from commands.scripting.evaluation import (
     split_arguments,
 )
 from commands.scripting.running_script import Running
+from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
 
 _BAD_NUMBER = b"ERR Bad number of keys provided"
@@ -52,7 +53,7 @@ def fcall_ro(client: Client, argv: Argv) -> Reply:
 
 def _call(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
     show(client, argv)
-    scripting = client.instance.scripting
+    scripting = client.instance.feature(Scripting)
     registered = scripting.libraries.find(argv[1])
     if registered is None:
         raise ReplyError(b"ERR Function not found")

@@ -6,6 +6,7 @@ from commands.core.client import Client
 from commands.core.registry import DENYOOM, NOSCRIPT, WRITE, Argv, Reply, command
 from commands.scripting.function import ALL_SHARDS, is_timed
 from commands.scripting.libraries import Libraries, Library
+from commands.scripting.scripting_state import Scripting
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.redis_format.primitives import CorruptSnapshot
@@ -27,7 +28,7 @@ _POLICIES = (b"APPEND", b"REPLACE", b"FLUSH")
 def function_dump(client: Client, argv: Argv) -> bytes:
     """The payload for FUNCTION RESTORE, also that of Redis."""
     instance = client.instance
-    codes = instance.scripting.library_codes()
+    codes = instance.feature(Scripting).library_codes()
     return replies.bulk(dump_libraries(codes, compress=instance.config.rdbcompression))
 
 
@@ -64,10 +65,10 @@ def function_restore(client: Client, argv: Argv) -> Reply:
 
 
 def _restore(client: Client, argv: Argv, codes: list[bytes], policy: bytes) -> bytes:
-    scripting = client.instance.scripting
+    scripting = client.instance.feature(Scripting)
     libraries = scripting.libraries
     # Separate from the existing libraries until all have loaded.
-    new = Libraries(scripting)
+    new = scripting.empty_libraries()
     scripting.libraries = new
     try:
         for code in codes:

@@ -9,17 +9,24 @@ only by case. One library may; FCALL then finds the first of them, as in Redis 7
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from commands.scripting.interpreter import CompileError, Failure, Interpreter, Registered
+from commands.scripting.interpreter import (
+    Compiled,
+    CompileError,
+    Failure,
+    Interpreter,
+    Registered,
+)
 from commands.scripting.shebang import check_name, parse_library
 from protocol.errors import ReplyError
 from protocol.records import entity
 
-if TYPE_CHECKING:
-    from commands.scripting.scripting_state import Scripting
+# Runs the compiled source of a library with this name; the last argument: not longer than a
+# client's library may take.
+Load: TypeAlias = "Callable[[bytes, Interpreter, Compiled, bool], list[Registered] | Failure]"
 
 
 @entity
@@ -34,10 +41,11 @@ class Library:
 class Libraries:
     """All libraries, by name, and their functions."""
 
-    def __init__(self, scripting: Scripting) -> None:
+    def __init__(self, new_interpreter: Callable[[], Interpreter], load: Load) -> None:
         self.by_name: dict[bytes, Library] = {}
         self.functions: dict[bytes, Registered] = {}  # by their names in lower case
-        self._scripting = scripting
+        self._new_interpreter = new_interpreter
+        self._load = load
         self._interpreter: Interpreter | None = None
         self._loading: Library | None = None
 
@@ -45,7 +53,7 @@ class Libraries:
     def interpreter(self) -> Interpreter:
         """The interpreter for functions, created on first use."""
         if self._interpreter is None:
-            self._interpreter = Interpreter(self._scripting.calls, is_for_scripts=False)
+            self._interpreter = self._new_interpreter()
         return self._interpreter
 
     @property
@@ -104,9 +112,7 @@ class Libraries:
             raise ReplyError(b"ERR Error compiling function: %b" % error.args[0]) from None
         self._loading = library
         try:
-            result = self._scripting.load_library(
-                library.name, self.interpreter, function, is_timed=is_timed
-            )
+            result = self._load(library.name, self.interpreter, function, is_timed)
         finally:
             self._loading = None
         if isinstance(result, Failure):

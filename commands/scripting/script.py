@@ -5,6 +5,7 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.registry import ALLOW_BUSY, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.scripting.scripting_state import Scripting
 from protocol import replies
 from protocol.errors import ReplyError
 
@@ -31,7 +32,8 @@ _ALL_NODES = (b"request_policy:all_nodes", b"response_policy:all_succeeded")
 )
 def script_load(client: Client, argv: Argv) -> bytes:
     """The script's SHA1."""
-    return replies.bulk(client.instance.scripting.scripts.take(argv[2], is_loaded=True).sha)
+    scripts = client.instance.feature(Scripting).scripts
+    return replies.bulk(scripts.take(argv[2], is_loaded=True).sha)
 
 
 @command(
@@ -47,7 +49,7 @@ def script_load(client: Client, argv: Argv) -> bytes:
 )
 def script_exists(client: Client, argv: Argv) -> bytes:
     """An array of 1 and 0."""
-    scripts = client.instance.scripting.scripts
+    scripts = client.instance.feature(Scripting).scripts
     return replies.array([replies.ONE if sha in scripts else replies.ZERO for sha in argv[2:]])
 
 
@@ -67,7 +69,7 @@ def script_flush(client: Client, argv: Argv) -> bytes:
     """ASYNC and SYNC do the same: the whole interpreter is replaced."""
     if len(argv) > 3 or (len(argv) == 3 and argv[2].upper() not in (b"SYNC", b"ASYNC")):
         raise ReplyError(b"ERR SCRIPT FLUSH only support SYNC|ASYNC option")
-    client.instance.scripting.flush_scripts()
+    client.instance.feature(Scripting).flush_scripts()
     return replies.OK
 
 
@@ -82,7 +84,7 @@ def script_flush(client: Client, argv: Argv) -> bytes:
 )
 def script_kill(client: Client, argv: Argv) -> bytes:
     """Errors: NOTBUSY, UNKILLABLE; BUSY if a function runs."""
-    return client.instance.scripting.kill(function=False)
+    return client.instance.feature(Scripting).kill(function=False)
 
 
 @command(

@@ -69,7 +69,7 @@ class Scripting:
         self.is_ending = False
         self.scripts = ScriptCache(self._compile)
         self.calls = Calls(self)
-        self.libraries = Libraries(self)
+        self.libraries = self.empty_libraries()
         # The running script: there is at most one.
         self._job: tuple[Running, Interpreter, Compiled, Argv, Argv]
         self._interpreter: Interpreter | None = None
@@ -99,7 +99,7 @@ class Scripting:
 
     def new_libraries(self, codes: list[bytes]) -> Libraries:
         """Load libraries that can replace the present ones. Raises ReplyError."""
-        current, new = self.libraries, Libraries(self)
+        current, new = self.libraries, self.empty_libraries()
         self.libraries = new  # what is loaded asks there
         try:
             for code in codes:
@@ -160,8 +160,16 @@ class Scripting:
             text += b" script: %b, on %b:%b." % (running.name, result.source, result.line)
         raise ScriptFailed(text, result.is_counted)
 
+    def empty_libraries(self) -> Libraries:
+        """Libraries that can replace the present ones once they are loaded."""
+        return Libraries(self._function_interpreter, self.load_library)
+
+    def _function_interpreter(self) -> Interpreter:
+        """An interpreter for the functions of libraries."""
+        return Interpreter(self.calls, is_for_scripts=False)
+
     def load_library(
-        self, name: bytes, interpreter: Interpreter, function: Compiled, *, is_timed: bool
+        self, name: bytes, interpreter: Interpreter, function: Compiled, is_timed: bool
     ) -> list[Registered] | Failure:
         """Run the source of a library; the functions that it registers. It may be paused."""
         assert self.running is None, "a script loads a library"

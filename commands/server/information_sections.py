@@ -16,6 +16,7 @@ from commands.core import version
 from commands.core.client import GATE_PRIMARY, GATE_REPLICA, Client
 from commands.core.instance import Instance
 from commands.replication.information import buffers, replication
+from commands.scripting.scripting_state import Scripting
 from commands.server.memory_figures import human, memory_figures
 from commands.state.persistence_state import NEVER
 from commands.state.stats import ScriptingFigures
@@ -160,7 +161,7 @@ def memory(instance: Instance) -> Iterator[Field]:
 
 
 def _scripting_figures(instance: Instance) -> ScriptingFigures:
-    scripting = instance.scripting_if_used
+    scripting = instance.feature_if_used(Scripting)
     return ScriptingFigures() if scripting is None else scripting.figures()
 
 

@@ -47,6 +47,7 @@ from commands.core.registry import (
     Command,
 )
 from commands.scripting.evaluation import request_flags
+from commands.scripting.scripting_state import Scripting
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from server.requests.turns import Turns
@@ -114,7 +115,7 @@ class Admission:
         if gates & _STREAMING_GATES and command.flags & (READONLY | WRITE | MAY_REPLICATE):
             return ReplyError(errors.MONITOR_KEYSPACE)
         if instance.gates & GATE_BUSY and not _runs_beside_script(command, argv):
-            return instance.scripting.busy_error
+            return instance.feature(Scripting).busy_error
         if instance.gates & GATE_STALE and not _has_flag(client, command, argv, STALE):
             return ReplyError(errors.MASTER_DOWN)
         if instance.gates & GATE_LOADING and not _has_flag(client, command, argv, LOADING):

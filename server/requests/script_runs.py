@@ -25,7 +25,7 @@ from commands.core.blocked_clients import Block
 from commands.core.client import GATE_PRIMARY, Client
 from commands.core.instance import GATE_BUSY, Instance
 from commands.core.registry import Argv, Command, Handler, Reply
-from protocol.records import entity
+from commands.scripting.scripting_state import Scripting
 
 # The time slice: how long a script runs before the loop polls again.
 SLICE_NS = 1_000_000
@@ -148,10 +148,10 @@ class ScriptRuns:
             return True
         instance = self._instance
         instance.host.log("warning", "The script that runs is ended for the shutdown.")
-        instance.scripting.is_ending = True
+        instance.feature(Scripting).is_ending = True
         while self.paused is not None:
             self.go_on()
-        instance.scripting.is_ending = False
+        instance.feature(Scripting).is_ending = False
         return not instance.is_torn
 
     def go_on(self) -> None:

@@ -28,6 +28,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from commands.scripting.scripting_state import Scripting
 from server.inprocess.server import InProcessServer
 from tests.fuzz.script_strategies import LIBRARY, ScriptDrawing
 
@@ -122,7 +123,7 @@ class Player:
             self._take_turn(self.server.dispatcher.script_runs.go_on)
 
     def _kill(self) -> None:
-        running = self.server.instance.scripting.running
+        running = self.server.instance.feature(Scripting).running
         assert running is not None
         word = "FUNCTION" if running.is_function else "SCRIPT"
         has_written = running.has_written

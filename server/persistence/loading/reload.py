@@ -8,6 +8,7 @@ Source: redis-server 7.0.15.
 from __future__ import annotations
 
 from commands.core.instance import Instance
+from commands.scripting.scripting_state import Scripting
 from server.persistence.files import Files
 from server.persistence.loading.loader import Loader
 
@@ -43,8 +44,9 @@ def reload_append_only_file(instance: Instance, files: Files) -> None:
 def _clear(instance: Instance) -> None:
     for db in instance.databases:
         db.clear()
-    if instance.scripting_if_used is not None:
-        instance.scripting_if_used.libraries.clear()
+    scripting = instance.feature_if_used(Scripting)
+    if scripting is not None:
+        scripting.libraries.clear()
 
 
 def _propagate_removals(instance: Instance) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from commands.core.instance import Instance
+from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
 from storage.keyspace.database import Database
 from storage.nodes.listpack_node import ListpackNode
@@ -87,8 +88,9 @@ class SnapshotRestore:
     def _load_libraries(self) -> None:
         """Load the functions, which precede the first database; they replace those of one name."""
         for code in self._reader.libraries:
+            libraries = self._instance.feature(Scripting).libraries
             try:
-                self._instance.scripting.libraries.load(code, replaces=True, is_timed=False)
+                libraries.load(code, replaces=True, is_timed=False)
             except ReplyError as error:
                 reason = error.text.decode("latin-1")
                 raise UnfitContent(self._reader.end, f"a library is refused: {reason}") from None

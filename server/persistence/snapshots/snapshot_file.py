@@ -13,6 +13,7 @@ from commands.core.instance import Instance
 from commands.core.version import REDIS_VERSION
 from commands.keys.serialization import snapshot_options
 from commands.replication.state import ReplicationState
+from commands.scripting.scripting_state import Scripting
 from server.clock import delay_us
 from server.persistence.files import Files, write_all
 from storage.append_only.requests import encode_request, select_request
@@ -110,7 +111,7 @@ def _write_snapshot(
 
 
 def _libraries(instance: Instance) -> list[bytes]:
-    scripting = instance.scripting_if_used
+    scripting = instance.feature_if_used(Scripting)
     return [] if scripting is None else scripting.library_codes()
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from commands.core.instance import Instance
 from commands.scripting.libraries import Libraries
+from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
 from protocol.records import record
 from server.persistence.files import Files
@@ -108,11 +109,11 @@ class Installation:
             instance.host.log("notice", line)
 
     def _prepare_libraries(self, codes: list[bytes]) -> None:
-        scripting = self._instance.scripting_if_used
+        scripting = self._instance.feature_if_used(Scripting)
         if not codes and scripting is None:
             return
         try:
-            self._libraries = self._instance.scripting.new_libraries(codes)
+            self._libraries = self._instance.feature(Scripting).new_libraries(codes)
         except ReplyError as error:
             reason = error.text.decode("latin-1")
             raise InstallationFailed(f"a library of the primary is refused: {reason}") from None
@@ -125,7 +126,7 @@ class Installation:
         """Swap in the new data; signal blocked clients, and invalidate watches and caches."""
         instance = self._instance
         if self._libraries is not None:
-            instance.scripting.libraries = self._libraries
+            instance.feature(Scripting).libraries = self._libraries
         for db, new in zip(instance.databases, databases, strict=True):
             db.swap_content(new)
             new.clear()

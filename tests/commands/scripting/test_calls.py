@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.scripting.scripting_state import Scripting
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
@@ -62,7 +63,7 @@ def test_the_script_gets_the_text_of_a_defect(
         raise RuntimeError("broken")
 
     client.execute("EVAL", "return 1", 0)
-    calls = server.instance.scripting.calls
+    calls = server.instance.feature(Scripting).calls
     monkeypatch.setattr(calls, "_call_plain", broken)
     script = "local ok, e = pcall(redis.call, 'get', 'k') return {type(e), e}"
     reply = client.execute("EVAL", script, 0)

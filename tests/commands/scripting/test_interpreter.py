@@ -6,12 +6,13 @@ import pytest
 
 from commands.scripting import interpreter as module
 from commands.scripting.interpreter import CompileError, Failure, Interpreter
+from commands.scripting.scripting_state import Scripting
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
 @pytest.fixture
 def interpreter(server: InProcessServer) -> Interpreter:
-    return server.instance.scripting.interpreter
+    return server.instance.feature(Scripting).interpreter
 
 
 def test_source_that_is_not_lua_is_refused(interpreter: Interpreter) -> None:
@@ -49,7 +50,7 @@ def test_a_reply_that_does_not_fit_is_an_error_and_no_crash(
 ) -> None:
     monkeypatch.setattr(module, "MEMORY_BYTES", 8 * 1024 * 1024)
     client.execute("SET", "k", "x" * 10_000_000)
-    server.instance.scripting.interpreter.collect()
+    server.instance.feature(Scripting).interpreter.collect()
     reply = client.execute("EVAL", "return redis.call('get', 'k')", 0)
     assert reply.startswith(b"-ERR not enough memory")
     assert client.execute("EVAL", "return 1", 0) == b":1\r\n"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from commands.scripting.scripting_state import Scripting
 from server.inprocess.server import InProcessClient, InProcessServer
 
 COUNTER = "#!lua name=counter\nlocal n = 0 redis.register_function('next', function() n = n + 1 return n end)"  # noqa: E501
@@ -104,7 +105,7 @@ def test_loading_a_library_does_not_touch_the_others(
             return super().items()
 
     client.execute("FUNCTION", "LOAD", library("one", "a", "b"))
-    libraries = server.instance.scripting.libraries
+    libraries = server.instance.feature(Scripting).libraries
     libraries.by_name[b"one"].functions = Watched(libraries.by_name[b"one"].functions)  # type: ignore[assignment]
     client.execute("FUNCTION", "LOAD", library("two", "c"))
     client.execute("FUNCTION", "DELETE", "two")

@@ -9,6 +9,7 @@ import pytest
 from commands.scripting import calls
 from commands.scripting.interpreter import MOST_INSTRUCTIONS
 from commands.scripting.running_script import Running
+from commands.scripting.scripting_state import Scripting
 from server.inprocess.server import InProcessClient, InProcessServer
 
 BUSY = (
@@ -207,7 +208,7 @@ def test_a_script_that_has_written_is_not_killed(
 @pytest.fixture
 def look(server: InProcessServer, client: InProcessClient) -> Callable[..., int]:
     """Checks the clock as a script does that runs."""
-    scripting = server.instance.scripting
+    scripting = server.instance.feature(Scripting)
     client.execute("EVAL", "return 1", 0)
     scripting.running = Running(client.state, b"sha", [])
     scripting.running.started_us = 1 << 62
