@@ -10,7 +10,7 @@ only by case. One library may; FCALL then finds the first of them, as in Redis 7
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from commands.scripting.interpreter import (

@@ -26,6 +26,7 @@ from commands.core.client import GATE_PRIMARY, Client
 from commands.core.instance import GATE_BUSY, Instance
 from commands.core.registry import Argv, Command, Handler, Reply
 from commands.scripting.scripting_state import Scripting
+from protocol.records import entity
 
 # The time slice: how long a script runs before the loop polls again.
 SLICE_NS = 1_000_000
