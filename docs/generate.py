@@ -23,6 +23,7 @@ import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.absent_features import ABSENT, FEATURES, VALUES
 from commands.config.configuration import DIRECTIVES, Directive
 from commands.core import version
+from commands.core.documentation import row_of, shown_name
 from commands.core.registry import COMMANDS, Command
 from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
 from rillway.__main__ import SUBCOMMANDS, usage
@@ -105,10 +106,10 @@ def callable_commands() -> list[Command]:
 def commands_text() -> str:
     """A table for each group."""
     found = callable_commands()
-    assert {command.group for command in found} <= set(GROUPS)
+    assert {row_of(command).group for command in found} <= set(GROUPS)
     parts = [f"{len(found)} commands, sub-commands counted one by one.\n"]
     for group, title in GROUPS.items():
-        rows = [_command_row(command) for command in found if command.group == group]
+        rows = [_command_row(command) for command in found if row_of(command).group == group]
         head = ("command", "arguments", "since Redis", "what it does")
         if rows:
             parts.append(f"## {title}\n\n{table(head, rows)}")
@@ -116,8 +117,8 @@ def commands_text() -> str:
 
 
 def _command_row(command: Command) -> list[str]:
-    name = command.fullname.decode().upper().replace("|", " ")
-    return [code(name), code(command.syntax), command.since, command.summary]
+    row = row_of(command)
+    return [code(shown_name(command)), code(row.syntax), row.since, row.summary]
 
 
 def absent_commands_text() -> str:

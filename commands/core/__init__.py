@@ -1,6 +1,7 @@
 """The modules that all commands are built on.
 
 registry:        the `@command` declaration and the table of commands
+documentation:   what people read about each command
 arguments:       a cursor over a request's arguments
 syntax:          a command's syntax as COMMAND DOCS shows it
 floats:          floating-point arguments

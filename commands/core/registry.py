@@ -1,18 +1,19 @@
 """The table of commands: each is declared once, where it is written, with `@command(...)`.
 
-COMMAND, COMMAND DOCS, COMMAND GETKEYS, the ACL categories, arity errors and the table in the
-documentation all derive from these declarations. A sub-command is declared under its two words
+What the code needs is declared here; what people read is in a table of each family
+(documentation.py). COMMAND, COMMAND DOCS, COMMAND GETKEYS, the ACL categories, arity errors and the
+table in the documentation all derive from the two. A sub-command is declared under its two words
 ("XGROUP CREATE"); its container ("XGROUP") with `container(...)`.
 
-To add a command: write its function in the module of its noun, decorate it, and name the module in
-commands/catalogue.py.
+To add a command: write its function in the module of its noun, decorate it, give it a row in the
+family's table, and name the module in commands/catalogue.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from protocol.records import entity, frozen_record
 from storage.types.value import as_int64
@@ -31,7 +32,7 @@ Handler: TypeAlias = "Callable[[Client, Argv], Reply]"
 # if they have another: then the handler gets the parsed arguments.
 RawHandler: TypeAlias = "Callable[[Client, Cutter], bytes | None]"
 
-# -- flags, in the order in which COMMAND INFO prints them; MAY_REPLICATE is not shown ------------
+# -- flags, in the order in which COMMAND INFO prints them; those without a name are not shown ----
 
 WRITE = 1 << 0
 READONLY = 1 << 1
@@ -52,6 +53,7 @@ NO_MULTI = 1 << 19
 ALLOW_BUSY = 1 << 20
 MOVABLE_KEYS = 1 << 21
 NO_MANDATORY_KEYS = 1 << 22
+RUNS_LUA = 1 << 23  # for so long, perhaps, that it pauses for other clients
 
 FLAG_NAMES = {
     WRITE: b"write",
@@ -162,15 +164,8 @@ class Command:
     arity: int
     flags: int
     keys: tuple[KeySpec, ...]
-    group: str
-    since: str
-    summary: str
-    syntax: str
-    complexity: str
-    categories: tuple[str, ...] = ()  # ACL categories that do not follow from flags and group
-    history: tuple[tuple[str, str], ...] = ()
-    tips: tuple[bytes, ...] = ()
-    deprecated: tuple[str, str] | None = None  # (since, what to use instead)
+    family: str  # the folder of its module below commands/; a container has its sub-commands'
+    text: dict[str, Any]
     defers_ready_keys: bool = False
     raw: RawHandler | None = None
     parent: Command | None = None
@@ -198,7 +193,7 @@ def _register(name: str, declared: Command) -> None:
         return
     parent = COMMANDS[container]  # the container is declared before its sub-commands
     assert sub not in parent.subcommands, f"{name} is declared twice"
-    declared.parent = parent
+    declared.parent, parent.family = parent, declared.family
     parent.subcommands[sub] = declared
 
 
@@ -208,22 +203,13 @@ def command(
     arity: int,
     flags: int = 0,
     keys: tuple[KeySpec, ...] = NO_KEYS,
-    group: str,
-    since: str,
-    summary: str,
-    syntax: str = "",
-    complexity: str = "O(1)",
-    categories: tuple[str, ...] = (),
-    history: tuple[tuple[str, str], ...] = (),
-    tips: tuple[bytes, ...] = (),
-    deprecated: tuple[str, str] | None = None,
     defers_ready_keys: bool = False,
     raw: RawHandler | None = None,
+    **text: Any,
 ) -> Callable[[Handler], Handler]:
     """Declare the decorated function as the handler of `name`.
 
-    `arity` counts the name's words and is negative for a minimum. `syntax` is what follows the
-    name, in the notation of the Redis documentation; COMMAND DOCS derives its arguments from it.
+    `arity` counts the name's words and is negative for a minimum.
     `raw` takes a request that is still bytes, or returns None and has changed nothing; it neither
     blocks nor raises an error.
     `defers_ready_keys`: blocked clients need not be served before this command runs, because it
@@ -239,15 +225,8 @@ def command(
             arity=arity,
             flags=flags,
             keys=keys,
-            group=group,
-            since=since,
-            summary=summary,
-            syntax=syntax,
-            complexity=complexity,
-            categories=categories,
-            history=history,
-            tips=tips,
-            deprecated=deprecated,
+            family=handler.__module__.split(".")[1],
+            text=text,
             defers_ready_keys=defers_ready_keys,
             raw=raw,
         )
@@ -257,9 +236,7 @@ def command(
     return declare
 
 
-def container(
-    name: str, *, group: str, since: str, summary: str, flags: int = 0, arity: int = -2
-) -> None:
+def container(name: str, **text: Any) -> None:
     """Declare a command that has only sub-commands; to be called before they are declared."""
     _register(
         name,
@@ -267,57 +244,10 @@ def container(
             name=name.upper().encode(),
             fullname=name.lower().encode(),
             handler=None,
-            arity=arity,
-            flags=flags,
+            arity=-2,
+            flags=0,
             keys=NO_KEYS,
-            group=group,
-            since=since,
-            summary=summary,
-            syntax="",
-            complexity="Depends on subcommand.",
+            family="",
+            text=text,
         ),
     )
-
-
-# The order in which ACL CAT and COMMAND INFO know the categories does not matter to clients.
-_GROUP_CATEGORIES = {
-    "generic": "keyspace",
-    "string": "string",
-    "list": "list",
-    "set": "set",
-    "sorted-set": "sortedset",
-    "hash": "hash",
-    "bitmap": "bitmap",
-    "hyperloglog": "hyperloglog",
-    "geo": "geo",
-    "stream": "stream",
-    "transactions": "transaction",
-    "connection": "connection",
-    "scripting": "scripting",
-}
-
-_NAMED_BY_GROUPS = frozenset(_GROUP_CATEGORIES.values())
-
-
-def acl_categories(declared: Command) -> list[bytes]:
-    """The ACL categories, with their @, as COMMAND INFO prints them."""
-    if declared.handler is None:
-        return [b"@slow"]  # a container has the categories of its sub-commands
-    names: list[str] = []
-    if declared.flags & WRITE:
-        names.append("write")
-    if declared.flags & READONLY and declared.group != "scripting":
-        names.append("read")
-    # WAIT is in the group of those that work on keys of any type, and works on none; SORT on some.
-    has_own = not _NAMED_BY_GROUPS.isdisjoint(declared.categories)
-    if declared.group in _GROUP_CATEGORIES and not has_own:
-        names.append(_GROUP_CATEGORIES[declared.group])
-    if declared.flags & ADMIN:
-        names += ["admin", "dangerous"]
-    if declared.flags & PUBSUB:
-        names.append("pubsub")
-    names.append("fast" if declared.flags & FAST else "slow")
-    if declared.flags & BLOCKING:
-        names.append("blocking")
-    names += [name for name in declared.categories if name not in names]
-    return [b"@" + name.encode() for name in names]

@@ -10,6 +10,7 @@ from commands.core.registry import (
     NO_MANDATORY_KEYS,
     NOSCRIPT,
     READONLY,
+    RUNS_LUA,
     SKIP_MONITOR,
     STALE,
     WRITE,
@@ -28,7 +29,7 @@ from protocol import errors
 from protocol.errors import ReplyError
 from storage.types.value import as_int64
 
-COMMON_FLAGS = NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS
+COMMON_FLAGS = NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS | RUNS_LUA
 MAY_WRITE_KEYS = counted_keys(b"RW", b"ACCESS", b"UPDATE", at=2)
 READ_KEYS = counted_keys(b"RO", b"ACCESS", at=2)
 _NO_SCRIPT = b"NOSCRIPT No matching script. Please use EVAL."

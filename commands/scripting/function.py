@@ -10,6 +10,7 @@ from commands.core.registry import (
     DENYOOM,
     LOADING,
     NOSCRIPT,
+    RUNS_LUA,
     STALE,
     WRITE,
     Argv,
@@ -43,7 +44,7 @@ def is_timed(client: Client) -> bool:
 @command(
     "FUNCTION LOAD",
     arity=-3,
-    flags=WRITE | DENYOOM | NOSCRIPT,
+    flags=WRITE | DENYOOM | NOSCRIPT | RUNS_LUA,
     group="scripting",
     since="7.0.0",
     summary="Loads a library.",

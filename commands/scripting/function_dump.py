@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, NOSCRIPT, WRITE, Argv, Reply, command
+from commands.core.registry import DENYOOM, NOSCRIPT, RUNS_LUA, WRITE, Argv, Reply, command
 from commands.scripting.function import ALL_SHARDS, is_timed
 from commands.scripting.libraries import Libraries, Library
 from commands.scripting.scripting_state import Scripting
@@ -35,7 +35,7 @@ def function_dump(client: Client, argv: Argv) -> bytes:
 @command(
     "FUNCTION RESTORE",
     arity=-3,
-    flags=WRITE | DENYOOM | NOSCRIPT,
+    flags=WRITE | DENYOOM | NOSCRIPT | RUNS_LUA,
     group="scripting",
     since="7.0.0",
     summary="Loads the libraries of a payload.",

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.configuration import DIRECTIVES, NAMES
+from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS, Argv, Command
 from commands.core.syntax import Argument, parse_syntax
 
@@ -203,10 +204,10 @@ class Drawing:
     def request(self) -> Argv:
         found = self.random.choice(WEIGHTED)
         by_group = {"stream": STREAM_KEYS, "string": STRING_KEYS, **COLLECTION_KEYS}
-        self.keys = by_group.get(found.group, KEYS)
+        self.keys = by_group.get(row_of(found).group, KEYS)
         self.directive = ""
         argv = found.fullname.split(b"|")
-        argv += self.arguments(parse_syntax(found.syntax, found.fullname.decode()))
+        argv += self.arguments(parse_syntax(row_of(found).syntax, found.fullname.decode()))
         if found.fullname == b"xreadgroup" and (self.only_new or self.chance(0.6)):
             streams = len(argv) - 1 - argv.index(b"STREAMS")
             argv[len(argv) - streams // 2 :] = [b">"] * (streams // 2)
@@ -461,4 +462,5 @@ ALL_COMMANDS = _all_commands()
 WEIGHTED = [found for found in ALL_COMMANDS for _ in range(WEIGHTS.get(found.fullname.decode(), 2))]
 assert all(name.encode() in {c.fullname for c in ALL_COMMANDS} for name in WEIGHTS)
 # In the order of the table, so that a seed means the same round in every process.
-TOKENS = tuple(dict.fromkeys(t for c in ALL_COMMANDS for t in _tokens(parse_syntax(c.syntax))))
+SYNTAXES = [parse_syntax(row_of(found).syntax) for found in ALL_COMMANDS]
+TOKENS = tuple(dict.fromkeys(token for syntax in SYNTAXES for token in _tokens(syntax)))

@@ -17,6 +17,7 @@ from typing import TypeAlias
 import pytest
 
 import commands.catalogue  # noqa: F401  (declares every command)
+from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS
 from commands.core.version import REDIS_VERSION
 from tests.support.programs.redis_tools import find_tool, run_tool, tool_environment
@@ -77,7 +78,7 @@ def enter(terminal: Terminal, line: str, next_prompt: str) -> str:
 
 def hint(command: str) -> str:
     """How redis-cli shows a command's declared syntax."""
-    syntax = COMMANDS[command.encode()].syntax
+    syntax = row_of(COMMANDS[command.encode()]).syntax
     return syntax.replace("<", "").replace(">", "").replace(" | ", "|")
 
 

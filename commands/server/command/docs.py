@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from commands.core.client import Client
+from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS, LOADING, STALE, Argv, Command, command
 from commands.core.syntax import Argument, parse_syntax
 from commands.server.command.table import find_command, status_set
@@ -37,20 +38,21 @@ def _name(declared: Command) -> bytes:
 
 def document(declared: Command, resp: int) -> bytes:
     """The documentation of one command, its sub-commands included."""
+    row = row_of(declared)
     items = _texts(
-        summary=declared.summary,
-        since=declared.since,
-        group=declared.group,
-        complexity=declared.complexity,
+        summary=row.summary,
+        since=row.since,
+        group=row.group,
+        complexity=row.complexity if declared.handler else "Depends on subcommand.",
     )
-    if declared.deprecated:
-        since, instead = declared.deprecated
+    if row.deprecated:
+        since, instead = row.deprecated
         items += [replies.bulk(b"doc_flags"), status_set([b"deprecated"], resp)]
         items += _texts(deprecated_since=since, replaced_by=instead)
-    if declared.history:
-        lines = [_bulks(version, change) for version, change in declared.history]
+    if row.history:
+        lines = [_bulks(version, change) for version, change in row.history]
         items += [replies.bulk(b"history"), replies.set_header(len(lines), resp) + b"".join(lines)]
-    arguments = parse_syntax(declared.syntax, declared.fullname.decode(), len(declared.keys))
+    arguments = parse_syntax(row.syntax, declared.fullname.decode(), len(declared.keys))
     if arguments:
         items += [replies.bulk(b"arguments"), _arguments(arguments, resp)]
     if declared.subcommands:

@@ -1,7 +1,7 @@
 """COMMAND, COMMAND COUNT, INFO, LIST, HELP: the table of commands as clients see it.
 
-Everything derives from the declarations (commands/core/registry.py). COMMAND DOCS is in
-docs.py, COMMAND GETKEYS in keys.py.
+Everything derives from the declarations (commands/core/registry.py) and from the families' tables
+(commands/core/documentation.py). COMMAND DOCS is in docs.py, COMMAND GETKEYS in keys.py.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
+from commands.core.documentation import row_of
 from commands.core.help import help_reply
 from commands.core.registry import (
     COMMANDS,
@@ -19,10 +20,10 @@ from commands.core.registry import (
     Argv,
     Command,
     KeySpec,
-    acl_categories,
     command,
 )
 from commands.keys.pattern import matcher
+from commands.server.command.categories import acl_categories
 from protocol import errors, replies
 from protocol.errors import ReplyError
 
@@ -175,6 +176,7 @@ def _describe_all(resp: int) -> bytes:
 
 def describe(declared: Command, resp: int) -> bytes:
     """One element of COMMAND: name, arity, flags, keys, categories, tips, sub-commands."""
+    tips = row_of(declared).tips
     first, last, step = legacy_range(declared.keys)
     names = [name for flag, name in FLAG_NAMES.items() if declared.flags & flag]
     return replies.array(
@@ -186,8 +188,8 @@ def describe(declared: Command, resp: int) -> bytes:
             replies.integer(last),
             replies.integer(step),
             status_set(acl_categories(declared), resp),
-            replies.set_header(len(declared.tips), resp)
-            + b"".join(replies.bulk(tip) for tip in declared.tips),
+            replies.set_header(len(tips), resp)
+            + b"".join(replies.bulk(tip.encode()) for tip in tips),
             replies.set_header(len(declared.keys), resp)
             + b"".join(describe_keys(spec, resp) for spec in declared.keys),
             replies.set_header(len(declared.subcommands), resp)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import commands.catalogue  # noqa: F401
-from commands.core.registry import COMMANDS, KeySpec, acl_categories, counted_keys
+from commands.core.registry import KeySpec, counted_keys
 
 
 def test_a_key_spec_counts_from_the_front() -> None:
@@ -24,19 +23,6 @@ def test_a_key_spec_may_begin_after_a_keyword_and_take_the_first_half() -> None:
 def test_a_key_spec_that_the_arguments_do_not_reach_gives_nothing() -> None:
     assert KeySpec(begin=3).positions([b"GET", b"k"]) == []
     assert KeySpec(begin=1, keyword=b"STREAMS", last=-1, limit=2).positions([b"XREAD"]) == []
-
-
-def test_every_declared_command_says_what_documentation_needs() -> None:
-    for declared in COMMANDS.values():
-        for one in [declared, *declared.subcommands.values()]:
-            assert one.summary and one.since and one.group, one.fullname
-            assert one.handler is not None or one.subcommands, one.fullname
-            assert one.fullname == one.fullname.lower()
-
-
-def test_categories_follow_from_flags_and_group() -> None:
-    assert acl_categories(COMMANDS[b"get"]) == [b"@read", b"@string", b"@fast"]
-    assert acl_categories(COMMANDS[b"set"]) == [b"@write", b"@string", b"@slow"]
 
 
 def test_an_incomplete_specification_finds_its_keys_by_a_function() -> None:

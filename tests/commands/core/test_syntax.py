@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS
 from commands.core.syntax import Argument, parse_syntax
 
@@ -127,4 +128,4 @@ def test_the_syntax_of_every_command_can_be_read() -> None:
     declared = [c for top in COMMANDS.values() for c in (top, *top.subcommands.values())]
     assert len(declared) > 100
     for command in declared:
-        parse_syntax(command.syntax, command.fullname.decode(), len(command.keys))
+        parse_syntax(row_of(command).syntax, command.fullname.decode(), len(command.keys))

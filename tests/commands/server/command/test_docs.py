@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import decode, pairs
@@ -25,7 +26,7 @@ def test_a_command_is_documented_with_what_it_was_declared_with(client: InProces
     docs = documented(client, "XLEN")
     assert docs[b"since"] == b"5.0.0"
     assert docs[b"group"] == b"stream"
-    assert docs[b"summary"].decode() == COMMANDS[b"xlen"].summary
+    assert docs[b"summary"].decode() == row_of(COMMANDS[b"xlen"]).summary
     assert docs[b"arguments"] == [
         [b"name", b"key", b"type", b"key", b"display_text", b"key", b"key_spec_index", 0]
     ]

@@ -1,0 +1,70 @@
+"""What people read about commands: the rows of the families' tables.
+
+Each family's folder has a table, `documentation.py`: GROUP and SINCE, which hold for all its rows,
+and ROWS, by the names that the handlers are declared with. COMMAND DOCS, COMMAND INFO and
+docs/generate.py print them. Nothing else needs them, so a table is imported when it is first asked
+for, not when the server starts.
+
+What the code needs is declared beside the handlers: registry.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+
+from commands.core.registry import Command
+from protocol.records import record
+
+
+@record
+class Row:
+    """One command, in our own words; facts and versions are those of Redis.
+
+    `syntax` is what follows the name, in the notation of the Redis documentation: syntax.py derives
+    the arguments of COMMAND DOCS from it.
+    """
+
+    summary: str
+    syntax: str = ""
+    complexity: str = "O(1)"
+    since: str = ""  # "": the family's
+    group: str = ""  # "": the family's
+    history: Sequence[tuple[str, str]] = ()  # (version, change)
+    tips: Sequence[str] = ()
+    categories: Sequence[str] = ()  # of ACL, those that do not follow from flags and group
+    deprecated: tuple[str, str] | None = None  # (since, what to use instead)
+
+
+def row_of(command: Command) -> Row:
+    """The row of a command. Raises KeyError with its name if its family's table has none."""
+    rows = rows_of(command.family)
+    name = shown_name(command)
+    return rows[name] if name in rows else _declared(command)
+
+
+def shown_name(command: Command) -> str:
+    """The name as people write it: "XADD", "XGROUP CREATE"."""
+    return command.fullname.decode().upper().replace("|", " ")
+
+
+@cache
+def rows_of(family: str) -> dict[str, Row]:
+    """The rows of a family by name, each with its group and version."""
+    try:
+        table = import_module(f"commands.{family}.documentation")
+    except ModuleNotFoundError:
+        return {}
+    return {
+        name: replace(row, group=row.group or table.GROUP, since=row.since or table.SINCE)
+        for name, row in table.ROWS.items()
+    }
+
+
+def _declared(command: Command) -> Row:
+    """The row of a command whose family has no table yet."""
+    text = dict(command.text)
+    text["tips"] = [tip.decode() for tip in text.get("tips", ())]
+    return Row(**text)
