@@ -11,7 +11,6 @@ What the code needs is declared beside the handlers: registry.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
@@ -30,7 +29,7 @@ class Row:
     summary: str
     syntax: str = ""
     complexity: str = "O(1)"
-    since: str = ""  # "": the family's
+    since: str = ""  # "": that of its container, or the family's
     group: str = ""  # "": the family's
     history: Sequence[tuple[str, str]] = ()  # (version, change)
     tips: Sequence[str] = ()
@@ -57,10 +56,11 @@ def rows_of(family: str) -> dict[str, Row]:
         table = import_module(f"commands.{family}.documentation")
     except ModuleNotFoundError:
         return {}
-    return {
-        name: replace(row, group=row.group or table.GROUP, since=row.since or table.SINCE)
-        for name, row in table.ROWS.items()
-    }
+    rows: dict[str, Row] = table.ROWS
+    for name, row in rows.items():
+        row.group = row.group or table.GROUP
+        row.since = row.since or rows[name.split()[0]].since or table.SINCE
+    return rows
 
 
 def _declared(command: Command) -> Row:

@@ -19,8 +19,6 @@ from storage.types.hashes import HashValue
 MAX_TIME_MS = (1 << 46) - 1
 
 _CONDITIONS = (b"NX", b"XX", b"GT", b"LT")
-_FIELDS = "FIELDS numfields field [field ...]"
-_PER_FIELD = "O(N) with N the number of fields that are named."
 
 # What HEXPIRE answers for a field.
 NO_FIELD = -2
@@ -67,65 +65,25 @@ def parse_fields(argv: Argv, at: int, error: bytes) -> list[bytes]:
 # -- setting -----------------------------------------------------------------------------------
 
 
-@command(
-    "HEXPIRE",
-    arity=-6,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="hash",
-    since="7.4.0",
-    summary="Lets fields expire after some seconds.",
-    syntax=f"key seconds [NX | XX | GT | LT] {_FIELDS}",
-    complexity=_PER_FIELD,
-)
+@command("HEXPIRE", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def hexpire(client: Client, argv: Argv) -> bytes:
     """Array of integers, one for each field. Source: Redis 7.4."""
     return _expire(client, argv, b"hexpire", 1000, client.instance.now_ms)
 
 
-@command(
-    "HPEXPIRE",
-    arity=-6,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="hash",
-    since="7.4.0",
-    summary="Lets fields expire after some milliseconds.",
-    syntax=f"key milliseconds [NX | XX | GT | LT] {_FIELDS}",
-    complexity=_PER_FIELD,
-)
+@command("HPEXPIRE", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def hpexpire(client: Client, argv: Argv) -> bytes:
     """Array of integers, one for each field. The time to live is in milliseconds."""
     return _expire(client, argv, b"hpexpire", 1, client.instance.now_ms)
 
 
-@command(
-    "HEXPIREAT",
-    arity=-6,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="hash",
-    since="7.4.0",
-    summary="Lets fields expire at a Unix time in seconds.",
-    syntax=f"key unix-time-seconds [NX | XX | GT | LT] {_FIELDS}",
-    complexity=_PER_FIELD,
-)
+@command("HEXPIREAT", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def hexpireat(client: Client, argv: Argv) -> bytes:
     """Array of integers, one for each field. The deadline is a Unix time in seconds."""
     return _expire(client, argv, b"hexpireat", 1000, 0)
 
 
-@command(
-    "HPEXPIREAT",
-    arity=-6,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="hash",
-    since="7.4.0",
-    summary="Lets fields expire at a Unix time in milliseconds.",
-    syntax=f"key unix-time-milliseconds [NX | XX | GT | LT] {_FIELDS}",
-    complexity=_PER_FIELD,
-)
+@command("HPEXPIREAT", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def hpexpireat(client: Client, argv: Argv) -> bytes:
     """Array of integers, one for each field. The deadline is a Unix time in milliseconds."""
     return _expire(client, argv, b"hpexpireat", 1, 0)
@@ -203,17 +161,7 @@ def announce_times(
         settle(client, key, value)
 
 
-@command(
-    "HPERSIST",
-    arity=-5,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="hash",
-    since="7.4.0",
-    summary="Removes the time to live of fields.",
-    syntax=f"key {_FIELDS}",
-    complexity=_PER_FIELD,
-)
+@command("HPERSIST", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
 def hpersist(client: Client, argv: Argv) -> bytes:
     """Array of integers: 1 if there was a time, -1 if not, -2 without the field.
 
@@ -249,18 +197,7 @@ def persist_fields(client: Client, key: bytes, value: HashValue, names: list[byt
 # -- asking ------------------------------------------------------------------------------------
 
 
-@command(
-    "HTTL",
-    arity=-5,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="7.4.0",
-    summary="Returns how many seconds fields have left.",
-    syntax=f"key {_FIELDS}",
-    complexity=_PER_FIELD,
-    tips=(b"nondeterministic_output",),
-)
+@command("HTTL", arity=-5, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def httl(client: Client, argv: Argv) -> bytes:
     """Array of integers: seconds, rounded up; -1 without a time, -2 without the field.
 
@@ -269,50 +206,19 @@ def httl(client: Client, argv: Argv) -> bytes:
     return _times(client, argv, 1000, client.instance.now_ms)
 
 
-@command(
-    "HPTTL",
-    arity=-5,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="7.4.0",
-    summary="Returns how many milliseconds fields have left.",
-    syntax=f"key {_FIELDS}",
-    complexity=_PER_FIELD,
-    tips=(b"nondeterministic_output",),
-)
+@command("HPTTL", arity=-5, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def hpttl(client: Client, argv: Argv) -> bytes:
     """Array of integers: milliseconds; -1 without a time, -2 without the field."""
     return _times(client, argv, 1, client.instance.now_ms)
 
 
-@command(
-    "HEXPIRETIME",
-    arity=-5,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="7.4.0",
-    summary="Returns the Unix times in seconds at which fields expire.",
-    syntax=f"key {_FIELDS}",
-    complexity=_PER_FIELD,
-)
+@command("HEXPIRETIME", arity=-5, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def hexpiretime(client: Client, argv: Argv) -> bytes:
     """Array of integers: Unix seconds, rounded up; -1 without a time, -2 without the field."""
     return _times(client, argv, 1000, 0)
 
 
-@command(
-    "HPEXPIRETIME",
-    arity=-5,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="7.4.0",
-    summary="Returns the Unix times in milliseconds at which fields expire.",
-    syntax=f"key {_FIELDS}",
-    complexity=_PER_FIELD,
-)
+@command("HPEXPIRETIME", arity=-5, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def hpexpiretime(client: Client, argv: Argv) -> bytes:
     """Array of integers: Unix milliseconds; -1 without a time, -2 without the field."""
     return _times(client, argv, 1, 0)

@@ -17,33 +17,14 @@ MANY_FIELDS = 4000
 FIELDS_PER_PIECE = 1000
 
 
-@command(
-    "HGET",
-    arity=3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="2.0.0",
-    summary="Returns the value of a field.",
-    syntax="key field",
-)
+@command("HGET", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def hget(client: Client, argv: Argv) -> bytes:
     """Bulk string, or null. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
     return replies.bulk_or_nil(None if value is None else value.fields.get(argv[2]), client.resp)
 
 
-@command(
-    "HMGET",
-    arity=-3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="2.0.0",
-    summary="Returns the values of fields.",
-    syntax="key field [field ...]",
-    complexity="O(N) with N the number of fields that are asked for.",
-)
+@command("HMGET", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def hmget(client: Client, argv: Argv) -> bytes:
     """Array of bulk strings and nulls. Source: Redis 7.0."""
     names = argv[2:]
@@ -58,18 +39,7 @@ def values_reply(client: Client, value: HashValue | None, names: list[bytes]) ->
     return replies.array([replies.bulk_or_nil(one, client.resp) for one in found])
 
 
-@command(
-    "HGETALL",
-    arity=2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="2.0.0",
-    summary="Returns all fields and values.",
-    syntax="key",
-    complexity="O(N) with N the number of fields.",
-    tips=(b"nondeterministic_output_order",),
-)
+@command("HGETALL", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hgetall(client: Client, argv: Argv) -> bytes | LongReply:
     """Map of bulk strings. Source: Redis 7.0."""
     fields = read_all(client, argv[1])
@@ -98,36 +68,14 @@ def _pairs_in_pieces(header: bytes, pairs: Iterable[tuple[bytes, bytes]]) -> Ite
         yield piece
 
 
-@command(
-    "HKEYS",
-    arity=2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="2.0.0",
-    summary="Returns all fields.",
-    syntax="key",
-    complexity="O(N) with N the number of fields.",
-    tips=(b"nondeterministic_output_order",),
-)
+@command("HKEYS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hkeys(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.0."""
     fields = read_all(client, argv[1])
     return replies.EMPTY_ARRAY if fields is None else _bulks(fields)
 
 
-@command(
-    "HVALS",
-    arity=2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="2.0.0",
-    summary="Returns all values.",
-    syntax="key",
-    complexity="O(N) with N the number of fields.",
-    tips=(b"nondeterministic_output_order",),
-)
+@command("HVALS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hvals(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.0."""
     fields = read_all(client, argv[1])
@@ -146,48 +94,21 @@ def _bulks_in_pieces(texts: list[bytes]) -> Iterator[bytes]:
         yield b"".join(map(replies.bulk, texts[start : start + FIELDS_PER_PIECE]))
 
 
-@command(
-    "HLEN",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="hash",
-    since="2.0.0",
-    summary="Counts the fields of a hash.",
-    syntax="key",
-)
+@command("HLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def hlen(client: Client, argv: Argv) -> bytes:
     """Integer; fields that have expired and are not yet removed count. Source: Redis 7.4."""
     value = client.lookup_typed(argv[1], HashValue)
     return replies.ZERO if value is None else replies.integer(len(value))
 
 
-@command(
-    "HEXISTS",
-    arity=3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="hash",
-    since="2.0.0",
-    summary="Tests for a field.",
-    syntax="key field",
-)
+@command("HEXISTS", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
 def hexists(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it is there. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
     return replies.ONE if value is not None and argv[2] in value.fields else replies.ZERO
 
 
-@command(
-    "HSTRLEN",
-    arity=3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="hash",
-    since="3.2.0",
-    summary="Returns the length of the value of a field.",
-    syntax="key field",
-)
+@command("HSTRLEN", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
 def hstrlen(client: Client, argv: Argv) -> bytes:
     """Integer: bytes, 0 without the field. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])

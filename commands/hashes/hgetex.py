@@ -24,22 +24,10 @@ from storage.types.hashes import HashValue
 
 # Option -> (its unit in ms, whether it counts from now on rather than from the epoch).
 _UNITS = {b"EX": (1000, True), b"PX": (1, True), b"EXAT": (1000, False), b"PXAT": (1, False)}
-_PER_FIELD = "O(N) with N the number of fields that are named."
-_TIMES = "EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds"
 MAX_FIELDS = (1 << 31) - 1
 
 
-@command(
-    "HGETDEL",
-    arity=-5,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"DELETE"),
-    group="hash",
-    since="8.0.0",
-    summary="Returns the values of fields and removes them.",
-    syntax="key FIELDS numfields field [field ...]",
-    complexity=_PER_FIELD,
-)
+@command("HGETDEL", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
 def hgetdel(client: Client, argv: Argv) -> bytes:
     """Array of bulk strings and nulls. Source: Redis 8.0."""
     key = argv[1]
@@ -96,17 +84,7 @@ class _Options:
         return parse_time(self.amount, unit_ms, now_ms if from_now_on else 0, name)
 
 
-@command(
-    "HGETEX",
-    arity=-5,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="hash",
-    since="8.0.0",
-    summary="Returns the values of fields, and sets or removes their expiry.",
-    syntax=f"key [{_TIMES} | PERSIST] FIELDS numfields field [field ...]",
-    complexity=_PER_FIELD,
-)
+@command("HGETEX", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def hgetex(client: Client, argv: Argv) -> bytes:
     """Array of bulk strings and nulls. Source: Redis 8.10."""
     key, instance = argv[1], client.instance
@@ -169,17 +147,7 @@ def _give_time(
     announce_times(client, key, value, present, [], when_ms)
 
 
-@command(
-    "HSETEX",
-    arity=-6,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="hash",
-    since="8.0.0",
-    summary="Sets fields of a hash with a time at which they expire.",
-    syntax=(f"key [FNX | FXX] [{_TIMES} | KEEPTTL] FIELDS numfields field value [field value ...]"),
-    complexity=_PER_FIELD,
-)
+@command("HSETEX", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def hsetex(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if all fields were set, 0 if the condition is not met. Source: Redis 8.10."""
     key, instance = argv[1], client.instance

@@ -23,19 +23,10 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.types.hashes import HashValue
 
-container("HIMPORT", group="hash", since="8.10.0", summary="Sets hashes with the same fields.")
+container("HIMPORT")
 
 
-@command(
-    "HIMPORT PREPARE",
-    arity=-4,
-    flags=FAST,
-    group="hash",
-    since="8.10.0",
-    summary="Names the fields of hashes that this connection is going to set.",
-    syntax="fieldset-name field [field ...]",
-    complexity="O(N) with N the number of fields.",
-)
+@command("HIMPORT PREPARE", arity=-4, flags=FAST)
 def himport_prepare(client: Client, argv: Argv) -> bytes:
     """OK; a fieldset of the same name is replaced. Source: Redis 8.10."""
     names = argv[3:]
@@ -48,15 +39,7 @@ def himport_prepare(client: Client, argv: Argv) -> bytes:
 
 
 @command(
-    "HIMPORT SET",
-    arity=-5,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"OW", b"UPDATE", at=2),
-    group="hash",
-    since="8.10.0",
-    summary="Sets a hash that has the fields of a fieldset.",
-    syntax="key fieldset-name value [value ...]",
-    complexity="O(N) with N the number of fields.",
+    "HIMPORT SET", arity=-5, flags=WRITE | DENYOOM | FAST, keys=one_key(b"OW", b"UPDATE", at=2)
 )
 def himport_set(client: Client, argv: Argv) -> bytes:
     """OK; a hash that was there is replaced, with its times. Source: Redis 8.10."""
@@ -79,15 +62,7 @@ def himport_set(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "HIMPORT DISCARD",
-    arity=3,
-    flags=FAST,
-    group="hash",
-    since="8.10.0",
-    summary="Removes a fieldset of this connection.",
-    syntax="fieldset-name",
-)
+@command("HIMPORT DISCARD", arity=3, flags=FAST)
 def himport_discard(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if there was one. Source: Redis 8.10."""
     if client.fieldsets is None or client.fieldsets.pop(argv[2], None) is None:
@@ -95,28 +70,14 @@ def himport_discard(client: Client, argv: Argv) -> bytes:
     return replies.ONE
 
 
-@command(
-    "HIMPORT DISCARDALL",
-    arity=2,
-    flags=FAST,
-    group="hash",
-    since="8.10.0",
-    summary="Removes all fieldsets of this connection.",
-)
+@command("HIMPORT DISCARDALL", arity=2, flags=FAST)
 def himport_discardall(client: Client, argv: Argv) -> bytes:
     """Integer: how many there were. Source: Redis 8.10."""
     fieldsets, client.fieldsets = client.fieldsets, None
     return replies.integer(len(fieldsets) if fieldsets else 0)
 
 
-@command(
-    "HIMPORT HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="hash",
-    since="8.10.0",
-    summary="Lists the sub-commands of HIMPORT.",
-)
+@command("HIMPORT HELP", arity=2, flags=LOADING | STALE)
 def himport_help(client: Client, argv: Argv) -> bytes:
     """Array of simple strings."""
     return help_reply(

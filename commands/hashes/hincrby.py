@@ -18,14 +18,7 @@ from storage.types.hashes import HashValue
 
 
 @command(
-    "HINCRBY",
-    arity=4,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="hash",
-    since="2.0.0",
-    summary="Adds a number to the integer in a field.",
-    syntax="key field increment",
+    "HINCRBY", arity=4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
 def hincrby(client: Client, argv: Argv) -> bytes:
     """Integer: the sum. Source: Redis 7.0."""
@@ -50,14 +43,7 @@ def _set(client: Client, key: bytes, value: HashValue | None, field: bytes, numb
 
 
 @command(
-    "HINCRBYFLOAT",
-    arity=4,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="hash",
-    since="2.6.0",
-    summary="Adds a number to the floating-point number in a field.",
-    syntax="key field increment",
+    "HINCRBYFLOAT", arity=4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
 def hincrbyfloat(client: Client, argv: Argv) -> bytes:
     """Bulk string: the sum, with up to 17 decimals. Source: Redis 7.0.

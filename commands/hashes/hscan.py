@@ -21,18 +21,7 @@ PICKS_PER_PIECE = 1000
 FEW_SHARE = 1 / 3
 
 
-@command(
-    "HSCAN",
-    arity=-3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="2.8.0",
-    summary="Iterates over the fields of a hash, a few with each call.",
-    syntax="key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-    complexity="O(1) for a call, O(N) for the whole walk, with N the number of fields.",
-    tips=(b"nondeterministic_output",),
-)
+@command("HSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hscan(client: Client, argv: Argv) -> bytes:
     """Array of two: the next cursor, 0 at the end, and an array. Source: Redis 7.4."""
     cursor = parse_cursor(argv[2])
@@ -52,18 +41,7 @@ def hscan(client: Client, argv: Argv) -> bytes:
     return replies.array([replies.bulk(b"%d" % cursor), fields])
 
 
-@command(
-    "HRANDFIELD",
-    arity=-2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="hash",
-    since="6.2.0",
-    summary="Returns fields chosen at random.",
-    syntax="key [count [WITHVALUES]]",
-    complexity="O(N) with N the number of fields returned.",
-    tips=(b"nondeterministic_output",),
-)
+@command("HRANDFIELD", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hrandfield(client: Client, argv: Argv) -> bytes | LongReply:
     """Bulk string or null; with a count an array. Source: Redis 7.0."""
     if len(argv) == 2:

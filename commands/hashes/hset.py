@@ -9,35 +9,13 @@ from protocol import errors, replies
 from storage.types.hashes import HashValue
 
 
-@command(
-    "HSET",
-    arity=-4,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="hash",
-    since="2.0.0",
-    summary="Sets fields of a hash.",
-    syntax="key field value [field value ...]",
-    complexity="O(N) with N the number of fields that are set.",
-    history=(("4.0.0", "Accepts multiple `field` and `value` arguments."),),
-)
+@command("HSET", arity=-4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def hset(client: Client, argv: Argv) -> bytes:
     """Integer: how many fields are new. Source: Redis 7.0."""
     return replies.integer(_set(client, argv, b"hset"))
 
 
-@command(
-    "HMSET",
-    arity=-4,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="hash",
-    since="2.0.0",
-    summary="Sets fields of a hash.",
-    syntax="key field value [field value ...]",
-    complexity="O(N) with N the number of fields that are set.",
-    deprecated=("4.0.0", "`HSET` with multiple field-value pairs"),
-)
+@command("HMSET", arity=-4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def hmset(client: Client, argv: Argv) -> bytes:
     """OK. Source: Redis 7.0."""
     _set(client, argv, b"hmset")
@@ -63,16 +41,7 @@ def _set(client: Client, argv: Argv, name: bytes) -> int:
     return created
 
 
-@command(
-    "HSETNX",
-    arity=4,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"INSERT"),
-    group="hash",
-    since="2.0.0",
-    summary="Sets a field of a hash unless it is there.",
-    syntax="key field value",
-)
+@command("HSETNX", arity=4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def hsetnx(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.0."""
     _, key, field, _ = argv
@@ -88,18 +57,7 @@ def hsetnx(client: Client, argv: Argv) -> bytes:
     return replies.ONE
 
 
-@command(
-    "HDEL",
-    arity=-3,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"DELETE"),
-    group="hash",
-    since="2.0.0",
-    summary="Removes fields of a hash, and the hash with the last of them.",
-    syntax="key field [field ...]",
-    complexity="O(N) with N the number of fields that are removed.",
-    history=(("2.4.0", "Accepts multiple `field` arguments."),),
-)
+@command("HDEL", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
 def hdel(client: Client, argv: Argv) -> bytes:
     """Integer: how many fields were there. Source: Redis 7.0."""
     key, names = argv[1], argv[2:]
