@@ -11,34 +11,14 @@ from protocol.errors import ReplyError
 from storage.types.strings import StringValue
 
 
-@command(
-    "DIGEST",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="string",
-    since="8.4.0",
-    summary="Returns the digest of the string at a key.",
-    syntax="key",
-    complexity="O(N) with N the length of the string.",
-)
+@command("DIGEST", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def digest_(client: Client, argv: Argv) -> bytes:
     """Bulk string of 16 hexadecimal digits; null without the key. Source: Redis 8.4."""
     value = client.lookup_string(argv[1])
     return replies.bulk_or_nil(None if value is None else digest(value.data), client.resp)
 
 
-@command(
-    "DELEX",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"DELETE", b"VARIABLE_FLAGS"),
-    group="string",
-    since="8.4.0",
-    summary="Removes a key if its string meets a condition.",
-    syntax="key [IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest]",
-    complexity="O(1), with a digest O(N) with N the length of the string.",
-)
+@command("DELEX", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE", b"VARIABLE_FLAGS"))
 def delex(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was removed. Without a condition it may be of any type.
 

@@ -38,35 +38,14 @@ def get_raw(client: Client, request: Cutter) -> bytes | None:
     return replies.bulk(data if type(data) is bytes else bytes(data))
 
 
-@command(
-    "GET",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="string",
-    since="1.0.0",
-    summary="Returns the string at a key.",
-    syntax="key",
-    raw=get_raw,
-)
+@command("GET", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"), raw=get_raw)
 def get(client: Client, argv: Argv) -> bytes:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value = client.lookup_string(argv[1])
     return replies.NIL[client.resp] if value is None else replies.bulk(value.to_bytes())
 
 
-@command(
-    "MGET",
-    arity=-2,
-    flags=READONLY | FAST,
-    keys=keys_to_end(b"RO", b"ACCESS"),
-    group="string",
-    since="1.0.0",
-    summary="Returns the strings at several keys.",
-    syntax="key [key ...]",
-    complexity="O(N) with N the number of keys.",
-    tips=(b"request_policy:multi_shard",),
-)
+@command("MGET", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO", b"ACCESS"))
 def mget(client: Client, argv: Argv) -> bytes:
     """Array of bulk strings, null for a key that is not there or holds no string.
 
@@ -83,16 +62,7 @@ def mget(client: Client, argv: Argv) -> bytes:
     return b"".join(items)
 
 
-@command(
-    "GETDEL",
-    arity=2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"DELETE"),
-    group="string",
-    since="6.2.0",
-    summary="Returns the string at a key and removes the key.",
-    syntax="key",
-)
+@command("GETDEL", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
 def getdel(client: Client, argv: Argv) -> bytes:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value = client.lookup_string(argv[1])
@@ -103,19 +73,7 @@ def getdel(client: Client, argv: Argv) -> bytes:
     return replies.bulk(value.to_bytes())
 
 
-@command(
-    "GETEX",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="string",
-    since="6.2.0",
-    summary="Returns the string at a key and changes when it expires.",
-    syntax=(
-        "key [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
-        " PXAT unix-time-milliseconds | PERSIST]"
-    ),
-)
+@command("GETEX", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def getex(client: Client, argv: Argv) -> bytes:
     """Bulk string, null without the key. Source: Redis 7.2."""
     key, now_ms = argv[1], client.instance.now_ms

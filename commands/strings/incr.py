@@ -18,61 +18,25 @@ from protocol.errors import ReplyError
 from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
 
 
-@command(
-    "INCR",
-    arity=2,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="string",
-    since="1.0.0",
-    summary="Adds one to the integer at a key.",
-    syntax="key",
-)
+@command("INCR", arity=2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def incr(client: Client, argv: Argv) -> bytes:
     """Integer: the sum. Source: Redis 7.2."""
     return _add(client, argv[1], 1)
 
 
-@command(
-    "DECR",
-    arity=2,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="string",
-    since="1.0.0",
-    summary="Subtracts one from the integer at a key.",
-    syntax="key",
-)
+@command("DECR", arity=2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def decr(client: Client, argv: Argv) -> bytes:
     """Integer: the difference. Source: Redis 7.2."""
     return _add(client, argv[1], -1)
 
 
-@command(
-    "INCRBY",
-    arity=3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="string",
-    since="1.0.0",
-    summary="Adds a number to the integer at a key.",
-    syntax="key increment",
-)
+@command("INCRBY", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def incrby(client: Client, argv: Argv) -> bytes:
     """Integer: the sum. Source: Redis 7.2."""
     return _add(client, argv[1], parse_int(argv[2]))
 
 
-@command(
-    "DECRBY",
-    arity=3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="string",
-    since="1.0.0",
-    summary="Subtracts a number from the integer at a key.",
-    syntax="key decrement",
-)
+@command("DECRBY", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def decrby(client: Client, argv: Argv) -> bytes:
     """Integer: the difference. Source: Redis 7.2."""
     decrement = parse_int(argv[2])
@@ -103,14 +67,7 @@ def _replace(
 
 
 @command(
-    "INCRBYFLOAT",
-    arity=3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="string",
-    since="2.6.0",
-    summary="Adds a number to the floating-point number at a key.",
-    syntax="key increment",
+    "INCRBYFLOAT", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
 def incrbyfloat(client: Client, argv: Argv) -> bytes:
     """Bulk string: the sum, with up to 17 decimals. Source: Redis 7.2."""

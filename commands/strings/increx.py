@@ -51,18 +51,7 @@ class _Request:
 
 
 @command(
-    "INCREX",
-    arity=-2,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="string",
-    since="8.8.0",
-    summary="Adds to the number at a key, within bounds, and sets its time to live.",
-    syntax=(
-        "key [BYFLOAT float | BYINT integer] [LBOUND lowerbound] [UBOUND upperbound] [SATURATE]"
-        " [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
-        " PXAT unix-time-milliseconds | PERSIST] [ENX]"
-    ),
+    "INCREX", arity=-2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
 def increx(client: Client, argv: Argv) -> bytes:
     """Array: the number then, and by how much it has changed. Source: Redis 8.8."""

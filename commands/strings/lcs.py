@@ -43,15 +43,7 @@ class _Options:
 
 
 @command(
-    "LCS",
-    arity=-3,
-    flags=READONLY,
-    keys=(KeySpec(begin=1, last=1, flags=(b"RO", b"ACCESS")),),
-    group="string",
-    since="7.0.0",
-    summary="Finds the longest common subsequence of two strings.",
-    syntax="key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-    complexity="O(N*M) with N and M the lengths of the strings.",
+    "LCS", arity=-3, flags=READONLY, keys=(KeySpec(begin=1, last=1, flags=(b"RO", b"ACCESS")),)
 )
 def lcs(client: Client, argv: Argv) -> bytes:
     """Bulk string; with LEN an integer, with IDX a map. Source: Redis 7.2."""

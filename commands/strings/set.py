@@ -86,21 +86,6 @@ def set_raw(client: Client, request: Cutter) -> bytes | None:
     arity=-3,
     flags=WRITE | DENYOOM,
     keys=one_key(b"RW", b"ACCESS", b"UPDATE", b"VARIABLE_FLAGS"),
-    group="string",
-    since="1.0.0",
-    summary="Sets a key to a string.",
-    syntax=(
-        "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest |"
-        " IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds |"
-        " PXAT unix-time-milliseconds | KEEPTTL]"
-    ),
-    history=(
-        ("2.6.12", "Added the options `EX`, `PX`, `NX` and `XX`."),
-        ("6.0.0", "Added the option `KEEPTTL`."),
-        ("6.2.0", "Added the options `GET`, `EXAT` and `PXAT`."),
-        ("7.0.0", "Allowed `NX` and `GET` together."),
-        ("8.4.0", "Added the options `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`."),
-    ),
     raw=set_raw,
 )
 def set_(client: Client, argv: Argv) -> bytes:
@@ -191,17 +176,7 @@ def _propagate_set(
         client.propagate(b"SET", key, data)
 
 
-@command(
-    "SETNX",
-    arity=3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"OW", b"INSERT"),
-    group="string",
-    since="1.0.0",
-    deprecated=("2.6.12", "`SET` with the `NX` argument"),
-    summary="Sets a key to a string, unless the key exists.",
-    syntax="key value",
-)
+@command("SETNX", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"OW", b"INSERT"))
 def setnx(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is not None:
@@ -210,33 +185,13 @@ def setnx(client: Client, argv: Argv) -> bytes:
     return replies.ONE
 
 
-@command(
-    "SETEX",
-    arity=4,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"OW", b"UPDATE"),
-    group="string",
-    since="2.0.0",
-    deprecated=("2.6.12", "`SET` with the `EX` argument"),
-    summary="Sets a key to a string that expires after some seconds.",
-    syntax="key seconds value",
-)
+@command("SETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
 def setex(client: Client, argv: Argv) -> bytes:
     """OK. Source: Redis 7.2."""
     return _set_with_lifetime(client, argv, b"setex", 1000)
 
 
-@command(
-    "PSETEX",
-    arity=4,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"OW", b"UPDATE"),
-    group="string",
-    since="2.6.0",
-    deprecated=("2.6.12", "`SET` with the `PX` argument"),
-    summary="Sets a key to a string that expires after some milliseconds.",
-    syntax="key milliseconds value",
-)
+@command("PSETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
 def psetex(client: Client, argv: Argv) -> bytes:
     """OK. Source: Redis 7.2."""
     return _set_with_lifetime(client, argv, b"psetex", 1)
@@ -250,17 +205,7 @@ def _set_with_lifetime(client: Client, argv: Argv, command: bytes, unit_ms: int)
     return replies.OK
 
 
-@command(
-    "GETSET",
-    arity=3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="string",
-    since="1.0.0",
-    deprecated=("6.2.0", "`SET` with the `!GET` argument"),
-    summary="Sets a key to a string and returns the one before.",
-    syntax="key value",
-)
+@command("GETSET", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def getset(client: Client, argv: Argv) -> bytes:
     """Bulk string, null if there was none. Source: Redis 7.2."""
     _, key, data = argv
@@ -270,36 +215,14 @@ def getset(client: Client, argv: Argv) -> bytes:
     return replies.bulk_or_nil(old.to_bytes() if old is not None else None, client.resp)
 
 
-@command(
-    "MSET",
-    arity=-3,
-    flags=WRITE | DENYOOM,
-    keys=keys_to_end(b"OW", b"UPDATE", step=2),
-    group="string",
-    since="1.0.1",
-    summary="Sets several keys to strings.",
-    syntax="key value [key value ...]",
-    complexity="O(N) with N the number of keys.",
-    tips=(b"request_policy:multi_shard", b"response_policy:all_succeeded"),
-)
+@command("MSET", arity=-3, flags=WRITE | DENYOOM, keys=keys_to_end(b"OW", b"UPDATE", step=2))
 def mset(client: Client, argv: Argv) -> bytes:
     """OK. Source: Redis 7.2."""
     _put_all(client, _pairs(argv, b"mset"))
     return replies.OK
 
 
-@command(
-    "MSETNX",
-    arity=-3,
-    flags=WRITE | DENYOOM,
-    keys=keys_to_end(b"OW", b"INSERT", step=2),
-    group="string",
-    since="1.0.1",
-    summary="Sets several keys to strings, unless one of the keys exists.",
-    syntax="key value [key value ...]",
-    complexity="O(N) with N the number of keys.",
-    tips=(b"request_policy:multi_shard", b"response_policy:agg_min"),
-)
+@command("MSETNX", arity=-3, flags=WRITE | DENYOOM, keys=keys_to_end(b"OW", b"INSERT", step=2))
 def msetnx(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if all were set, 0 if none was. Source: Redis 7.2."""
     pairs = _pairs(argv, b"msetnx")
@@ -339,15 +262,6 @@ def _pairs(argv: Argv, command: bytes) -> list[tuple[bytes, bytes]]:
     arity=-4,
     flags=WRITE | DENYOOM | MOVABLE_KEYS,
     keys=counted_keys(b"OW", b"UPDATE", step=2),
-    group="string",
-    since="8.4.0",
-    summary="Sets several keys to strings with a time to live, if all or none of them exist.",
-    syntax=(
-        "numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds |"
-        " EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]"
-    ),
-    complexity="O(N) with N the number of keys.",
-    tips=(b"request_policy:multi_shard", b"response_policy:agg_min"),
 )
 def msetex(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if all were set, 0 if none was. Source: Redis 8.4."""

@@ -11,50 +11,20 @@ from protocol.errors import ReplyError
 from storage.types.strings import StringValue
 
 
-@command(
-    "STRLEN",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="string",
-    since="2.2.0",
-    summary="Returns the length of the string at a key.",
-    syntax="key",
-)
+@command("STRLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def strlen(client: Client, argv: Argv) -> bytes:
     """Integer: bytes, 0 without the key. Source: Redis 7.2."""
     value = client.lookup_string(argv[1])
     return replies.ZERO if value is None else replies.integer(len(value))
 
 
-@command(
-    "GETRANGE",
-    arity=4,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="string",
-    since="2.4.0",
-    summary="Returns a part of the string at a key.",
-    syntax="key start end",
-    complexity="O(N) with N the length of the part.",
-)
+@command("GETRANGE", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def getrange(client: Client, argv: Argv) -> bytes:
     """Bulk string: both ends included, below zero they count from the end. Source: Redis 7.2."""
     return _part(client, argv)
 
 
-@command(
-    "SUBSTR",
-    arity=4,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="string",
-    since="1.0.0",
-    deprecated=("2.0.0", "`GETRANGE`"),
-    summary="Returns a part of the string at a key; the old name of GETRANGE.",
-    syntax="key start end",
-    complexity="O(N) with N the length of the part.",
-)
+@command("SUBSTR", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def substr(client: Client, argv: Argv) -> bytes:
     """Bulk string: both ends included, below zero they count from the end."""
     return _part(client, argv)
@@ -72,17 +42,7 @@ def _part(client: Client, argv: Argv) -> bytes:
     return replies.bulk(bytes(value.data[start : end + 1]))
 
 
-@command(
-    "APPEND",
-    arity=3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"INSERT"),
-    group="string",
-    since="2.0.0",
-    summary="Appends bytes to the string at a key, which is created if there is none.",
-    syntax="key value",
-    complexity="O(1) on average, with short values.",
-)
+@command("APPEND", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def append(client: Client, argv: Argv) -> bytes:
     """Integer: the length of the string. Source: Redis 7.2."""
     _, key, tail = argv
@@ -98,17 +58,7 @@ def append(client: Client, argv: Argv) -> bytes:
     return replies.integer(len(value))
 
 
-@command(
-    "SETRANGE",
-    arity=4,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="string",
-    since="2.2.0",
-    summary="Overwrites a part of the string at a key, which is created if there is none.",
-    syntax="key offset value",
-    complexity="O(N) with N the length of the value, and of the gap before it if there is one.",
-)
+@command("SETRANGE", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"UPDATE"))
 def setrange(client: Client, argv: Argv) -> bytes:
     """Integer: the length of the string. Source: Redis 7.2."""
     key, offset, patch = argv[1], parse_int(argv[2]), argv[3]
