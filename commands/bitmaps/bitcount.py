@@ -11,18 +11,7 @@ from protocol.errors import ReplyError
 from storage.types.bits import count_bits, find_other_byte
 
 
-@command(
-    "BITCOUNT",
-    arity=-2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="bitmap",
-    since="2.6.0",
-    summary="Counts the bits that are set in the string at a key, or in a part of it.",
-    syntax="key [start end [BYTE | BIT]]",
-    complexity="O(N) with N the length of the part.",
-    history=(("7.0.0", "Added the options `BYTE` and `BIT`."),),
-)
+@command("BITCOUNT", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def bitcount(client: Client, argv: Argv) -> bytes:
     """Integer. Source: Redis 7.2, which reads the range before it looks for the key."""
     wanted = parse_bit_range(argv[2:], is_position=False)
@@ -42,18 +31,7 @@ def _count(data: bytes | bytearray, start: int, end: int) -> int:
     return ends + count_bits(data, first, last)
 
 
-@command(
-    "BITPOS",
-    arity=-3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="bitmap",
-    since="2.8.7",
-    summary="Finds the first bit that is set, or clear, in the string at a key.",
-    syntax="key bit [start [end [BYTE | BIT]]]",
-    complexity="O(N) with N the length of the part.",
-    history=(("7.0.0", "Added the options `BYTE` and `BIT`."),),
-)
+@command("BITPOS", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def bitpos(client: Client, argv: Argv) -> bytes:
     """Integer, -1 if there is none; a string without an end given goes on with clear bits.
 

@@ -76,16 +76,6 @@ class FieldOperation:
     arity=-2,
     flags=WRITE | DENYOOM,
     keys=one_key(b"RW", b"ACCESS", b"UPDATE", b"VARIABLE_FLAGS"),
-    group="bitmap",
-    since="3.2.0",
-    summary="Reads, sets and increments numbers of any width in the string at a key.",
-    syntax=(
-        "key [GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>]"
-        " <SET encoding offset value | INCRBY encoding offset increment>"
-        " [GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>]"
-        " <SET encoding offset value | INCRBY encoding offset increment> ...]]"
-    ),
-    complexity="O(1) for each operation.",
 )
 def bitfield(client: Client, argv: Argv) -> bytes:
     """Array: for GET the number, for SET the one before, for INCRBY the sum; null for what failed.
@@ -98,17 +88,7 @@ def bitfield(client: Client, argv: Argv) -> bytes:
     return _run_all(client, argv, operations)
 
 
-@command(
-    "BITFIELD_RO",
-    arity=-2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="bitmap",
-    since="6.0.0",
-    summary="Reads numbers of any width in the string at a key.",
-    syntax="key [GET encoding offset [GET encoding offset ...]]",
-    complexity="O(1) for each operation.",
-)
+@command("BITFIELD_RO", arity=-2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def bitfield_ro(client: Client, argv: Argv) -> bytes:
     """Array of integers. Source: Redis 7.2."""
     operations = _parse(client, Arguments(argv, 2))

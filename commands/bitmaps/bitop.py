@@ -23,12 +23,6 @@ _NEED_TWO = (b"DIFF", b"DIFF1", b"ANDOR")
         KeySpec(begin=2, flags=(b"OW", b"UPDATE")),
         KeySpec(begin=3, last=-1, flags=(b"RO", b"ACCESS")),
     ),
-    group="bitmap",
-    since="2.6.0",
-    summary="Combines strings bit by bit, and stores the result.",
-    syntax=("<AND | OR | XOR | NOT | DIFF | DIFF1 | ANDOR | ONE> destkey key [key ...]"),
-    complexity="O(N) with N the length of all strings.",
-    history=(("8.2.0", "Added the operations `DIFF`, `DIFF1`, `ANDOR` and `ONE`."),),
 )
 def bitop(client: Client, argv: Argv) -> bytes:
     """Integer: the length of the result, that of the longest string. Source: Redis 8.2."""

@@ -11,16 +11,7 @@ from protocol import errors, replies
 from storage.types.strings import StringValue
 
 
-@command(
-    "SETBIT",
-    arity=4,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="bitmap",
-    since="2.2.0",
-    summary="Sets or clears a bit of the string at a key, which grows as far as needed.",
-    syntax="key offset value",
-)
+@command("SETBIT", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def setbit(client: Client, argv: Argv) -> bytes:
     """Integer: the bit before. Source: Redis 7.2."""
     key = argv[1]
@@ -49,16 +40,7 @@ def for_bits(client: Client, key: bytes, value: StringValue | None) -> StringVal
     return value
 
 
-@command(
-    "GETBIT",
-    arity=3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="bitmap",
-    since="2.2.0",
-    summary="Returns a bit of the string at a key.",
-    syntax="key offset",
-)
+@command("GETBIT", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def getbit(client: Client, argv: Argv) -> bytes:
     """Integer: 0 after the end, too. Source: Redis 7.2."""
     offset = parse_bit_offset(client, argv[2])
