@@ -36,17 +36,7 @@ def refused() -> Iterator[None]:
         raise ReplyError(errors.CORRUPT_HYPERLOGLOG) from None
 
 
-@command(
-    "PFADD",
-    arity=-2,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"INSERT"),
-    group="hyperloglog",
-    since="2.8.9",
-    summary="Adds elements to a HyperLogLog, which is created if there is none.",
-    syntax="key [element [element ...]]",
-    complexity="O(N) with N the number of elements.",
-)
+@command("PFADD", arity=-2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def pfadd(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was created or any register has changed. Source: Redis 7.2."""
     key = argv[1]
@@ -75,17 +65,7 @@ def _checked_or_new(client: Client, value: StringValue | None) -> StringValue:
     return new
 
 
-@command(
-    "PFCOUNT",
-    arity=-2,
-    flags=READONLY | MAY_REPLICATE,
-    keys=keys_to_end(b"RW", b"ACCESS"),
-    group="hyperloglog",
-    since="2.8.9",
-    summary="Estimates the number of different elements of HyperLogLogs together.",
-    syntax="key [key ...]",
-    complexity="O(1) for one key, O(N) for several.",
-)
+@command("PFCOUNT", arity=-2, flags=READONLY | MAY_REPLICATE, keys=keys_to_end(b"RW", b"ACCESS"))
 def pfcount(client: Client, argv: Argv) -> bytes:
     """Integer.
 
@@ -131,11 +111,6 @@ def _count_several(client: Client, keys: list[bytes]) -> int:
         KeySpec(begin=1, flags=(b"RW", b"ACCESS", b"INSERT")),
         KeySpec(begin=2, last=-1, flags=(b"RO", b"ACCESS")),
     ),
-    group="hyperloglog",
-    since="2.8.9",
-    summary="Merges HyperLogLogs into another one, which is created if needed.",
-    syntax="destkey [sourcekey [sourcekey ...]]",
-    complexity="O(N) with N the number of keys.",
 )
 def pfmerge(client: Client, argv: Argv) -> bytes:
     """OK. Source: Redis 7.2."""

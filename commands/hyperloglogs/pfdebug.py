@@ -18,17 +18,7 @@ _TESTED_COUNTS = (1, 10, 100, 1000, 10_000)
 _TOLERANCE = 6 * 1.04 / REGISTERS**0.5
 
 
-@command(
-    "PFDEBUG",
-    arity=3,
-    flags=WRITE | DENYOOM | ADMIN,
-    keys=one_key(b"RW", b"ACCESS", at=2),
-    group="hyperloglog",
-    since="2.8.9",
-    summary="Shows how a HyperLogLog is stored.",
-    syntax="subcommand key",
-    complexity="N/A",
-)
+@command("PFDEBUG", arity=3, flags=WRITE | DENYOOM | ADMIN, keys=one_key(b"RW", b"ACCESS", at=2))
 def pfdebug(client: Client, argv: Argv) -> bytes:
     """GETREG, DECODE, ENCODING or TODENSE. GETREG and TODENSE make it dense. Source: Redis 7.2."""
     key = argv[2]
@@ -83,15 +73,7 @@ _TOOLS: dict[bytes, Callable[[Client, bytes, StringValue], bytes]] = {
 }
 
 
-@command(
-    "PFSELFTEST",
-    arity=1,
-    flags=ADMIN,
-    group="hyperloglog",
-    since="2.8.9",
-    summary="Compares estimates of HyperLogLogs with numbers of elements that are known.",
-    complexity="N/A",
-)
+@command("PFSELFTEST", arity=1, flags=ADMIN)
 def pfselftest(client: Client, argv: Argv) -> bytes:
     """OK, or -TESTFAILED with what is wrong. Source: Redis 7.2."""
     data, added = hyperloglog.create(), 0
