@@ -31,35 +31,13 @@ from storage.types.lists import ListValue
 _KEYS_AND_TIMEOUT = (KeySpec(begin=1, last=-2, flags=(b"RW", b"ACCESS", b"DELETE")),)
 
 
-@command(
-    "BLPOP",
-    arity=-3,
-    flags=WRITE | BLOCKING,
-    keys=_KEYS_AND_TIMEOUT,
-    group="list",
-    since="2.0.0",
-    summary="Removes and returns the first element of one of several lists; waits for one.",
-    syntax="key [key ...] timeout",
-    complexity="O(N) with N the number of keys.",
-    history=(("6.0.0", "The timeout may have a fraction."),),
-)
+@command("BLPOP", arity=-3, flags=WRITE | BLOCKING, keys=_KEYS_AND_TIMEOUT)
 def blpop(client: Client, argv: Argv) -> bytes | Block:
     """Array of key and element, null after the timeout. Source: Redis 7.2."""
     return _pop_or_wait(client, argv, LEFT)
 
 
-@command(
-    "BRPOP",
-    arity=-3,
-    flags=WRITE | BLOCKING,
-    keys=_KEYS_AND_TIMEOUT,
-    group="list",
-    since="2.0.0",
-    summary="Removes and returns the last element of one of several lists; waits for one.",
-    syntax="key [key ...] timeout",
-    complexity="O(N) with N the number of keys.",
-    history=(("6.0.0", "The timeout may have a fraction."),),
-)
+@command("BRPOP", arity=-3, flags=WRITE | BLOCKING, keys=_KEYS_AND_TIMEOUT)
 def brpop(client: Client, argv: Argv) -> bytes | Block:
     """Array of key and element, null after the timeout. Source: Redis 7.2."""
     return _pop_or_wait(client, argv, RIGHT)
@@ -86,11 +64,6 @@ def _pop_one(keys: list[bytes], side: bytes, client: Client) -> bytes | None:
     arity=-5,
     flags=WRITE | BLOCKING | MOVABLE_KEYS,
     keys=counted_keys(b"RW", b"ACCESS", b"DELETE", at=2),
-    group="list",
-    since="7.0.0",
-    summary="Removes and returns elements of one of several lists; waits for one.",
-    syntax="timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
-    complexity="O(N+M) with N the number of keys and M the number of elements returned.",
 )
 def blmpop(client: Client, argv: Argv) -> bytes | Block:
     """Array of the key and its elements, null after the timeout. Source: Redis 7.2."""
@@ -100,16 +73,7 @@ def blmpop(client: Client, argv: Argv) -> bytes | Block:
     return pop_or_wait(client, request.keys, timeout_ms, ListValue, serve)
 
 
-@command(
-    "BLMOVE",
-    arity=6,
-    flags=WRITE | DENYOOM | BLOCKING,
-    keys=MOVED_KEYS,
-    group="list",
-    since="6.2.0",
-    summary="Moves an element from an end of a list to an end of another; waits for one.",
-    syntax="source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
-)
+@command("BLMOVE", arity=6, flags=WRITE | DENYOOM | BLOCKING, keys=MOVED_KEYS)
 def blmove(client: Client, argv: Argv) -> bytes | Block:
     """Bulk string: the element; null after the timeout. Source: Redis 7.2."""
     request = parse_move(argv)
@@ -117,18 +81,7 @@ def blmove(client: Client, argv: Argv) -> bytes | Block:
     return _move_or_wait(client, request, timeout_ms, [b"LMOVE", *argv[1:5]])
 
 
-@command(
-    "BRPOPLPUSH",
-    arity=4,
-    flags=WRITE | DENYOOM | BLOCKING,
-    keys=MOVED_KEYS,
-    group="list",
-    since="2.2.0",
-    deprecated=("6.2.0", "`BLMOVE` with the `RIGHT` and `LEFT` arguments"),
-    summary="Moves the last element of a list to the start of another; waits for one.",
-    syntax="source destination timeout",
-    history=(("6.0.0", "The timeout may have a fraction."),),
-)
+@command("BRPOPLPUSH", arity=4, flags=WRITE | DENYOOM | BLOCKING, keys=MOVED_KEYS)
 def brpoplpush(client: Client, argv: Argv) -> bytes | Block:
     """Bulk string: the element; null after the timeout. Source: Redis 7.2."""
     _, source, target, timeout = argv
@@ -153,20 +106,7 @@ def _move_one(request: Move, propagated: Argv, client: Client) -> bytes | None:
     return replies.bulk(items[0])
 
 
-@command(
-    "BLMOVEM",
-    arity=-6,
-    flags=WRITE | DENYOOM | BLOCKING,
-    keys=MOVED_KEYS,
-    group="list",
-    since="8.10.0",
-    summary="Moves several elements from an end of a list to an end of another; waits for them.",
-    syntax=(
-        "source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout"
-        " [<COUNT count | EXACTLY exactly> <OBO | BULK>]"
-    ),
-    complexity="O(N) with N the number of elements moved.",
-)
+@command("BLMOVEM", arity=-6, flags=WRITE | DENYOOM | BLOCKING, keys=MOVED_KEYS)
 def blmovem(client: Client, argv: Argv) -> bytes | Block:
     """Array of the elements as in LMOVEM; null after the timeout. With COUNT it waits for any
     element, with EXACTLY until there are enough. Source: Redis 8.10."""

@@ -18,32 +18,14 @@ from storage.types.lists import ListValue
 MANY_ITEMS = 5000
 
 
-@command(
-    "LLEN",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="list",
-    since="1.0.0",
-    summary="Returns the length of a list.",
-    syntax="key",
-)
+@command("LLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def llen(client: Client, argv: Argv) -> bytes:
     """Integer, 0 without the key. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], ListValue)
     return replies.integer(0 if value is None else len(value))
 
 
-@command(
-    "LINDEX",
-    arity=3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="list",
-    since="1.0.0",
-    summary="Returns an element of a list by its index.",
-    syntax="key index",
-)
+@command("LINDEX", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def lindex(client: Client, argv: Argv) -> bytes:
     """Bulk string; null without the key or the element. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], ListValue)
@@ -61,17 +43,7 @@ def from_start(value: ListValue, index: int) -> int | None:
     return index if 0 <= index < length else None
 
 
-@command(
-    "LRANGE",
-    arity=4,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="list",
-    since="1.0.0",
-    summary="Returns a range of elements of a list.",
-    syntax="key start stop",
-    complexity="O(N) with N the number of elements returned.",
-)
+@command("LRANGE", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def lrange(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings; both ends are included. Source: Redis 7.2."""
     start, stop = parse_int(argv[2]), parse_int(argv[3])
@@ -109,17 +81,7 @@ class _Search:
     max_length: int = 0  # how many elements are compared; 0: all
 
 
-@command(
-    "LPOS",
-    arity=-3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="list",
-    since="6.0.6",
-    summary="Finds the indexes of an element in a list.",
-    syntax="key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-    complexity="O(N) with N the number of elements compared.",
-)
+@command("LPOS", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def lpos(client: Client, argv: Argv) -> bytes:
     """Integer or null; with COUNT an array of integers. Source: Redis 7.2."""
     search = _parse_search(Arguments(argv, 3))

@@ -33,16 +33,7 @@ class Move:
     keeps_order: bool = False  # BULK: they arrive in the order of the source
 
 
-@command(
-    "LMOVE",
-    arity=5,
-    flags=WRITE | DENYOOM,
-    keys=MOVED_KEYS,
-    group="list",
-    since="6.2.0",
-    summary="Moves an element from an end of a list to an end of another.",
-    syntax="source destination <LEFT | RIGHT> <LEFT | RIGHT>",
-)
+@command("LMOVE", arity=5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
 def lmove(client: Client, argv: Argv) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
     request = parse_move(argv)
@@ -50,37 +41,14 @@ def lmove(client: Client, argv: Argv) -> bytes:
     return replies.NIL[client.resp] if items is None else replies.bulk(items[0])
 
 
-@command(
-    "RPOPLPUSH",
-    arity=3,
-    flags=WRITE | DENYOOM,
-    keys=MOVED_KEYS,
-    group="list",
-    since="1.2.0",
-    deprecated=("6.2.0", "`LMOVE` with the `RIGHT` and `LEFT` arguments"),
-    summary="Moves the last element of a list to the start of another.",
-    syntax="source destination",
-)
+@command("RPOPLPUSH", arity=3, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
 def rpoplpush(client: Client, argv: Argv) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
     items = move(client, Move(argv[1], argv[2], RIGHT, LEFT))
     return replies.NIL[client.resp] if items is None else replies.bulk(items[0])
 
 
-@command(
-    "LMOVEM",
-    arity=-5,
-    flags=WRITE | DENYOOM,
-    keys=MOVED_KEYS,
-    group="list",
-    since="8.10.0",
-    summary="Moves several elements from an end of a list to an end of another.",
-    syntax=(
-        "source destination <LEFT | RIGHT> <LEFT | RIGHT>"
-        " [<COUNT count | EXACTLY exactly> <OBO | BULK>]"
-    ),
-    complexity="O(N) with N the number of elements moved.",
-)
+@command("LMOVEM", arity=-5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
 def lmovem(client: Client, argv: Argv) -> bytes:
     """Array: the elements in the order in which they are in the destination; empty without the
     source, null where it has fewer than EXACTLY as many. Source: Redis 8.10."""

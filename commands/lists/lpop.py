@@ -11,35 +11,13 @@ from protocol import errors, replies
 from storage.types.lists import ListValue
 
 
-@command(
-    "LPOP",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"DELETE"),
-    group="list",
-    since="1.0.0",
-    summary="Removes and returns the first elements of a list.",
-    syntax="key [count]",
-    complexity="O(N) with N the number of elements.",
-    history=(("6.2.0", "Added the argument `count`."),),
-)
+@command("LPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
 def lpop(client: Client, argv: Argv) -> bytes:
     """Bulk string, with a count an array of them; null without the key. Source: Redis 7.2."""
     return _pop(client, argv, b"lpop", LEFT)
 
 
-@command(
-    "RPOP",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"DELETE"),
-    group="list",
-    since="1.0.0",
-    summary="Removes and returns the last elements of a list.",
-    syntax="key [count]",
-    complexity="O(N) with N the number of elements.",
-    history=(("6.2.0", "Added the argument `count`."),),
-)
+@command("RPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
 def rpop(client: Client, argv: Argv) -> bytes:
     """Bulk string, with a count an array of them; null without the key. Source: Redis 7.2."""
     return _pop(client, argv, b"rpop", RIGHT)
@@ -64,15 +42,7 @@ def _pop(client: Client, argv: Argv, name: bytes, side: bytes) -> bytes:
 
 
 @command(
-    "LMPOP",
-    arity=-4,
-    flags=WRITE | MOVABLE_KEYS,
-    keys=counted_keys(b"RW", b"ACCESS", b"DELETE"),
-    group="list",
-    since="7.0.0",
-    summary="Removes and returns elements of the first of several lists that exists.",
-    syntax="numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
-    complexity="O(N+M) with N the number of keys and M the number of elements returned.",
+    "LMPOP", arity=-4, flags=WRITE | MOVABLE_KEYS, keys=counted_keys(b"RW", b"ACCESS", b"DELETE")
 )
 def lmpop(client: Client, argv: Argv) -> bytes:
     """Array of the key and its elements; null if no key exists. Source: Redis 7.2."""

@@ -9,69 +9,25 @@ from protocol import replies
 from storage.types.lists import ListValue
 
 
-@command(
-    "LPUSH",
-    arity=-3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"INSERT"),
-    group="list",
-    since="1.0.0",
-    summary="Puts elements before the first of a list, which is created if there is none.",
-    syntax="key element [element ...]",
-    complexity="O(N) with N the number of elements.",
-    history=(("2.4.0", "Accepts several elements."),),
-)
+@command("LPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def lpush(client: Client, argv: Argv) -> bytes:
     """Integer: the length. Source: Redis 7.2."""
     return _push(client, argv, LEFT)
 
 
-@command(
-    "RPUSH",
-    arity=-3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"INSERT"),
-    group="list",
-    since="1.0.0",
-    summary="Puts elements after the last of a list, which is created if there is none.",
-    syntax="key element [element ...]",
-    complexity="O(N) with N the number of elements.",
-    history=(("2.4.0", "Accepts several elements."),),
-)
+@command("RPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def rpush(client: Client, argv: Argv) -> bytes:
     """Integer: the length. Source: Redis 7.2."""
     return _push(client, argv, RIGHT)
 
 
-@command(
-    "LPUSHX",
-    arity=-3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"INSERT"),
-    group="list",
-    since="2.2.0",
-    summary="Puts elements before the first of a list, if there is one.",
-    syntax="key element [element ...]",
-    complexity="O(N) with N the number of elements.",
-    history=(("4.0.0", "Accepts several elements."),),
-)
+@command("LPUSHX", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def lpushx(client: Client, argv: Argv) -> bytes:
     """Integer: the length, 0 without the key. Source: Redis 7.2."""
     return _push(client, argv, LEFT, only_if_there=True)
 
 
-@command(
-    "RPUSHX",
-    arity=-3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"INSERT"),
-    group="list",
-    since="2.2.0",
-    summary="Puts elements after the last of a list, if there is one.",
-    syntax="key element [element ...]",
-    complexity="O(N) with N the number of elements.",
-    history=(("4.0.0", "Accepts several elements."),),
-)
+@command("RPUSHX", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def rpushx(client: Client, argv: Argv) -> bytes:
     """Integer: the length, 0 without the key. Source: Redis 7.2."""
     return _push(client, argv, RIGHT, only_if_there=True)

@@ -13,16 +13,7 @@ from protocol.errors import ReplyError
 from storage.types.lists import ListValue
 
 
-@command(
-    "LSET",
-    arity=4,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="list",
-    since="1.0.0",
-    summary="Replaces an element of a list by its index.",
-    syntax="key index element",
-)
+@command("LSET", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"UPDATE"))
 def lset(client: Client, argv: Argv) -> bytes:
     """OK; an error without the key or the element. Source: Redis 7.2."""
     _, key, text, item = argv
@@ -38,17 +29,7 @@ def lset(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "LINSERT",
-    arity=5,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"INSERT"),
-    group="list",
-    since="2.2.0",
-    summary="Inserts an element before or after another one of a list.",
-    syntax="key <BEFORE | AFTER> pivot element",
-    complexity="O(N) with N the number of elements before the pivot.",
-)
+@command("LINSERT", arity=5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"INSERT"))
 def linsert(client: Client, argv: Argv) -> bytes:
     """Integer: the length; 0 without the key, -1 without the pivot. Source: Redis 7.2."""
     _, key, word, pivot, item = argv
@@ -67,17 +48,7 @@ def linsert(client: Client, argv: Argv) -> bytes:
     return replies.integer(len(value))
 
 
-@command(
-    "LREM",
-    arity=4,
-    flags=WRITE,
-    keys=one_key(b"RW", b"DELETE"),
-    group="list",
-    since="1.0.0",
-    summary="Removes elements that are equal to a given one.",
-    syntax="key count element",
-    complexity="O(N) with N the length of the list.",
-)
+@command("LREM", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
 def lrem(client: Client, argv: Argv) -> bytes:
     """Integer: how many were removed. A negative count begins at the end. Source: Redis 7.2."""
     _, key, text, item = argv
@@ -92,17 +63,7 @@ def lrem(client: Client, argv: Argv) -> bytes:
     return replies.integer(removed)
 
 
-@command(
-    "LTRIM",
-    arity=4,
-    flags=WRITE,
-    keys=one_key(b"RW", b"DELETE"),
-    group="list",
-    since="1.0.0",
-    summary="Keeps a range of elements of a list, and removes the others.",
-    syntax="key start stop",
-    complexity="O(N) with N the number of elements removed.",
-)
+@command("LTRIM", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
 def ltrim(client: Client, argv: Argv) -> bytes:
     """OK. Source: Redis 7.2."""
     key, start, stop = argv[1], parse_int(argv[2]), parse_int(argv[3])
