@@ -33,11 +33,8 @@ from storage.types.sets import SetValue
 # table of its own. Members are compared in the C code of tables and filters: sets may be large.
 Operation = Callable[[Sequence[SetValue | None]], Iterable[bytes]]
 
-_SUMMED_SIZES = "O(N) with N the number of members of all sets together."
-_SMALLEST_FIRST = "O(N*M) with N the size of the smallest set and M the number of sets."
 _SOURCES = keys_to_end(b"RO", b"ACCESS", at=2)
 _STORE_KEYS = (KeySpec(begin=1, flags=(b"OW", b"UPDATE")), *_SOURCES)
-_ANY_ORDER = (b"nondeterministic_output_order",)
 
 
 def intersection(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
@@ -81,52 +78,19 @@ def _look_up(client: Client, keys: list[bytes]) -> list[SetValue | None]:
 # -- the members -------------------------------------------------------------------------------
 
 
-@command(
-    "SINTER",
-    arity=-2,
-    flags=READONLY,
-    keys=keys_to_end(b"RO", b"ACCESS"),
-    group="set",
-    since="1.0.0",
-    summary="Returns the members that all of several sets have.",
-    syntax="key [key ...]",
-    complexity=_SMALLEST_FIRST,
-    tips=_ANY_ORDER,
-)
+@command("SINTER", arity=-2, flags=READONLY, keys=keys_to_end(b"RO", b"ACCESS"))
 def sinter(client: Client, argv: Argv) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     return _members(client, argv[1:], intersection)
 
 
-@command(
-    "SUNION",
-    arity=-2,
-    flags=READONLY,
-    keys=keys_to_end(b"RO", b"ACCESS"),
-    group="set",
-    since="1.0.0",
-    summary="Returns the members that any of several sets has.",
-    syntax="key [key ...]",
-    complexity=_SUMMED_SIZES,
-    tips=_ANY_ORDER,
-)
+@command("SUNION", arity=-2, flags=READONLY, keys=keys_to_end(b"RO", b"ACCESS"))
 def sunion(client: Client, argv: Argv) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     return _members(client, argv[1:], union)
 
 
-@command(
-    "SDIFF",
-    arity=-2,
-    flags=READONLY,
-    keys=keys_to_end(b"RO", b"ACCESS"),
-    group="set",
-    since="1.0.0",
-    summary="Returns the members of a set that none of several others has.",
-    syntax="key [key ...]",
-    complexity=_SUMMED_SIZES,
-    tips=_ANY_ORDER,
-)
+@command("SDIFF", arity=-2, flags=READONLY, keys=keys_to_end(b"RO", b"ACCESS"))
 def sdiff(client: Client, argv: Argv) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     return _members(client, argv[1:], difference)
@@ -144,44 +108,19 @@ def _members(client: Client, keys: list[bytes], operation: Operation) -> bytes |
     arity=-3,
     flags=WRITE | DENYOOM,
     keys=(KeySpec(begin=1, flags=(b"RW", b"UPDATE")), *_SOURCES),
-    group="set",
-    since="1.0.0",
-    summary="Stores the members that all of several sets have.",
-    syntax="destination key [key ...]",
-    complexity=_SMALLEST_FIRST,
 )
 def sinterstore(client: Client, argv: Argv) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
     return _store(client, argv, intersection, b"sinterstore")
 
 
-@command(
-    "SUNIONSTORE",
-    arity=-3,
-    flags=WRITE | DENYOOM,
-    keys=_STORE_KEYS,
-    group="set",
-    since="1.0.0",
-    summary="Stores the members that any of several sets has.",
-    syntax="destination key [key ...]",
-    complexity=_SUMMED_SIZES,
-)
+@command("SUNIONSTORE", arity=-3, flags=WRITE | DENYOOM, keys=_STORE_KEYS)
 def sunionstore(client: Client, argv: Argv) -> bytes:
     """Integer: the number of members stored; with none, the destination is removed."""
     return _store(client, argv, union, b"sunionstore")
 
 
-@command(
-    "SDIFFSTORE",
-    arity=-3,
-    flags=WRITE | DENYOOM,
-    keys=_STORE_KEYS,
-    group="set",
-    since="1.0.0",
-    summary="Stores the members of a set that none of several others has.",
-    syntax="destination key [key ...]",
-    complexity=_SUMMED_SIZES,
-)
+@command("SDIFFSTORE", arity=-3, flags=WRITE | DENYOOM, keys=_STORE_KEYS)
 def sdiffstore(client: Client, argv: Argv) -> bytes:
     """Integer: the number of members stored; with none, the destination is removed."""
     return _store(client, argv, difference, b"sdiffstore")
@@ -211,49 +150,19 @@ def remove_target(client: Client, key: bytes) -> None:
 # -- counted -----------------------------------------------------------------------------------
 
 
-@command(
-    "SINTERCARD",
-    arity=-3,
-    flags=READONLY | MOVABLE_KEYS,
-    keys=counted_keys(b"RO", b"ACCESS"),
-    group="set",
-    since="7.0.0",
-    summary="Counts the members that all of several sets have.",
-    syntax="numkeys key [key ...] [LIMIT limit]",
-    complexity=_SMALLEST_FIRST,
-)
+@command("SINTERCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=counted_keys(b"RO", b"ACCESS"))
 def sintercard(client: Client, argv: Argv) -> bytes:
     """Integer, at most LIMIT unless that is 0. Source: Redis 7.2."""
     return _count(client, argv, intersection)
 
 
-@command(
-    "SUNIONCARD",
-    arity=-3,
-    flags=READONLY | MOVABLE_KEYS,
-    keys=counted_keys(b"RO", b"ACCESS"),
-    group="set",
-    since="8.10.0",
-    summary="Counts the members that any of several sets has.",
-    syntax="numkeys key [key ...] [APPROX] [LIMIT limit]",
-    complexity=_SUMMED_SIZES,
-)
+@command("SUNIONCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=counted_keys(b"RO", b"ACCESS"))
 def sunioncard(client: Client, argv: Argv) -> bytes:
     """Integer, at most LIMIT unless that is 0; exact even with APPROX. Source: Redis 8.10."""
     return _count(client, argv, union, may_estimate=True)
 
 
-@command(
-    "SDIFFCARD",
-    arity=-3,
-    flags=READONLY | MOVABLE_KEYS,
-    keys=counted_keys(b"RO", b"ACCESS"),
-    group="set",
-    since="8.10.0",
-    summary="Counts the members of a set that none of several others has.",
-    syntax="numkeys key [key ...] [LIMIT limit]",
-    complexity=_SUMMED_SIZES,
-)
+@command("SDIFFCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=counted_keys(b"RO", b"ACCESS"))
 def sdiffcard(client: Client, argv: Argv) -> bytes:
     """Integer, at most LIMIT unless that is 0. Source: Redis 8.10."""
     return _count(client, argv, difference)

@@ -16,18 +16,7 @@ MANY_MEMBERS = 20_000
 MEMBERS_PER_PIECE = 2000
 
 
-@command(
-    "SADD",
-    arity=-3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"INSERT"),
-    group="set",
-    since="1.0.0",
-    summary="Adds members to a set, which is created if there is none.",
-    syntax="key member [member ...]",
-    complexity="O(N) with N the number of members given.",
-    history=(("2.4.0", "Accepts several `member` arguments."),),
-)
+@command("SADD", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def sadd(client: Client, argv: Argv) -> bytes:
     """Integer: how many were not in the set before. Source: Redis 7.2."""
     key, members = argv[1], argv[2:]
@@ -45,18 +34,7 @@ def sadd(client: Client, argv: Argv) -> bytes:
     return replies.integer(added)
 
 
-@command(
-    "SREM",
-    arity=-3,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"DELETE"),
-    group="set",
-    since="1.0.0",
-    summary="Removes members from a set; the key goes with the last of them.",
-    syntax="key member [member ...]",
-    complexity="O(N) with N the number of members given.",
-    history=(("2.4.0", "Accepts several `member` arguments."),),
-)
+@command("SREM", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
 def srem(client: Client, argv: Argv) -> bytes:
     """Integer: how many were in the set. Source: Redis 7.2."""
     key = argv[1]
@@ -83,10 +61,6 @@ def remove_if_empty(client: Client, key: bytes, value: SetValue) -> None:
     arity=4,
     flags=WRITE | FAST,
     keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT")),
-    group="set",
-    since="1.0.0",
-    summary="Moves a member from one set to another.",
-    syntax="source destination member",
 )
 def smove(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if the member was in the source, else 0. Source: Redis 7.2."""
@@ -113,33 +87,14 @@ def smove(client: Client, argv: Argv) -> bytes:
     return replies.ONE
 
 
-@command(
-    "SISMEMBER",
-    arity=3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="set",
-    since="1.0.0",
-    summary="Tests whether a member is in a set.",
-    syntax="key member",
-)
+@command("SISMEMBER", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
 def sismember(client: Client, argv: Argv) -> bytes:
     """Integer: 1 or 0. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)
     return replies.ONE if value is not None and argv[2] in value else replies.ZERO
 
 
-@command(
-    "SMISMEMBER",
-    arity=-3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="set",
-    since="6.2.0",
-    summary="Tests whether each of several members is in a set.",
-    syntax="key member [member ...]",
-    complexity="O(N) with N the number of members given.",
-)
+@command("SMISMEMBER", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def smismember(client: Client, argv: Argv) -> bytes:
     """Array of integers, 1 or 0 for each. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)
@@ -147,34 +102,14 @@ def smismember(client: Client, argv: Argv) -> bytes:
     return replies.array([replies.ONE if member in found else replies.ZERO for member in argv[2:]])
 
 
-@command(
-    "SCARD",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="set",
-    since="1.0.0",
-    summary="Counts the members of a set.",
-    syntax="key",
-)
+@command("SCARD", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def scard(client: Client, argv: Argv) -> bytes:
     """Integer; 0 without the key. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)
     return replies.integer(0 if value is None else len(value))
 
 
-@command(
-    "SMEMBERS",
-    arity=2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="set",
-    since="1.0.0",
-    summary="Returns all members of a set.",
-    syntax="key",
-    complexity="O(N) with N the number of members.",
-    tips=(b"nondeterministic_output_order",),
-)
+@command("SMEMBERS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def smembers(client: Client, argv: Argv) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)

@@ -26,19 +26,7 @@ from storage.types.sets import SetValue
 MEMBERS_PER_REQUEST = 1024
 
 
-@command(
-    "SPOP",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"DELETE"),
-    group="set",
-    since="1.0.0",
-    summary="Removes members chosen at random and returns them.",
-    syntax="key [count]",
-    complexity="O(N) with N the number of members returned.",
-    history=(("3.2.0", "Added the `count` argument."),),
-    tips=(b"nondeterministic_output",),
-)
+@command("SPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
 def spop(client: Client, argv: Argv) -> bytes | LongReply:
     """Bulk string, or null without the key; with `count`, a set. Source: Redis 7.2."""
     if len(argv) > 3:
@@ -78,19 +66,7 @@ def _pop_several(client: Client, key: bytes, count: int) -> bytes | LongReply:
     return members_reply(members, client.resp)
 
 
-@command(
-    "SRANDMEMBER",
-    arity=-2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="set",
-    since="1.0.0",
-    summary="Returns members chosen at random.",
-    syntax="key [count]",
-    complexity="O(N) with N the number of members returned.",
-    history=(("2.6.0", "Added the `count` argument."),),
-    tips=(b"nondeterministic_output",),
-)
+@command("SRANDMEMBER", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def srandmember(client: Client, argv: Argv) -> bytes | LongReply:
     """Bulk string, or null without the key; with `count` an array, in which members repeat if it is
     negative. Source: Redis 7.2."""

@@ -10,18 +10,7 @@ from protocol import replies
 from storage.types.sets import SetValue
 
 
-@command(
-    "SSCAN",
-    arity=-3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="set",
-    since="2.8.0",
-    summary="Iterates over the members of a set, a few with each call.",
-    syntax="key cursor [MATCH pattern] [COUNT count]",
-    complexity="O(1) for a call, O(N) for the whole walk, with N the number of members.",
-    tips=(b"nondeterministic_output",),
-)
+@command("SSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def sscan(client: Client, argv: Argv) -> bytes:
     """Array of two: the next cursor, 0 at the end, and an array of members. Source: Redis 7.2."""
     cursor = parse_cursor(argv[2])
