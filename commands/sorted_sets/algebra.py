@@ -41,16 +41,11 @@ Aggregate: TypeAlias = "Callable[[float, float], float]"
 # The members of one propagated ZADD.
 _MEMBERS_PER_REQUEST = 1000
 
-_UNION_COMPLEXITY = "O(N)+O(M*log M) with N the sum of the sizes and M the size of the result."
-_INTER_COMPLEXITY = "O(N*K)+O(M*log M) with N the size of the smallest of K keys, M of the result."
-_DIFF_COMPLEXITY = "O(N)+O(M*log M) with N the sum of the sizes and M the size of the result."
 _READ_KEYS = counted_keys(b"RO", b"ACCESS")
 _STORE_KEYS = (
     KeySpec(begin=1, flags=(b"OW", b"UPDATE")),
     *counted_keys(b"RO", b"ACCESS", at=2),
 )
-_WEIGHTS = "[WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]"
-_HISTORY = (("8.8.0", "Added `AGGREGATE COUNT`."),)
 
 
 def _sum(total: float, score: float) -> float:
@@ -201,51 +196,19 @@ def _source(client: Client, key: bytes) -> _Source:
 # -- the members -------------------------------------------------------------------------------
 
 
-@command(
-    "ZUNION",
-    arity=-3,
-    flags=READONLY | MOVABLE_KEYS,
-    keys=_READ_KEYS,
-    group="sorted-set",
-    since="6.2.0",
-    summary="Returns the members that any of several sorted sets has.",
-    syntax=f"numkeys key [key ...] {_WEIGHTS} [WITHSCORES]",
-    complexity=_UNION_COMPLEXITY,
-    history=_HISTORY,
-)
+@command("ZUNION", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
 def zunion(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, with their scores if asked for. Source: Redis 8.8."""
     return _members(client, argv, union, _Options(weights=True, scores=True))
 
 
-@command(
-    "ZINTER",
-    arity=-3,
-    flags=READONLY | MOVABLE_KEYS,
-    keys=_READ_KEYS,
-    group="sorted-set",
-    since="6.2.0",
-    summary="Returns the members that all of several sorted sets have.",
-    syntax=f"numkeys key [key ...] {_WEIGHTS} [WITHSCORES]",
-    complexity=_INTER_COMPLEXITY,
-    history=_HISTORY,
-)
+@command("ZINTER", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
 def zinter(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
     return _members(client, argv, intersection, _Options(weights=True, scores=True))
 
 
-@command(
-    "ZDIFF",
-    arity=-3,
-    flags=READONLY | MOVABLE_KEYS,
-    keys=_READ_KEYS,
-    group="sorted-set",
-    since="6.2.0",
-    summary="Returns the members of a sorted set that none of several others has.",
-    syntax="numkeys key [key ...] [WITHSCORES]",
-    complexity=_DIFF_COMPLEXITY,
-)
+@command("ZDIFF", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
 def zdiff(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
     return _members(client, argv, difference, _Options(scores=True))
@@ -260,17 +223,7 @@ def _members(
     return members_reply(pairs, len(pairs), client.resp, with_scores=request.with_scores)
 
 
-@command(
-    "ZINTERCARD",
-    arity=-3,
-    flags=READONLY | MOVABLE_KEYS,
-    keys=_READ_KEYS,
-    group="sorted-set",
-    since="7.0.0",
-    summary="Counts the members that all of several sorted sets have.",
-    syntax="numkeys key [key ...] [LIMIT limit]",
-    complexity="O(N*K) with N the size of the smallest of K keys.",
-)
+@command("ZINTERCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
 def zintercard(client: Client, argv: Argv) -> bytes:
     """Integer, at most LIMIT unless that is 0. Source: Redis 7.2."""
     return replies.integer(len(common(_parse(client, argv, 1, _Options(limit=True)))))
@@ -279,53 +232,21 @@ def zintercard(client: Client, argv: Argv) -> bytes:
 # -- stored ------------------------------------------------------------------------------------
 
 
-@command(
-    "ZUNIONSTORE",
-    arity=-4,
-    flags=WRITE | DENYOOM | MOVABLE_KEYS,
-    keys=_STORE_KEYS,
-    group="sorted-set",
-    since="2.0.0",
-    summary="Stores the members that any of several sorted sets has.",
-    syntax=f"destination numkeys key [key ...] {_WEIGHTS}",
-    complexity=_UNION_COMPLEXITY,
-    history=_HISTORY,
-)
+@command("ZUNIONSTORE", arity=-4, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_STORE_KEYS)
 def zunionstore(client: Client, argv: Argv) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 8.8."""
     request = _parse(client, argv, 2, _Options(weights=True))
     return _store_combined(client, argv[1], request, union(request), b"zunionstore")
 
 
-@command(
-    "ZINTERSTORE",
-    arity=-4,
-    flags=WRITE | DENYOOM | MOVABLE_KEYS,
-    keys=_STORE_KEYS,
-    group="sorted-set",
-    since="2.0.0",
-    summary="Stores the members that all of several sorted sets have.",
-    syntax=f"destination numkeys key [key ...] {_WEIGHTS}",
-    complexity=_INTER_COMPLEXITY,
-    history=_HISTORY,
-)
+@command("ZINTERSTORE", arity=-4, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_STORE_KEYS)
 def zinterstore(client: Client, argv: Argv) -> bytes:
     """Integer: the number of members stored; with none, the destination is removed."""
     request = _parse(client, argv, 2, _Options(weights=True))
     return _store_combined(client, argv[1], request, intersection(request), b"zinterstore")
 
 
-@command(
-    "ZDIFFSTORE",
-    arity=-4,
-    flags=WRITE | DENYOOM | MOVABLE_KEYS,
-    keys=_STORE_KEYS,
-    group="sorted-set",
-    since="6.2.0",
-    summary="Stores the members of a sorted set that none of several others has.",
-    syntax="destination numkeys key [key ...]",
-    complexity=_DIFF_COMPLEXITY,
-)
+@command("ZDIFFSTORE", arity=-4, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_STORE_KEYS)
 def zdiffstore(client: Client, argv: Argv) -> bytes:
     """Integer: the number of members stored; with none, the destination is removed."""
     found = difference(_parse(client, argv, 2, _Options()))

@@ -31,7 +31,6 @@ LEX = b"BYLEX"
 
 NO_LIMIT = -1
 
-_COMPLEXITY = "O(log N + M) with N the size of the sorted set and M the number of members returned."
 _READS = one_key(b"RO", b"ACCESS")
 
 
@@ -124,18 +123,7 @@ def _answer(client: Client, argv: Argv, form: _Form) -> bytes | LongReply:
 # -- ZRANGE ------------------------------------------------------------------------------------
 
 
-@command(
-    "ZRANGE",
-    arity=-4,
-    flags=READONLY,
-    keys=_READS,
-    group="sorted-set",
-    since="1.2.0",
-    summary="Returns the members within a range of ranks, scores or members.",
-    syntax="key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
-    complexity=_COMPLEXITY,
-    history=(("6.2.0", "Added the options `REV`, `BYSCORE`, `BYLEX` and `LIMIT`."),),
-)
+@command("ZRANGE", arity=-4, flags=READONLY, keys=_READS)
 def zrange(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, with their scores if asked for. Source: Redis 7.2."""
     return _answer(client, argv, _Form())
@@ -146,11 +134,6 @@ def zrange(client: Client, argv: Argv) -> bytes | LongReply:
     arity=-5,
     flags=WRITE | DENYOOM,
     keys=two_keys((b"OW", b"UPDATE"), (b"RO", b"ACCESS")),
-    group="sorted-set",
-    since="6.2.0",
-    summary="Stores the members within a range at another key.",
-    syntax="dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]",
-    complexity=_COMPLEXITY,
 )
 def zrangestore(client: Client, argv: Argv) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
@@ -183,88 +166,31 @@ def store_result(client: Client, key: bytes, result: SortedSetValue | None, even
 # -- the older forms ---------------------------------------------------------------------------
 
 
-@command(
-    "ZREVRANGE",
-    arity=-4,
-    flags=READONLY,
-    keys=_READS,
-    group="sorted-set",
-    since="1.2.0",
-    summary="Returns the members within a range of ranks, from the highest score down.",
-    syntax="key start stop [WITHSCORES]",
-    complexity=_COMPLEXITY,
-    deprecated=("6.2.0", "`ZRANGE` with the `REV` argument"),
-)
+@command("ZREVRANGE", arity=-4, flags=READONLY, keys=_READS)
 def zrevrange(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
     return _answer(client, argv, _Form(RANK, reverse=True))
 
 
-@command(
-    "ZRANGEBYSCORE",
-    arity=-4,
-    flags=READONLY,
-    keys=_READS,
-    group="sorted-set",
-    since="1.0.5",
-    summary="Returns the members within a range of scores.",
-    syntax="key min max [WITHSCORES] [LIMIT offset count]",
-    complexity=_COMPLEXITY,
-    history=(("2.0.0", "Added the option `WITHSCORES`."),),
-    deprecated=("6.2.0", "`ZRANGE` with the `BYSCORE` argument"),
-)
+@command("ZRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
 def zrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
     return _answer(client, argv, _Form(SCORE, reverse=False))
 
 
-@command(
-    "ZREVRANGEBYSCORE",
-    arity=-4,
-    flags=READONLY,
-    keys=_READS,
-    group="sorted-set",
-    since="2.2.0",
-    summary="Returns the members within a range of scores, from the highest down.",
-    syntax="key max min [WITHSCORES] [LIMIT offset count]",
-    complexity=_COMPLEXITY,
-    history=(("2.1.6", "`min` and `max` may be exclusive."),),
-    deprecated=("6.2.0", "`ZRANGE` with the `REV` and `BYSCORE` arguments"),
-)
+@command("ZREVRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
 def zrevrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
     return _answer(client, argv, _Form(SCORE, reverse=True))
 
 
-@command(
-    "ZRANGEBYLEX",
-    arity=-4,
-    flags=READONLY,
-    keys=_READS,
-    group="sorted-set",
-    since="2.8.9",
-    summary="Returns the members within a range of members, where all have the same score.",
-    syntax="key min max [LIMIT offset count]",
-    complexity=_COMPLEXITY,
-    deprecated=("6.2.0", "`ZRANGE` with the `BYLEX` argument"),
-)
+@command("ZRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS)
 def zrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members."""
     return _answer(client, argv, _Form(LEX, reverse=False))
 
 
-@command(
-    "ZREVRANGEBYLEX",
-    arity=-4,
-    flags=READONLY,
-    keys=_READS,
-    group="sorted-set",
-    since="2.8.9",
-    summary="Returns the members within a range of members, from the greatest down.",
-    syntax="key max min [LIMIT offset count]",
-    complexity=_COMPLEXITY,
-    deprecated=("6.2.0", "`ZRANGE` with the `REV` and `BYLEX` arguments"),
-)
+@command("ZREVRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS)
 def zrevrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, the last in lexicographical order first."""
     return _answer(client, argv, _Form(LEX, reverse=True))

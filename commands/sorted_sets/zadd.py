@@ -14,7 +14,6 @@ from protocol.records import record
 from storage.types.sorted_sets import SortedSetValue
 
 _FLAGS = frozenset((b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR"))
-_LOG_OF_SIZE = "O(log N) for each member, with N the size of the sorted set."
 
 
 @record
@@ -45,22 +44,7 @@ class _Addition:
         return score
 
 
-@command(
-    "ZADD",
-    arity=-4,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="sorted-set",
-    since="1.2.0",
-    summary="Adds members with scores to a sorted set, or changes the scores of those it has.",
-    syntax=("key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]"),
-    complexity=_LOG_OF_SIZE,
-    history=(
-        ("2.4.0", "Accepts several members."),
-        ("3.0.2", "Added the options `XX`, `NX`, `CH` and `INCR`."),
-        ("6.2.0", "Added the options `GT` and `LT`."),
-    ),
-)
+@command("ZADD", arity=-4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def zadd(client: Client, argv: Argv) -> bytes:
     """Integer: how many were added, with CH also those whose score has changed; with INCR the new
     score, or null if a condition did not hold. Source: Redis 7.2."""
@@ -68,15 +52,7 @@ def zadd(client: Client, argv: Argv) -> bytes:
 
 
 @command(
-    "ZINCRBY",
-    arity=4,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="sorted-set",
-    since="1.2.0",
-    summary="Adds a number to the score of a member, which is added if it is not there.",
-    syntax="key increment member",
-    complexity="O(log N) with N the size of the sorted set.",
+    "ZINCRBY", arity=4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
 def zincrby(client: Client, argv: Argv) -> bytes:
     """The new score. Source: Redis 7.2."""

@@ -47,9 +47,6 @@ _ENDS = {b"MIN": _MIN, b"MAX": _MAX}
 
 _POPS = (b"RW", b"ACCESS", b"DELETE")
 _ALL_BUT_LAST = (KeySpec(begin=1, last=-2, flags=_POPS),)
-_LOG_OF_SIZE = "O(log N) with N the size of the sorted set."
-_LOG_OF_SIZE_EACH = "O(log N * M) with N the size of the sorted set and M the number popped."
-_FRACTIONS = (("6.0.0", "`timeout` may have a fraction."),)
 
 
 def _pop(client: Client, key: bytes, value: SortedSetValue, count: int, end: _End) -> list[Pair]:
@@ -68,33 +65,13 @@ def _pop(client: Client, key: bytes, value: SortedSetValue, count: int, end: _En
 # -- from one key ------------------------------------------------------------------------------
 
 
-@command(
-    "ZPOPMIN",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(*_POPS),
-    group="sorted-set",
-    since="5.0.0",
-    summary="Removes the members with the lowest scores and returns them.",
-    syntax="key [count]",
-    complexity=_LOG_OF_SIZE_EACH,
-)
+@command("ZPOPMIN", arity=-2, flags=WRITE | FAST, keys=one_key(*_POPS))
 def zpopmin(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members and scores. Source: Redis 7.2."""
     return _pop_from(client, argv, _MIN)
 
 
-@command(
-    "ZPOPMAX",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(*_POPS),
-    group="sorted-set",
-    since="5.0.0",
-    summary="Removes the members with the highest scores and returns them.",
-    syntax="key [count]",
-    complexity=_LOG_OF_SIZE_EACH,
-)
+@command("ZPOPMAX", arity=-2, flags=WRITE | FAST, keys=one_key(*_POPS))
 def zpopmax(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members and scores, the highest first."""
     return _pop_from(client, argv, _MAX)
@@ -117,17 +94,7 @@ def _pop_from(client: Client, argv: Argv, end: _End) -> bytes | LongReply:
 # -- from the first of several -----------------------------------------------------------------
 
 
-@command(
-    "ZMPOP",
-    arity=-4,
-    flags=WRITE | MOVABLE_KEYS,
-    keys=counted_keys(*_POPS),
-    group="sorted-set",
-    since="7.0.0",
-    summary="Pops members from the first of several sorted sets that exists.",
-    syntax="numkeys key [key ...] <MIN | MAX> [COUNT count]",
-    complexity=_LOG_OF_SIZE_EACH,
-)
+@command("ZMPOP", arity=-4, flags=WRITE | MOVABLE_KEYS, keys=counted_keys(*_POPS))
 def zmpop(client: Client, argv: Argv) -> bytes:
     """Array of the key and an array of pairs; null if no key is there. Source: Redis 7.2."""
     wanted = parse_multi_pop(Arguments(argv, 1), (b"MIN", b"MAX"))
@@ -135,17 +102,7 @@ def zmpop(client: Client, argv: Argv) -> bytes:
     return replies.NIL_ARRAY[client.resp] if reply is None else reply
 
 
-@command(
-    "BZMPOP",
-    arity=-5,
-    flags=WRITE | BLOCKING | MOVABLE_KEYS,
-    keys=counted_keys(*_POPS, at=2),
-    group="sorted-set",
-    since="7.0.0",
-    summary="Pops members from the first of several sorted sets; waits until one exists.",
-    syntax="timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
-    complexity=_LOG_OF_SIZE_EACH,
-)
+@command("BZMPOP", arity=-5, flags=WRITE | BLOCKING | MOVABLE_KEYS, keys=counted_keys(*_POPS, at=2))
 def bzmpop(client: Client, argv: Argv) -> bytes | Block:
     """Array of the key and an array of pairs; null after the timeout, in seconds.
 
@@ -168,35 +125,13 @@ def _serve_several(keys: list[bytes], count: int, end: _End, client: Client) -> 
     return replies.array([replies.bulk(key), pairs])
 
 
-@command(
-    "BZPOPMIN",
-    arity=-3,
-    flags=WRITE | BLOCKING | FAST,
-    keys=_ALL_BUT_LAST,
-    group="sorted-set",
-    since="5.0.0",
-    summary="Pops the member with the lowest score; waits until there is one.",
-    syntax="key [key ...] timeout",
-    complexity=_LOG_OF_SIZE,
-    history=_FRACTIONS,
-)
+@command("BZPOPMIN", arity=-3, flags=WRITE | BLOCKING | FAST, keys=_ALL_BUT_LAST)
 def bzpopmin(client: Client, argv: Argv) -> bytes | Block:
     """Array of key, member and score; null after the timeout, in seconds. Source: Redis 7.2."""
     return _pop_one_or_wait(client, argv, _MIN)
 
 
-@command(
-    "BZPOPMAX",
-    arity=-3,
-    flags=WRITE | BLOCKING | FAST,
-    keys=_ALL_BUT_LAST,
-    group="sorted-set",
-    since="5.0.0",
-    summary="Pops the member with the highest score; waits until there is one.",
-    syntax="key [key ...] timeout",
-    complexity=_LOG_OF_SIZE,
-    history=_FRACTIONS,
-)
+@command("BZPOPMAX", arity=-3, flags=WRITE | BLOCKING | FAST, keys=_ALL_BUT_LAST)
 def bzpopmax(client: Client, argv: Argv) -> bytes | Block:
     """Array of key, member and score; null after the timeout, in seconds."""
     return _pop_one_or_wait(client, argv, _MAX)

@@ -16,18 +16,7 @@ from storage.types.sample import distinct_numbers
 from storage.types.sorted_sets import SortedSetValue
 
 
-@command(
-    "ZRANDMEMBER",
-    arity=-2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="sorted-set",
-    since="6.2.0",
-    summary="Returns members chosen at random.",
-    syntax="key [count [WITHSCORES]]",
-    complexity="O(N) with N the number of members returned.",
-    tips=(b"nondeterministic_output",),
-)
+@command("ZRANDMEMBER", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def zrandmember(client: Client, argv: Argv) -> bytes | LongReply:
     """Bulk string, or null without the key; with `count` an array, in which members repeat if it is
     negative. Source: Redis 7.2."""

@@ -13,21 +13,9 @@ from protocol import replies
 from storage.types.sorted_sets import SortedSetValue, Span
 
 _DELETES = one_key(b"RW", b"DELETE")
-_COMPLEXITY = "O(log N + M) with N the size of the sorted set and M the number of members removed."
 
 
-@command(
-    "ZREM",
-    arity=-3,
-    flags=WRITE | FAST,
-    keys=_DELETES,
-    group="sorted-set",
-    since="1.2.0",
-    summary="Removes members from a sorted set; the key goes with the last of them.",
-    syntax="key member [member ...]",
-    complexity="O(M*log N) with N the size of the sorted set and M the number of members given.",
-    history=(("2.4.0", "Accepts several members."),),
-)
+@command("ZREM", arity=-3, flags=WRITE | FAST, keys=_DELETES)
 def zrem(client: Client, argv: Argv) -> bytes:
     """Integer: how many were there. Source: Redis 7.2."""
     key = argv[1]
@@ -38,17 +26,7 @@ def zrem(client: Client, argv: Argv) -> bytes:
     return _removed(client, key, value, removed, b"zrem")
 
 
-@command(
-    "ZREMRANGEBYRANK",
-    arity=4,
-    flags=WRITE,
-    keys=_DELETES,
-    group="sorted-set",
-    since="2.0.0",
-    summary="Removes the members within a range of ranks.",
-    syntax="key start stop",
-    complexity=_COMPLEXITY,
-)
+@command("ZREMRANGEBYRANK", arity=4, flags=WRITE, keys=_DELETES)
 def zremrangebyrank(client: Client, argv: Argv) -> bytes:
     """Integer: how many were removed. Source: Redis 7.2."""
     start, end = parse_int(argv[2]), parse_int(argv[3])
@@ -57,17 +35,7 @@ def zremrangebyrank(client: Client, argv: Argv) -> bytes:
     )
 
 
-@command(
-    "ZREMRANGEBYSCORE",
-    arity=4,
-    flags=WRITE,
-    keys=_DELETES,
-    group="sorted-set",
-    since="1.2.0",
-    summary="Removes the members with scores within a range.",
-    syntax="key min max",
-    complexity=_COMPLEXITY,
-)
+@command("ZREMRANGEBYSCORE", arity=4, flags=WRITE, keys=_DELETES)
 def zremrangebyscore(client: Client, argv: Argv) -> bytes:
     """Integer: the number of members removed."""
     bounds = parse_score_bounds(argv[2], argv[3])
@@ -76,17 +44,7 @@ def zremrangebyscore(client: Client, argv: Argv) -> bytes:
     )
 
 
-@command(
-    "ZREMRANGEBYLEX",
-    arity=4,
-    flags=WRITE,
-    keys=_DELETES,
-    group="sorted-set",
-    since="2.8.9",
-    summary="Removes the members within a range of members, where all have the same score.",
-    syntax="key min max",
-    complexity=_COMPLEXITY,
-)
+@command("ZREMRANGEBYLEX", arity=4, flags=WRITE, keys=_DELETES)
 def zremrangebylex(client: Client, argv: Argv) -> bytes:
     """Integer: the number of members removed."""
     bounds = parse_lex_bounds(argv[2], argv[3])

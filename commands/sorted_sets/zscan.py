@@ -11,18 +11,7 @@ from protocol import replies
 from storage.types.sorted_sets import Pair, SortedSetValue
 
 
-@command(
-    "ZSCAN",
-    arity=-3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="sorted-set",
-    since="2.8.0",
-    summary="Iterates over the members of a sorted set and their scores, a few with each call.",
-    syntax="key cursor [MATCH pattern] [COUNT count]",
-    complexity="O(1) for a call, O(N) for the whole walk, with N the number of members.",
-    tips=(b"nondeterministic_output",),
-)
+@command("ZSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def zscan(client: Client, argv: Argv) -> bytes:
     """Array of two: the next cursor, 0 at the end, and an array of members and scores, both bulk
     strings in RESP3, too. Source: Redis 7.2."""

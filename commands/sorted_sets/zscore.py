@@ -10,37 +10,15 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.types.sorted_sets import SortedSetValue, Span
 
-_LOG_OF_SIZE = "O(log N) with N the size of the sorted set."
-_RANK_HISTORY = (("7.2.0", "Added the option `WITHSCORE`."),)
 
-
-@command(
-    "ZSCORE",
-    arity=3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="sorted-set",
-    since="1.2.0",
-    summary="Returns the score of a member.",
-    syntax="key member",
-)
+@command("ZSCORE", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def zscore(client: Client, argv: Argv) -> bytes:
     """The score, or null. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
     return score_or_nil(None if value is None else value.score(argv[2]), client.resp)
 
 
-@command(
-    "ZMSCORE",
-    arity=-3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="sorted-set",
-    since="6.2.0",
-    summary="Returns the scores of several members.",
-    syntax="key member [member ...]",
-    complexity="O(N) with N the number of members given.",
-)
+@command("ZMSCORE", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def zmscore(client: Client, argv: Argv) -> bytes:
     """Array of scores, null for a member that is not there. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
@@ -48,35 +26,13 @@ def zmscore(client: Client, argv: Argv) -> bytes:
     return replies.array([score_or_nil(score, client.resp) for score in scores])
 
 
-@command(
-    "ZRANK",
-    arity=-3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="sorted-set",
-    since="2.0.0",
-    summary="Returns how many members have a lower score than a member.",
-    syntax="key member [WITHSCORE]",
-    complexity=_LOG_OF_SIZE,
-    history=_RANK_HISTORY,
-)
+@command("ZRANK", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def zrank(client: Client, argv: Argv) -> bytes:
     """Integer, or null; with WITHSCORE an array of it and the score. Source: Redis 7.2."""
     return _rank(client, argv, reverse=False)
 
 
-@command(
-    "ZREVRANK",
-    arity=-3,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="sorted-set",
-    since="2.0.0",
-    summary="Returns how many members have a higher score than a member.",
-    syntax="key member [WITHSCORE]",
-    complexity=_LOG_OF_SIZE,
-    history=_RANK_HISTORY,
-)
+@command("ZREVRANK", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def zrevrank(client: Client, argv: Argv) -> bytes:
     """Integer: the rank from the top, or null; with WITHSCORE an array of it and the score."""
     return _rank(client, argv, reverse=True)
@@ -101,33 +57,14 @@ def _rank(client: Client, argv: Argv, *, reverse: bool) -> bytes:
     return replies.array([replies.integer(rank), score_or_nil(score, client.resp)])
 
 
-@command(
-    "ZCARD",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="sorted-set",
-    since="1.2.0",
-    summary="Counts the members of a sorted set.",
-    syntax="key",
-)
+@command("ZCARD", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def zcard(client: Client, argv: Argv) -> bytes:
     """Integer; 0 without the key. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
     return replies.integer(0 if value is None else len(value))
 
 
-@command(
-    "ZCOUNT",
-    arity=4,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="sorted-set",
-    since="2.0.0",
-    summary="Counts the members with scores within a range.",
-    syntax="key min max",
-    complexity=_LOG_OF_SIZE,
-)
+@command("ZCOUNT", arity=4, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def zcount(client: Client, argv: Argv) -> bytes:
     """Integer. Source: Redis 7.2."""
     bounds = parse_score_bounds(argv[2], argv[3])
@@ -135,17 +72,7 @@ def zcount(client: Client, argv: Argv) -> bytes:
     return _length((0, 0) if value is None else value.span_of_scores(bounds))
 
 
-@command(
-    "ZLEXCOUNT",
-    arity=4,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="sorted-set",
-    since="2.8.9",
-    summary="Counts the members within a range of members, where all have the same score.",
-    syntax="key min max",
-    complexity=_LOG_OF_SIZE,
-)
+@command("ZLEXCOUNT", arity=4, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def zlexcount(client: Client, argv: Argv) -> bytes:
     """Integer. Source: Redis 7.2."""
     bounds = parse_lex_bounds(argv[2], argv[3])
