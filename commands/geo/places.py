@@ -18,7 +18,6 @@ from storage.types.sorted_sets import SortedSetValue
 UNITS_M = {b"M": 1.0, b"KM": 1000.0, b"FT": 0.3048, b"MI": 1609.34}
 
 _READS = one_key(b"RO", b"ACCESS")
-_EACH = "O(1) for each member."
 
 
 def parse_place(longitude: bytes, latitude: bytes) -> Place:
@@ -60,18 +59,7 @@ def _coordinate(degrees: float, resp: int) -> bytes:
     return b",%b\r\n" % text if resp == 3 else replies.bulk(text)
 
 
-@command(
-    "GEOADD",
-    arity=-5,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="geo",
-    since="3.2.0",
-    summary="Adds places to a sorted set, or moves those that it has.",
-    syntax=("key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]"),
-    complexity="O(log N) for each place, with N the size of the sorted set.",
-    history=(("6.2.0", "Added the options `CH`, `NX` and `XX`."),),
-)
+@command("GEOADD", arity=-5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"UPDATE"))
 def geoadd(client: Client, argv: Argv) -> bytes:
     """Integer: how many were added, with CH also those that moved. Source: Redis 7.2."""
     arguments = Arguments(argv, 2)
@@ -93,17 +81,7 @@ def geoadd(client: Client, argv: Argv) -> bytes:
     return reply
 
 
-@command(
-    "GEOPOS",
-    arity=-2,
-    flags=READONLY,
-    keys=_READS,
-    group="geo",
-    since="3.2.0",
-    summary="Returns where places are.",
-    syntax="key [member [member ...]]",
-    complexity=_EACH,
-)
+@command("GEOPOS", arity=-2, flags=READONLY, keys=_READS)
 def geopos(client: Client, argv: Argv) -> bytes:
     """Array of arrays of longitude and latitude, null for a place that is not there.
 
@@ -117,17 +95,7 @@ def geopos(client: Client, argv: Argv) -> bytes:
     )
 
 
-@command(
-    "GEOHASH",
-    arity=-2,
-    flags=READONLY,
-    keys=_READS,
-    group="geo",
-    since="3.2.0",
-    summary="Returns places as geohashes, the usual text for them.",
-    syntax="key [member [member ...]]",
-    complexity=_EACH,
-)
+@command("GEOHASH", arity=-2, flags=READONLY, keys=_READS)
 def geohash(client: Client, argv: Argv) -> bytes:
     """Array of bulk strings, null for a place that is not there. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
@@ -136,16 +104,7 @@ def geohash(client: Client, argv: Argv) -> bytes:
     return replies.array([replies.bulk_or_nil(text, client.resp) for text in texts])
 
 
-@command(
-    "GEODIST",
-    arity=-4,
-    flags=READONLY,
-    keys=_READS,
-    group="geo",
-    since="3.2.0",
-    summary="Returns the distance between two places.",
-    syntax="key member1 member2 [M | KM | FT | MI]",
-)
+@command("GEODIST", arity=-4, flags=READONLY, keys=_READS)
 def geodist(client: Client, argv: Argv) -> bytes:
     """Bulk string with four decimals; null if one of the places is not there. Source: Redis 7.2."""
     if len(argv) > 5:

@@ -32,17 +32,6 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from storage.types.sorted_sets import Pair, ScoreBounds, SortedSetValue
 
-_COMPLEXITY = (
-    "O(N+log(M)) with N the number of places in the cells around the shape and M the number of"
-    " those within it."
-)
-_UNITS = "<M | KM | FT | MI>"
-_DETAILS = "[WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]"
-_STORES = "[STORE key | STOREDIST key]"
-_CENTER_AND_SHAPE = (
-    "<FROMMEMBER member | FROMLONLAT longitude latitude>"
-    f" <BYRADIUS radius {_UNITS} | BYBOX width height {_UNITS}>"
-)
 _RADIUS_KEYS = (
     KeySpec(begin=1, flags=(b"RO", b"ACCESS")),
     KeySpec(begin=6, keyword=b"STORE", flags=(b"OW", b"UPDATE")),
@@ -52,10 +41,6 @@ _MEMBER_KEYS = (
     KeySpec(begin=1, flags=(b"RO", b"ACCESS")),
     KeySpec(begin=5, keyword=b"STORE", flags=(b"OW", b"UPDATE")),
     KeySpec(begin=5, keyword=b"STOREDIST", flags=(b"OW", b"UPDATE")),
-)
-_OLD_HISTORY = (
-    ("6.2.0", "Added the option `ANY` of `COUNT`."),
-    ("7.0.0", "Units in any case."),
 )
 
 # A search among more places is done, and answered, in pieces of about a quarter of a millisecond.
@@ -317,21 +302,7 @@ def _search(client: Client, argv: Argv, arguments: Arguments, search: _Search) -
 # -- the commands ------------------------------------------------------------------------------
 
 
-@command(
-    "GEOSEARCH",
-    arity=-7,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="geo",
-    since="6.2.0",
-    summary="Returns the places within a circle or a box.",
-    syntax=(
-        f"key {_CENTER_AND_SHAPE} [ASC | DESC] [COUNT count [ANY]]"
-        " [WITHCOORD] [WITHDIST] [WITHHASH]"
-    ),
-    complexity=_COMPLEXITY,
-    history=(("7.0.0", "Units in any case."),),
-)
+@command("GEOSEARCH", arity=-7, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def geosearch(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members; with details, of arrays that begin with them. Source: Redis 7.2."""
     search = _Search(client.lookup_typed(argv[1], SortedSetValue), is_new=True)
@@ -343,12 +314,6 @@ def geosearch(client: Client, argv: Argv) -> bytes | LongReply:
     arity=-8,
     flags=WRITE | DENYOOM,
     keys=two_keys((b"OW", b"UPDATE"), (b"RO", b"ACCESS")),
-    group="geo",
-    since="6.2.0",
-    summary="Stores the places within a circle or a box.",
-    syntax=(f"destination source {_CENTER_AND_SHAPE} [ASC | DESC] [COUNT count [ANY]] [STOREDIST]"),
-    complexity=_COMPLEXITY,
-    history=(("7.0.0", "Units in any case."),),
 )
 def geosearchstore(client: Client, argv: Argv) -> bytes | LongReply:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
@@ -357,79 +322,25 @@ def geosearchstore(client: Client, argv: Argv) -> bytes | LongReply:
     return _search(client, argv, Arguments(argv, 3), search)
 
 
-@command(
-    "GEORADIUS",
-    arity=-6,
-    flags=WRITE | DENYOOM | MOVABLE_KEYS,
-    keys=_RADIUS_KEYS,
-    group="geo",
-    since="3.2.0",
-    summary="Returns or stores the places within a circle.",
-    syntax=f"key longitude latitude radius {_UNITS} {_DETAILS} {_STORES}",
-    complexity=_COMPLEXITY,
-    history=_OLD_HISTORY,
-    deprecated=(
-        "6.2.0",
-        "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
-    ),
-)
+@command("GEORADIUS", arity=-6, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_RADIUS_KEYS)
 def georadius(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, or of arrays with details; with STORE or STOREDIST the number stored."""
     return _radius(client, argv, may_store=True)
 
 
-@command(
-    "GEORADIUS_RO",
-    arity=-6,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="geo",
-    since="3.2.10",
-    summary="Returns the places within a circle.",
-    syntax=f"key longitude latitude radius {_UNITS} {_DETAILS}",
-    complexity=_COMPLEXITY,
-    history=_OLD_HISTORY,
-    deprecated=("6.2.0", "`GEOSEARCH` with the `BYRADIUS` argument"),
-)
+@command("GEORADIUS_RO", arity=-6, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def georadius_ro(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members; with details, of arrays that begin with them."""
     return _radius(client, argv, may_store=False)
 
 
-@command(
-    "GEORADIUSBYMEMBER",
-    arity=-5,
-    flags=WRITE | DENYOOM | MOVABLE_KEYS,
-    keys=_MEMBER_KEYS,
-    group="geo",
-    since="3.2.0",
-    summary="Returns or stores the places within a circle around one of them.",
-    syntax=f"key member radius {_UNITS} {_DETAILS} {_STORES}",
-    complexity=_COMPLEXITY,
-    history=_OLD_HISTORY,
-    deprecated=(
-        "6.2.0",
-        "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
-    ),
-)
+@command("GEORADIUSBYMEMBER", arity=-5, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_MEMBER_KEYS)
 def georadiusbymember(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members, or of arrays with details; with STORE or STOREDIST the number stored."""
     return _radius_by_member(client, argv, may_store=True)
 
 
-@command(
-    "GEORADIUSBYMEMBER_RO",
-    arity=-5,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="geo",
-    since="3.2.10",
-    summary="Returns the places within a circle around one of them.",
-    syntax=f"key member radius {_UNITS} {_DETAILS}",
-    complexity=_COMPLEXITY,
-    history=_OLD_HISTORY,
-    deprecated=("6.2.0", "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"),
-)
+@command("GEORADIUSBYMEMBER_RO", arity=-5, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def georadiusbymember_ro(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of members; with details, of arrays that begin with them."""
     return _radius_by_member(client, argv, may_store=False)
