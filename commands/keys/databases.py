@@ -14,27 +14,8 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from storage.keyspace.database import Database
 
-_KEYSPACE_AND_DANGEROUS = ("keyspace", "dangerous")
-_EVERY_SHARD = (b"request_policy:all_shards", b"response_policy:all_succeeded")
-_FLUSH_HISTORY = (
-    ("4.0.0", "Added the mode `ASYNC`."),
-    ("6.2.0", "Added the mode `SYNC`."),
-)
 
-
-@command(
-    "FLUSHDB",
-    arity=-1,
-    flags=WRITE,
-    group="server",
-    since="1.0.0",
-    summary="Removes all keys of the database.",
-    syntax="[ASYNC | SYNC]",
-    complexity="O(N) with N the number of keys in the database.",
-    categories=_KEYSPACE_AND_DANGEROUS,
-    history=_FLUSH_HISTORY,
-    tips=_EVERY_SHARD,
-)
+@command("FLUSHDB", arity=-1, flags=WRITE)
 def flushdb(client: Client, argv: Argv) -> bytes:
     """OK. Propagated even when there was nothing to remove. Source: Redis 7.2."""
     _check_flush_mode(argv)
@@ -43,19 +24,7 @@ def flushdb(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "FLUSHALL",
-    arity=-1,
-    flags=WRITE,
-    group="server",
-    since="1.0.0",
-    summary="Removes all keys of all databases.",
-    syntax="[ASYNC | SYNC]",
-    complexity="O(N) with N the number of keys in all databases.",
-    categories=_KEYSPACE_AND_DANGEROUS,
-    history=_FLUSH_HISTORY,
-    tips=_EVERY_SHARD,
-)
+@command("FLUSHALL", arity=-1, flags=WRITE)
 def flushall(client: Client, argv: Argv) -> bytes:
     """OK. Propagated even when there was nothing to remove."""
     _check_flush_mode(argv)
@@ -84,17 +53,7 @@ def _flush(client: Client, databases: list[Database]) -> None:
         instance.tracking.invalidate_all()
 
 
-@command(
-    "SWAPDB",
-    arity=3,
-    flags=WRITE | FAST,
-    group="server",
-    since="4.0.0",
-    summary="Exchanges the keys of two databases.",
-    syntax="index1 index2",
-    complexity="O(N) with N the number of clients that watch or wait for keys of the two.",
-    categories=_KEYSPACE_AND_DANGEROUS,
-)
+@command("SWAPDB", arity=3, flags=WRITE | FAST)
 def swapdb(client: Client, argv: Argv) -> bytes:
     """OK. Clients stay with the index of their database. Source: Redis 7.2."""
     instance = client.instance

@@ -13,38 +13,14 @@ from commands.state import notifications
 from protocol import replies
 from storage.types.value import type_name
 
-_SUM_OF_SHARDS = (b"request_policy:multi_shard", b"response_policy:agg_sum")
 
-
-@command(
-    "DEL",
-    arity=-2,
-    flags=WRITE,
-    keys=keys_to_end(b"RM", b"DELETE"),
-    group="generic",
-    since="1.0.0",
-    summary="Removes keys.",
-    syntax="key [key ...]",
-    complexity="O(N) with N the number of keys, and for a stream the number of its nodes.",
-    tips=_SUM_OF_SHARDS,
-)
+@command("DEL", arity=-2, flags=WRITE, keys=keys_to_end(b"RM", b"DELETE"))
 def del_(client: Client, argv: Argv) -> bytes:
     """Integer: how many keys were there. Source: Redis 7.2."""
     return replies.integer(sum(delete(client, key) for key in argv[1:]))
 
 
-@command(
-    "UNLINK",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=keys_to_end(b"RM", b"DELETE"),
-    group="generic",
-    since="4.0.0",
-    summary="Removes keys, as DEL does.",
-    syntax="key [key ...]",
-    complexity="O(N) with N the number of keys, and for a stream the number of its nodes.",
-    tips=_SUM_OF_SHARDS,
-)
+@command("UNLINK", arity=-2, flags=WRITE | FAST, keys=keys_to_end(b"RM", b"DELETE"))
 def unlink(client: Client, argv: Argv) -> bytes:
     """Integer: how many keys were there. Source: Redis 7.2."""
     return replies.integer(sum(delete(client, key) for key in argv[1:]))
@@ -63,36 +39,13 @@ def delete(client: Client, key: bytes) -> bool:
     return True
 
 
-@command(
-    "EXISTS",
-    arity=-2,
-    flags=READONLY | FAST,
-    keys=keys_to_end(b"RO"),
-    group="generic",
-    since="1.0.0",
-    summary="Counts the given keys that exist.",
-    syntax="key [key ...]",
-    complexity="O(N) with N the number of keys.",
-    history=(("3.0.3", "Accepts several `key` arguments."),),
-    tips=_SUM_OF_SHARDS,
-)
+@command("EXISTS", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO"))
 def exists(client: Client, argv: Argv) -> bytes:
     """Integer; a key that is named twice counts twice. Source: Redis 7.2."""
     return replies.integer(sum(peek(client, key) is not None for key in argv[1:]))
 
 
-@command(
-    "TOUCH",
-    arity=-2,
-    flags=READONLY | FAST,
-    keys=keys_to_end(b"RO"),
-    group="generic",
-    since="3.2.1",
-    summary="Marks keys as used just now and counts those that exist.",
-    syntax="key [key ...]",
-    complexity="O(N) with N the number of keys.",
-    tips=_SUM_OF_SHARDS,
-)
+@command("TOUCH", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO"))
 def touch(client: Client, argv: Argv) -> bytes:
     """Integer: how many keys exist. CLIENT NO-TOUCH does not apply. Source: Redis 7.2."""
     count = 0
@@ -104,16 +57,7 @@ def touch(client: Client, argv: Argv) -> bytes:
     return replies.integer(count)
 
 
-@command(
-    "TYPE",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="generic",
-    since="1.0.0",
-    summary="Returns the type of a key's value.",
-    syntax="key",
-)
+@command("TYPE", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def type_(client: Client, argv: Argv) -> bytes:
     """Simple string: string, list, set, zset, hash or stream; none without the key.
 

@@ -15,71 +15,29 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 
-_CONDITIONS = "[NX | XX | GT | LT]"
-_HISTORY = (("7.0.0", "Added the options `NX`, `XX`, `GT` and `LT`."),)
 _NO_KEY = replies.integer(-2)
 _NO_DEADLINE = replies.integer(-1)
 
 
-@command(
-    "EXPIRE",
-    arity=-3,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="generic",
-    since="1.0.0",
-    summary="Lets a key expire after some seconds.",
-    syntax=f"key seconds {_CONDITIONS}",
-    history=_HISTORY,
-)
+@command("EXPIRE", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
 def expire(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if the deadline was set or the key removed, else 0. Source: Redis 7.2."""
     return _expire(client, argv, b"expire", 1000, client.instance.now_ms)
 
 
-@command(
-    "PEXPIRE",
-    arity=-3,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="generic",
-    since="2.6.0",
-    summary="Lets a key expire after some milliseconds.",
-    syntax=f"key milliseconds {_CONDITIONS}",
-    history=_HISTORY,
-)
+@command("PEXPIRE", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
 def pexpire(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"pexpire", 1, client.instance.now_ms)
 
 
-@command(
-    "EXPIREAT",
-    arity=-3,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="generic",
-    since="1.2.0",
-    summary="Lets a key expire at a Unix time in seconds.",
-    syntax=f"key unix-time-seconds {_CONDITIONS}",
-    history=_HISTORY,
-)
+@command("EXPIREAT", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
 def expireat(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"expireat", 1000, 0)
 
 
-@command(
-    "PEXPIREAT",
-    arity=-3,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="generic",
-    since="2.6.0",
-    summary="Lets a key expire at a Unix time in milliseconds.",
-    syntax=f"key unix-time-milliseconds {_CONDITIONS}",
-    history=_HISTORY,
-)
+@command("PEXPIREAT", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
 def pexpireat(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"pexpireat", 1, 0)
@@ -139,65 +97,25 @@ def _allows(conditions: set[bytes], current_ms: int | None, when_ms: int) -> boo
 # -- asking ------------------------------------------------------------------------------------
 
 
-@command(
-    "TTL",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="generic",
-    since="1.0.0",
-    summary="Returns the time to live of a key in seconds.",
-    syntax="key",
-    history=(("2.8.0", "Added the reply -2."),),
-    tips=(b"nondeterministic_output",),
-)
+@command("TTL", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def ttl(client: Client, argv: Argv) -> bytes:
     """Integer: seconds, rounded; -1 without a deadline, -2 without the key. Source: Redis 7.2."""
     return _deadline(client, argv[1], 1000, client.instance.now_ms)
 
 
-@command(
-    "PTTL",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="generic",
-    since="2.6.0",
-    summary="Returns the time to live of a key in milliseconds.",
-    syntax="key",
-    history=(("2.8.0", "Added the reply -2."),),
-    tips=(b"nondeterministic_output",),
-)
+@command("PTTL", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def pttl(client: Client, argv: Argv) -> bytes:
     """Integer: milliseconds; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1, client.instance.now_ms)
 
 
-@command(
-    "EXPIRETIME",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="generic",
-    since="7.0.0",
-    summary="Returns the Unix time in seconds at which a key expires.",
-    syntax="key",
-)
+@command("EXPIRETIME", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def expiretime(client: Client, argv: Argv) -> bytes:
     """Integer: Unix seconds, rounded; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1000, 0)
 
 
-@command(
-    "PEXPIRETIME",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="generic",
-    since="7.0.0",
-    summary="Returns the Unix time in milliseconds at which a key expires.",
-    syntax="key",
-)
+@command("PEXPIRETIME", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def pexpiretime(client: Client, argv: Argv) -> bytes:
     """Integer: Unix milliseconds; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1, 0)
@@ -212,16 +130,7 @@ def _deadline(client: Client, key: bytes, unit_ms: int, base_ms: int) -> bytes:
     return replies.integer((when_ms - base_ms + unit_ms // 2) // unit_ms)
 
 
-@command(
-    "PERSIST",
-    arity=2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="generic",
-    since="2.2.0",
-    summary="Removes a key's time to live.",
-    syntax="key",
-)
+@command("PERSIST", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
 def persist(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if there was one. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is None:

@@ -15,46 +15,21 @@ from storage.types.value import Value
 SHARED_NUMBERS = 10_000
 SHARED_REFERENCES = (1 << 31) - 1
 
-container(
-    "OBJECT",
-    group="generic",
-    since="2.2.3",
-    summary="Describes how a key's value is stored.",
-)
+container("OBJECT")
 
 
 def _value(client: Client, key: bytes) -> Value | None:
     return peek(client, key, tell_of_miss=False)
 
 
-@command(
-    "OBJECT ENCODING",
-    arity=3,
-    flags=READONLY,
-    keys=one_key(b"RO", at=2),
-    group="generic",
-    since="2.2.3",
-    summary="Returns the encoding of a value.",
-    syntax="key",
-    tips=(b"nondeterministic_output",),
-)
+@command("OBJECT ENCODING", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
 def object_encoding(client: Client, argv: Argv) -> bytes:
     """Bulk string, e.g. stream, embstr or listpack; null without the key. Source: Redis 7.2."""
     value = _value(client, argv[2])
     return replies.bulk_or_nil(value.encoding if value is not None else None, client.resp)
 
 
-@command(
-    "OBJECT REFCOUNT",
-    arity=3,
-    flags=READONLY,
-    keys=one_key(b"RO", at=2),
-    group="generic",
-    since="2.2.3",
-    summary="Counts the references to a value.",
-    syntax="key",
-    tips=(b"nondeterministic_output",),
-)
+@command("OBJECT REFCOUNT", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
 def object_refcount(client: Client, argv: Argv) -> bytes:
     """Integer, null without the key. Source: Redis 7.2."""
     value = _value(client, argv[2])
@@ -69,17 +44,7 @@ def _is_shared_number(value: Value) -> bool:
     return 0 <= int(value.data) < SHARED_NUMBERS
 
 
-@command(
-    "OBJECT IDLETIME",
-    arity=3,
-    flags=READONLY,
-    keys=one_key(b"RO", at=2),
-    group="generic",
-    since="2.2.3",
-    summary="Returns the seconds since a value was last used.",
-    syntax="key",
-    tips=(b"nondeterministic_output",),
-)
+@command("OBJECT IDLETIME", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
 def object_idletime(client: Client, argv: Argv) -> bytes:
     """Integer, null without the key. Source: Redis 7.2."""
     value = _value(client, argv[2])
@@ -88,17 +53,7 @@ def object_idletime(client: Client, argv: Argv) -> bytes:
     return replies.integer(max(client.instance.now_ms - value.access_ms, 0) // 1000)
 
 
-@command(
-    "OBJECT FREQ",
-    arity=3,
-    flags=READONLY,
-    keys=one_key(b"RO", at=2),
-    group="generic",
-    since="4.0.0",
-    summary="Returns the access frequency of a value under an LFU policy.",
-    syntax="key",
-    tips=(b"nondeterministic_output",),
-)
+@command("OBJECT FREQ", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
 def object_freq(client: Client, argv: Argv) -> bytes:
     """Null without the key; there is no LFU policy to count for. Source: Redis 7.2."""
     if _value(client, argv[2]) is None:
@@ -106,14 +61,7 @@ def object_freq(client: Client, argv: Argv) -> bytes:
     raise ReplyError(errors.NO_LFU_POLICY)
 
 
-@command(
-    "OBJECT HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="generic",
-    since="6.2.0",
-    summary="Lists the sub-commands of OBJECT.",
-)
+@command("OBJECT HELP", arity=2, flags=LOADING | STALE)
 def object_help(client: Client, argv: Argv) -> bytes:
     """Array of simple strings. Source: Redis 7.2."""
     return help_reply(

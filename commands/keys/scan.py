@@ -31,18 +31,7 @@ _NEGATIVE = re.compile(rb"-[1-9]\d*")
 _CURSOR_LIMIT = 1 << 64
 
 
-@command(
-    "KEYS",
-    arity=2,
-    flags=READONLY,
-    group="generic",
-    since="1.0.0",
-    summary="Lists the keys that match a pattern.",
-    syntax="pattern",
-    complexity="O(N) with N the number of keys in the database.",
-    categories=("dangerous",),
-    tips=(b"request_policy:all_shards", b"nondeterministic_output_order"),
-)
+@command("KEYS", arity=2, flags=READONLY)
 def keys(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings, in no promised order. Source: Redis 7.2."""
     if len(client.db) > MANY_KEYS:
@@ -83,18 +72,7 @@ class ScanOptions:
     type_name: bytes | None = None
 
 
-@command(
-    "SCAN",
-    arity=-2,
-    flags=READONLY,
-    group="generic",
-    since="2.8.0",
-    summary="Iterates over the keys, a few with each call.",
-    syntax="cursor [MATCH pattern] [COUNT count] [TYPE type]",
-    complexity="O(1) for a call, O(N) for the whole walk, with N the number of keys.",
-    history=(("6.0.0", "Added the `TYPE` option."),),
-    tips=(b"nondeterministic_output", b"request_policy:special", b"response_policy:special"),
-)
+@command("SCAN", arity=-2, flags=READONLY)
 def scan(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of two: the next cursor, 0 at the end, and an array of keys. Source: Redis 7.2."""
     cursor = parse_cursor(argv[1])
@@ -204,15 +182,7 @@ def _has_type(client: Client, key: bytes, wanted: bytes | None) -> bool:
     return value is not None and wanted in (None, type_name(value))
 
 
-@command(
-    "RANDOMKEY",
-    arity=1,
-    flags=READONLY,
-    group="generic",
-    since="1.0.0",
-    summary="Returns a key chosen at random.",
-    tips=(b"request_policy:all_shards", b"response_policy:special", b"nondeterministic_output"),
-)
+@command("RANDOMKEY", arity=1, flags=READONLY)
 def randomkey(client: Client, argv: Argv) -> bytes:
     """Bulk string, or null if the database is empty. Source: Redis 7.2."""
     instance = client.instance
@@ -222,16 +192,7 @@ def randomkey(client: Client, argv: Argv) -> bytes:
     return replies.NIL[client.resp]
 
 
-@command(
-    "DBSIZE",
-    arity=1,
-    flags=READONLY | FAST,
-    group="server",
-    since="1.0.0",
-    summary="Counts the keys of the database.",
-    categories=("keyspace",),
-    tips=(b"request_policy:all_shards", b"response_policy:agg_sum"),
-)
+@command("DBSIZE", arity=1, flags=READONLY | FAST)
 def dbsize(client: Client, argv: Argv) -> bytes:
     """Integer; keys that have expired and are not yet removed count. Source: Redis 7.2."""
     return replies.integer(len(client.db))

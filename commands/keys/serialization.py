@@ -47,18 +47,7 @@ def snapshot_options(config: Configuration) -> SnapshotOptions:
     )
 
 
-@command(
-    "DUMP",
-    arity=2,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="generic",
-    since="2.6.0",
-    summary="Returns a key's value in a form that RESTORE takes.",
-    syntax="key",
-    complexity="O(N) with N the size of the value.",
-    tips=(b"nondeterministic_output",),
-)
+@command("DUMP", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def dump_command(client: Client, argv: Argv) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value = client.lookup(argv[1])
@@ -92,23 +81,7 @@ class _Options:
     idle_s: int | None = None
 
 
-@command(
-    "RESTORE",
-    arity=-4,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"OW", b"UPDATE"),
-    group="generic",
-    since="2.6.0",
-    summary="Creates a key from a value that DUMP returned.",
-    syntax=("key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]"),
-    complexity="O(N) with N the size of the value.",
-    categories=("dangerous",),
-    history=(
-        ("3.0.0", "Added the option `REPLACE`."),
-        ("5.0.0", "Added the option `ABSTTL`."),
-        ("5.0.0", "Added the options `IDLETIME` and `FREQ`."),
-    ),
-)
+@command("RESTORE", arity=-4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
 def restore_command(client: Client, argv: Argv) -> bytes:
     """OK. With a deadline in the past no key is created; with REPLACE the old one is removed.
 

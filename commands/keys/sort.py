@@ -65,12 +65,6 @@ def store_positions(argv: Sequence[bytes]) -> list[int]:
 _SORTED = KeySpec(begin=1, flags=(b"RO", b"ACCESS"))
 _NAMED_BY_PATTERNS = KeySpec(flags=(b"RO", b"ACCESS"), is_unknown=True)
 _STORED = KeySpec(flags=(b"OW", b"UPDATE"), is_unknown=True, find=store_positions)
-_SYNTAX = (
-    "key [BY by-pattern] [LIMIT offset count] [GET get-pattern [GET get-pattern ...]]"
-    " [ASC | DESC] [ALPHA]"
-)
-_CATEGORIES = ("set", "sortedset", "list", "dangerous")
-_COMPLEXITY = "O(N+M*log(M)) with N the length of the list or set and M the number returned."
 
 
 @command(
@@ -78,12 +72,6 @@ _COMPLEXITY = "O(N+M*log(M)) with N the length of the list or set and M the numb
     arity=-2,
     flags=WRITE | DENYOOM | MOVABLE_KEYS,
     keys=(_SORTED, _NAMED_BY_PATTERNS, _STORED),
-    group="generic",
-    since="1.0.0",
-    summary="Sorts the elements of a list, a set or a sorted set; may store the result.",
-    syntax=f"{_SYNTAX} [STORE destination]",
-    complexity=_COMPLEXITY,
-    categories=_CATEGORIES,
 )
 def sort(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings, with STORE an integer: how many. Source: Redis 7.2."""
@@ -91,18 +79,7 @@ def sort(client: Client, argv: Argv) -> bytes | LongReply:
     return _sort(client, argv[1], request)
 
 
-@command(
-    "SORT_RO",
-    arity=-2,
-    flags=READONLY | MOVABLE_KEYS,
-    keys=(_SORTED, _NAMED_BY_PATTERNS),
-    group="generic",
-    since="7.0.0",
-    summary="Returns the elements of a list, a set or a sorted set, sorted.",
-    syntax=_SYNTAX,
-    complexity=_COMPLEXITY,
-    categories=_CATEGORIES,
-)
+@command("SORT_RO", arity=-2, flags=READONLY | MOVABLE_KEYS, keys=(_SORTED, _NAMED_BY_PATTERNS))
 def sort_ro(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.2."""
     return _sort(client, argv[1], _parse(Arguments(argv, 2), may_store=False))

@@ -17,14 +17,7 @@ from storage.types.value import Value
 
 
 @command(
-    "RENAME",
-    arity=3,
-    flags=WRITE,
-    keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"UPDATE")),
-    group="generic",
-    since="1.0.0",
-    summary="Renames a key; a key of the new name is overwritten.",
-    syntax="key newkey",
+    "RENAME", arity=3, flags=WRITE, keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"UPDATE"))
 )
 def rename(client: Client, argv: Argv) -> bytes:
     """OK. Raises `no such key`. Source: Redis 7.2."""
@@ -40,11 +33,6 @@ def rename(client: Client, argv: Argv) -> bytes:
     arity=3,
     flags=WRITE | FAST,
     keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"INSERT")),
-    group="generic",
-    since="1.0.0",
-    summary="Renames a key, unless the new name is taken.",
-    syntax="key newkey",
-    history=(("3.2.0", "Two equal names are no error any more."),),
 )
 def renamenx(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was renamed. Raises `no such key`. Source: Redis 7.2."""
@@ -93,15 +81,7 @@ def _tell(client: Client, db: Database, event: bytes, key: bytes) -> None:
 
 
 @command(
-    "COPY",
-    arity=-3,
-    flags=WRITE | DENYOOM,
-    keys=two_keys((b"RO", b"ACCESS"), (b"OW", b"UPDATE")),
-    group="generic",
-    since="6.2.0",
-    summary="Copies a key's value to another key.",
-    syntax="source destination [DB destination-db] [REPLACE]",
-    complexity="O(N) with N the number of entries and pending entries of a stream.",
+    "COPY", arity=-3, flags=WRITE | DENYOOM, keys=two_keys((b"RO", b"ACCESS"), (b"OW", b"UPDATE"))
 )
 def copy(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was copied; 0 without a source, or if the destination is taken.
@@ -145,16 +125,7 @@ def _parse_copy_options(client: Client, arguments: Arguments) -> tuple[Database,
     return target, replace
 
 
-@command(
-    "MOVE",
-    arity=3,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE"),
-    group="generic",
-    since="1.0.0",
-    summary="Moves a key to another database.",
-    syntax="key db",
-)
+@command("MOVE", arity=3, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def move(client: Client, argv: Argv) -> bytes:
     """Integer: 1 if it was moved; 0 without the key, or if the other database has it.
 
