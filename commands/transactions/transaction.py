@@ -29,14 +29,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 
 
-@command(
-    "MULTI",
-    arity=1,
-    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-    group="transactions",
-    since="1.2.0",
-    summary="Starts a transaction: the requests that follow are queued.",
-)
+@command("MULTI", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
 def multi(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     if client.queue is not None:
@@ -46,15 +39,7 @@ def multi(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "EXEC",
-    arity=1,
-    flags=NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG,
-    group="transactions",
-    since="1.2.0",
-    summary="Runs the queued requests of a transaction.",
-    complexity="Depends on the queued commands.",
-)
+@command("EXEC", arity=1, flags=NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG)
 def exec_(client: Client, argv: Argv) -> Reply:
     """The replies of the queued requests; null if a watched key changed.
 
@@ -91,15 +76,7 @@ def _execute(client: Client) -> bytes:
         discard_transaction(client)
 
 
-@command(
-    "DISCARD",
-    arity=1,
-    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-    group="transactions",
-    since="2.0.0",
-    summary="Drops a transaction.",
-    complexity="O(N) where N is the number of queued requests.",
-)
+@command("DISCARD", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
 def discard(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     if client.queue is None:

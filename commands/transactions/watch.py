@@ -25,15 +25,7 @@ from protocol.errors import ReplyError
 
 
 @command(
-    "WATCH",
-    arity=-2,
-    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-    keys=keys_to_end(b"RO"),
-    group="transactions",
-    since="2.2.0",
-    summary="Makes the next transaction fail if keys change before it.",
-    syntax="key [key ...]",
-    complexity="O(1) for every key.",
+    "WATCH", arity=-2, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY, keys=keys_to_end(b"RO")
 )
 def watch(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
@@ -50,15 +42,7 @@ def watch(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "UNWATCH",
-    arity=1,
-    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-    group="transactions",
-    since="2.2.0",
-    summary="Stops watching all keys.",
-    complexity="O(N) where N is the number of watched keys.",
-)
+@command("UNWATCH", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
 def unwatch(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     client.instance.unwatch(client)
