@@ -25,16 +25,7 @@ from commands.pubsub.registry import Subscriptions
 from protocol import errors, replies
 
 
-@command(
-    "PUBLISH",
-    arity=3,
-    flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,
-    group="pubsub",
-    since="2.0.0",
-    summary="Sends a message to a channel.",
-    syntax="channel message",
-    complexity="O(N+M) where N is the number of the channel's subscribers and M that of patterns.",
-)
+@command("PUBLISH", arity=3, flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE)
 def publish(client: Client, argv: Argv) -> bytes:
     """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
     client.instance.dispatcher.propagate_message(argv)
@@ -46,11 +37,6 @@ def publish(client: Client, argv: Argv) -> bytes:
     arity=3,
     flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,
     keys=(KeySpec(begin=1, flags=(b"not_key",)),),
-    group="pubsub",
-    since="7.0.0",
-    summary="Sends a message to a shard channel.",
-    syntax="shardchannel message",
-    complexity="O(N) where N is the number of the shard channel's subscribers.",
 )
 def spublish(client: Client, argv: Argv) -> bytes:
     """Integer: the number of clients that received the message. Source: Redis 7.2."""
@@ -58,95 +44,40 @@ def spublish(client: Client, argv: Argv) -> bytes:
     return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
 
 
-container(
-    "PUBSUB",
-    group="pubsub",
-    since="2.8.0",
-    summary="Groups the commands that report subscriptions.",
-)
+container("PUBSUB")
 
 
-@command(
-    "PUBSUB CHANNELS",
-    arity=-2,
-    flags=PUBSUB | LOADING | STALE,
-    group="pubsub",
-    since="2.8.0",
-    summary="Lists the channels that have subscribers.",
-    syntax="[pattern]",
-    complexity="O(N) where N is the number of channels.",
-)
+@command("PUBSUB CHANNELS", arity=-2, flags=PUBSUB | LOADING | STALE)
 def pubsub_channels(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _names(client.instance.pubsub.channels, argv)
 
 
-@command(
-    "PUBSUB SHARDCHANNELS",
-    arity=-2,
-    flags=PUBSUB | LOADING | STALE,
-    group="pubsub",
-    since="7.0.0",
-    summary="Lists the shard channels that have subscribers.",
-    syntax="[pattern]",
-    complexity="O(N) where N is the number of shard channels.",
-)
+@command("PUBSUB SHARDCHANNELS", arity=-2, flags=PUBSUB | LOADING | STALE)
 def pubsub_shardchannels(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _names(client.instance.pubsub.shard_channels, argv)
 
 
-@command(
-    "PUBSUB NUMSUB",
-    arity=-2,
-    flags=PUBSUB | LOADING | STALE,
-    group="pubsub",
-    since="2.8.0",
-    summary="Counts the subscribers of channels, without those of patterns.",
-    syntax="[channel [channel ...]]",
-    complexity="O(N) where N is the number of channels asked for.",
-)
+@command("PUBSUB NUMSUB", arity=-2, flags=PUBSUB | LOADING | STALE)
 def pubsub_numsub(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _counts(client.instance.pubsub.channels, argv[2:])
 
 
-@command(
-    "PUBSUB SHARDNUMSUB",
-    arity=-2,
-    flags=PUBSUB | LOADING | STALE,
-    group="pubsub",
-    since="7.0.0",
-    summary="Counts the subscribers of shard channels.",
-    syntax="[shardchannel [shardchannel ...]]",
-    complexity="O(N) where N is the number of shard channels asked for.",
-)
+@command("PUBSUB SHARDNUMSUB", arity=-2, flags=PUBSUB | LOADING | STALE)
 def pubsub_shardnumsub(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _counts(client.instance.pubsub.shard_channels, argv[2:])
 
 
-@command(
-    "PUBSUB NUMPAT",
-    arity=2,
-    flags=PUBSUB | LOADING | STALE,
-    group="pubsub",
-    since="2.8.0",
-    summary="Counts the different patterns that have subscribers.",
-)
+@command("PUBSUB NUMPAT", arity=2, flags=PUBSUB | LOADING | STALE)
 def pubsub_numpat(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return replies.integer(len(client.instance.pubsub.patterns))
 
 
-@command(
-    "PUBSUB HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="pubsub",
-    since="6.2.0",
-    summary="Explains the sub-commands.",
-)
+@command("PUBSUB HELP", arity=2, flags=LOADING | STALE)
 def pubsub_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2, in words of our own."""
     return help_reply(

@@ -79,77 +79,31 @@ def _answer(client: Client, messages: list[bytes]) -> bytes:
     return wire
 
 
-@command(
-    "SUBSCRIBE",
-    arity=-2,
-    flags=_FLAGS,
-    group="pubsub",
-    since="2.0.0",
-    summary="Listens to channels.",
-    syntax="channel [channel ...]",
-    complexity="O(N) where N is the number of channels.",
-)
+@command("SUBSCRIBE", arity=-2, flags=_FLAGS)
 def subscribe(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _subscribe(client, _CHANNEL, argv[1:])
 
 
-@command(
-    "UNSUBSCRIBE",
-    arity=-1,
-    flags=_FLAGS,
-    group="pubsub",
-    since="2.0.0",
-    summary="Stops listening to channels, to all of them if none is named.",
-    syntax="[channel [channel ...]]",
-    complexity="O(N) where N is the number of channels.",
-)
+@command("UNSUBSCRIBE", arity=-1, flags=_FLAGS)
 def unsubscribe(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _unsubscribe(client, _CHANNEL, argv[1:])
 
 
-@command(
-    "PSUBSCRIBE",
-    arity=-2,
-    flags=_FLAGS,
-    group="pubsub",
-    since="2.0.0",
-    summary="Listens to all channels that match patterns.",
-    syntax="pattern [pattern ...]",
-    complexity="O(N) where N is the number of patterns.",
-)
+@command("PSUBSCRIBE", arity=-2, flags=_FLAGS)
 def psubscribe(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _subscribe(client, _PATTERN, argv[1:])
 
 
-@command(
-    "PUNSUBSCRIBE",
-    arity=-1,
-    flags=_FLAGS,
-    group="pubsub",
-    since="2.0.0",
-    summary="Stops listening to patterns, to all of them if none is named.",
-    syntax="[pattern [pattern ...]]",
-    complexity="O(N) where N is the number of patterns.",
-)
+@command("PUNSUBSCRIBE", arity=-1, flags=_FLAGS)
 def punsubscribe(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _unsubscribe(client, _PATTERN, argv[1:])
 
 
-@command(
-    "SSUBSCRIBE",
-    arity=-2,
-    flags=_FLAGS,
-    keys=_SHARD_CHANNELS,
-    group="pubsub",
-    since="7.0.0",
-    summary="Listens to shard channels.",
-    syntax="shardchannel [shardchannel ...]",
-    complexity="O(N) where N is the number of shard channels.",
-)
+@command("SSUBSCRIBE", arity=-2, flags=_FLAGS, keys=_SHARD_CHANNELS)
 def ssubscribe(client: Client, argv: Argv) -> bytes:
     """Unlike SUBSCRIBE, refused inside a transaction, where nothing may wait. Source: Redis 7.2."""
     if client.deny_blocking:
@@ -157,17 +111,7 @@ def ssubscribe(client: Client, argv: Argv) -> bytes:
     return _subscribe(client, _SHARD, argv[1:])
 
 
-@command(
-    "SUNSUBSCRIBE",
-    arity=-1,
-    flags=_FLAGS,
-    keys=_SHARD_CHANNELS,
-    group="pubsub",
-    since="7.0.0",
-    summary="Stops listening to shard channels, to all of them if none is named.",
-    syntax="[shardchannel [shardchannel ...]]",
-    complexity="O(N) where N is the number of shard channels.",
-)
+@command("SUNSUBSCRIBE", arity=-1, flags=_FLAGS, keys=_SHARD_CHANNELS)
 def sunsubscribe(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return _unsubscribe(client, _SHARD, argv[1:])
