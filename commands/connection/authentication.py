@@ -40,15 +40,7 @@ def require_authentication(client: Client) -> None:
         client.gates |= GATE_AUTH
 
 
-@command(
-    "AUTH",
-    arity=-2,
-    flags=_FLAGS,
-    group="connection",
-    since="1.0.0",
-    summary="Authenticates the connection.",
-    syntax="[username] password",
-)
+@command("AUTH", arity=-2, flags=_FLAGS)
 def auth(client: Client, argv: Argv) -> bytes:
     """Errors: WRONGPASS; an error of its own if no password is set. Source: Redis 7.2."""
     if len(argv) > 3:
@@ -83,15 +75,7 @@ def _is_same(required: str, password: bytes) -> bool:
     return hmac.compare_digest(expected, hashlib.sha256(password).digest())
 
 
-@command(
-    "HELLO",
-    arity=-1,
-    flags=_FLAGS,
-    group="connection",
-    since="6.0.0",
-    summary="Opens a conversation: protocol version, authentication and name in one.",
-    syntax="[protover [AUTH username password] [SETNAME clientname]]",
-)
+@command("HELLO", arity=-1, flags=_FLAGS)
 def hello(client: Client, argv: Argv) -> bytes:
     """Facts about the server, as a map in the new protocol.
 

@@ -33,17 +33,7 @@ def ping_raw(client: Client, request: Cutter) -> bytes | None:
     return replies.PONG if request.count == 1 else None
 
 
-@command(
-    "PING",
-    arity=-1,
-    flags=FAST,
-    group="connection",
-    since="1.0.0",
-    summary="Answers PONG, or the message it is given.",
-    syntax="[message]",
-    tips=(b"request_policy:all_shards", b"response_policy:all_succeeded"),
-    raw=ping_raw,
-)
+@command("PING", arity=-1, flags=FAST, raw=ping_raw)
 def ping(client: Client, argv: Argv) -> bytes:
     """PONG or the message; to a RESP2 client with subscriptions, an array. Source: Redis 7.2.
 
@@ -57,15 +47,7 @@ def ping(client: Client, argv: Argv) -> bytes:
     return replies.PONG if len(argv) == 1 else replies.bulk(argv[1])
 
 
-@command(
-    "ECHO",
-    arity=2,
-    flags=LOADING | STALE | FAST,
-    group="connection",
-    since="1.0.0",
-    summary="Answers the message it is given.",
-    syntax="message",
-)
+@command("ECHO", arity=2, flags=LOADING | STALE | FAST)
 def echo(client: Client, argv: Argv) -> bytes:
     """From a primary or a file it may carry a request of Rillway's own. Source: Redis 7.2."""
     if client.replays and (found := carried(argv)) is not None:
@@ -75,15 +57,7 @@ def echo(client: Client, argv: Argv) -> bytes:
     return replies.bulk(argv[1])
 
 
-@command(
-    "SELECT",
-    arity=2,
-    flags=LOADING | STALE | FAST,
-    group="connection",
-    since="1.0.0",
-    summary="Changes the connection's database.",
-    syntax="index",
-)
+@command("SELECT", arity=2, flags=LOADING | STALE | FAST)
 def select(client: Client, argv: Argv) -> bytes:
     """Errors: no integer, no 32-bit integer, no database of that index. Source: Redis 7.2."""
     index = parse_int(argv[1])
@@ -95,14 +69,7 @@ def select(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "RESET",
-    arity=1,
-    flags=_ALWAYS,
-    group="connection",
-    since="6.2.0",
-    summary="Puts the connection back into the state of a new one.",
-)
+@command("RESET", arity=1, flags=_ALWAYS)
 def reset(client: Client, argv: Argv) -> bytes:
     """Ends every mode but a CLIENT REPLY SKIP that covers this request. Source: Redis 7.2.
 
@@ -127,15 +94,7 @@ def reset(client: Client, argv: Argv) -> bytes:
     return replies.simple(b"RESET")
 
 
-@command(
-    "QUIT",
-    arity=-1,
-    flags=_ALWAYS,
-    group="connection",
-    since="1.0.0",
-    deprecated=("7.2.0", "just closing the connection"),
-    summary="Closes the connection.",
-)
+@command("QUIT", arity=-1, flags=_ALWAYS)
 def quit_(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     client.close_after_reply = True

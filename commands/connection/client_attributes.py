@@ -18,12 +18,7 @@ from protocol.errors import ReplyError
 _FIRST_PRINTABLE, _LAST_PRINTABLE = b"!~"
 _FLAGS = NOSCRIPT | LOADING | STALE
 
-container(
-    "CLIENT",
-    group="connection",
-    since="2.4.0",
-    summary="Groups the commands about connections.",
-)
+container("CLIENT")
 
 
 def check_name(name: bytes) -> None:
@@ -36,28 +31,13 @@ def _is_one_word(text: bytes) -> bool:
     return all(_FIRST_PRINTABLE <= character <= _LAST_PRINTABLE for character in text)
 
 
-@command(
-    "CLIENT ID",
-    arity=2,
-    flags=_FLAGS,
-    group="connection",
-    since="5.0.0",
-    summary="Returns the connection's ID, which is unique.",
-)
+@command("CLIENT ID", arity=2, flags=_FLAGS)
 def client_id(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return replies.integer(client.id)
 
 
-@command(
-    "CLIENT SETNAME",
-    arity=3,
-    flags=_FLAGS,
-    group="connection",
-    since="2.6.9",
-    summary="Names the connection; an empty name removes the name.",
-    syntax="connection-name",
-)
+@command("CLIENT SETNAME", arity=3, flags=_FLAGS)
 def client_setname(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     check_name(argv[2])
@@ -65,28 +45,13 @@ def client_setname(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "CLIENT GETNAME",
-    arity=2,
-    flags=_FLAGS,
-    group="connection",
-    since="2.6.9",
-    summary="Returns the connection's name.",
-)
+@command("CLIENT GETNAME", arity=2, flags=_FLAGS)
 def client_getname(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     return replies.bulk_or_nil(client.name or None, client.resp)
 
 
-@command(
-    "CLIENT SETINFO",
-    arity=4,
-    flags=_FLAGS,
-    group="connection",
-    since="7.2.0",
-    summary="Sets the name and version of the client library.",
-    syntax="<LIB-NAME libname | LIB-VER libver>",
-)
+@command("CLIENT SETINFO", arity=4, flags=_FLAGS)
 def client_setinfo(client: Client, argv: Argv) -> bytes:
     """Errors repeat the option as it was written. Source: Redis 7.2."""
     option, value = argv[2], argv[3]
@@ -101,15 +66,7 @@ def client_setinfo(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "CLIENT REPLY",
-    arity=3,
-    flags=_FLAGS,
-    group="connection",
-    since="3.2.0",
-    summary="Turns replies on or off, or skips the next one.",
-    syntax="<ON | OFF | SKIP>",
-)
+@command("CLIENT REPLY", arity=3, flags=_FLAGS)
 def client_reply(client: Client, argv: Argv) -> bytes:
     """Only ON is answered. The dispatcher holds the replies back. Source: Redis 7.2."""
     mode = argv[2].upper()
@@ -133,44 +90,21 @@ def _on_or_off(word: bytes) -> bool:
     return word.upper() == b"ON"
 
 
-@command(
-    "CLIENT NO-EVICT",
-    arity=3,
-    flags=_FLAGS | ADMIN,
-    group="connection",
-    since="7.0.0",
-    summary="Spares the connection when clients are closed to save memory.",
-    syntax="<ON | OFF>",
-)
+@command("CLIENT NO-EVICT", arity=3, flags=_FLAGS | ADMIN)
 def client_no_evict(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     client.no_evict = _on_or_off(argv[2])
     return replies.OK
 
 
-@command(
-    "CLIENT NO-TOUCH",
-    arity=3,
-    flags=_FLAGS,
-    group="connection",
-    since="7.2.0",
-    summary="Lets the connection read keys without changing their idle time.",
-    syntax="<ON | OFF>",
-)
+@command("CLIENT NO-TOUCH", arity=3, flags=_FLAGS)
 def client_no_touch(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     client.no_touch = _on_or_off(argv[2])
     return replies.OK
 
 
-@command(
-    "CLIENT HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="connection",
-    since="5.0.0",
-    summary="Explains the sub-commands.",
-)
+@command("CLIENT HELP", arity=2, flags=LOADING | STALE)
 def client_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.4, in words of our own."""
     return help_reply(

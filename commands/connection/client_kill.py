@@ -40,20 +40,7 @@ class _Filter:
         )
 
 
-@command(
-    "CLIENT KILL",
-    arity=-3,
-    flags=ADMIN | NOSCRIPT | LOADING | STALE,
-    group="connection",
-    since="2.4.0",
-    summary="Closes connections.",
-    syntax="<ip:port | <[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>]"
-    " | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>]"
-    " | [MAXAGE maxage] [[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>]"
-    " | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>]"
-    " | [MAXAGE maxage] ...]>>",
-    complexity="O(N) where N is the number of connections.",
-)
+@command("CLIENT KILL", arity=-3, flags=ADMIN | NOSCRIPT | LOADING | STALE)
 def client_kill(client: Client, argv: Argv) -> bytes:
     """Integer: the number closed; OK in the old form, which names an address and closes one."""
     if len(argv) == 3:

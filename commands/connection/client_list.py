@@ -40,31 +40,13 @@ def client_type(client: Client) -> bytes:
     return b"pubsub" if is_subscribed(client) else b"normal"
 
 
-@command(
-    "CLIENT INFO",
-    arity=2,
-    flags=NOSCRIPT | LOADING | STALE,
-    group="connection",
-    since="6.2.0",
-    summary="Describes this connection as CLIENT LIST does.",
-    tips=(b"nondeterministic_output",),
-)
+@command("CLIENT INFO", arity=2, flags=NOSCRIPT | LOADING | STALE)
 def client_info(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.4."""
     return replies.verbatim(_describe(client, client, argv), client.resp)
 
 
-@command(
-    "CLIENT LIST",
-    arity=-2,
-    flags=ADMIN | NOSCRIPT | LOADING | STALE,
-    group="connection",
-    since="2.4.0",
-    summary="Describes the connections, one line for each.",
-    syntax="[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
-    complexity="O(N) where N is the number of connections.",
-    tips=(b"nondeterministic_output",),
-)
+@command("CLIENT LIST", arity=-2, flags=ADMIN | NOSCRIPT | LOADING | STALE)
 def client_list(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.4. TYPE and ID do not go together, whatever its documentation says."""
     clients = _selected(client, argv)

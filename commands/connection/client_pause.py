@@ -14,15 +14,7 @@ from protocol.errors import ReplyError
 _FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 
 
-@command(
-    "CLIENT PAUSE",
-    arity=-3,
-    flags=_FLAGS,
-    group="connection",
-    since="2.9.50",
-    summary="Postpones requests for a while.",
-    syntax="timeout [WRITE | ALL]",
-)
+@command("CLIENT PAUSE", arity=-3, flags=_FLAGS)
 def client_pause(client: Client, argv: Argv) -> bytes:
     """`timeout` in ms. A pause on top of another keeps the later end and the stricter mode."""
     if len(argv) > 4:
@@ -42,15 +34,7 @@ def client_pause(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "CLIENT UNPAUSE",
-    arity=2,
-    flags=_FLAGS,
-    group="connection",
-    since="6.2.0",
-    summary="Ends a CLIENT PAUSE and runs the postponed requests.",
-    complexity="O(N) where N is the number of clients held back.",
-)
+@command("CLIENT UNPAUSE", arity=2, flags=_FLAGS)
 def client_unpause(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     client.instance.pause_until(0)
@@ -58,15 +42,7 @@ def client_unpause(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "CLIENT UNBLOCK",
-    arity=-3,
-    flags=_FLAGS,
-    group="connection",
-    since="5.0.0",
-    summary="Ends another client's wait for a key.",
-    syntax="client-id [TIMEOUT | ERROR]",
-)
+@command("CLIENT UNBLOCK", arity=-3, flags=_FLAGS)
 def client_unblock(client: Client, argv: Argv) -> bytes:
     """1 if the client waited, 0 if not or if there is none. Source: Redis 7.2."""
     if len(argv) > 4:

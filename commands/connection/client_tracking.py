@@ -17,17 +17,7 @@ from protocol.errors import ReplyError
 _FLAGS = NOSCRIPT | LOADING | STALE
 
 
-@command(
-    "CLIENT TRACKING",
-    arity=-3,
-    flags=_FLAGS,
-    group="connection",
-    since="6.0.0",
-    summary="Turns invalidation messages for keys that the connection read on or off.",
-    syntax="<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN]"
-    " [OPTOUT] [NOLOOP]",
-    complexity="O(1); with BCAST, O(N) where N is the number of prefixes.",
-)
+@command("CLIENT TRACKING", arity=-3, flags=_FLAGS)
 def client_tracking(client: Client, argv: Argv) -> bytes:
     """Errors: options that exclude each other or the current mode; an unknown client ID."""
     wanted = _parse(client, Arguments(argv, 3))
@@ -106,15 +96,7 @@ def _overlap(one: bytes, other: bytes) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-@command(
-    "CLIENT CACHING",
-    arity=3,
-    flags=_FLAGS,
-    group="connection",
-    since="6.0.0",
-    summary="Turns tracking on (OPTIN) or off (OPTOUT) for the next request.",
-    syntax="<YES | NO>",
-)
+@command("CLIENT CACHING", arity=3, flags=_FLAGS)
 def client_caching(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2."""
     state = client.tracking
@@ -133,14 +115,7 @@ def client_caching(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "CLIENT GETREDIR",
-    arity=2,
-    flags=_FLAGS,
-    group="connection",
-    since="6.0.0",
-    summary="Returns the ID of the client that gets this connection's invalidation messages.",
-)
+@command("CLIENT GETREDIR", arity=2, flags=_FLAGS)
 def client_getredir(client: Client, argv: Argv) -> bytes:
     """The client ID; 0 for the connection itself, -1 without tracking. Source: Redis 7.2."""
     return replies.integer(_redirection(client))
@@ -150,14 +125,7 @@ def _redirection(client: Client) -> int:
     return -1 if client.tracking is None else client.tracking.redirect
 
 
-@command(
-    "CLIENT TRACKINGINFO",
-    arity=2,
-    flags=_FLAGS,
-    group="connection",
-    since="6.2.0",
-    summary="Describes the connection's tracking mode.",
-)
+@command("CLIENT TRACKINGINFO", arity=2, flags=_FLAGS)
 def client_trackinginfo(client: Client, argv: Argv) -> bytes:
     """A map: flags (a set), redirect (as CLIENT GETREDIR), prefixes. Source: Redis 7.2."""
     state = client.tracking
