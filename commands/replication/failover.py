@@ -22,15 +22,7 @@ class _Request:
     abort: bool = False
 
 
-@command(
-    "FAILOVER",
-    arity=-1,
-    flags=ADMIN | NOSCRIPT | STALE,
-    group="server",
-    since="6.2.0",
-    summary="Hands the role of the primary over to a replica.",
-    syntax="[TO <host port> [FORCE]] [ABORT] [TIMEOUT milliseconds]",
-)
+@command("FAILOVER", arity=-1, flags=ADMIN | NOSCRIPT | STALE)
 def failover(client: Client, argv: Argv) -> bytes:
     """OK as soon as it has begun; INFO and the log report its progress."""
     request = _parse(argv)

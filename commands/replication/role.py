@@ -12,15 +12,7 @@ from commands.replication.state import UNKNOWN
 from protocol import replies
 
 
-@command(
-    "ROLE",
-    arity=1,
-    flags=NOSCRIPT | LOADING | STALE | FAST,
-    group="server",
-    since="2.8.12",
-    summary="Returns the server's role in replication.",
-    categories=("admin", "dangerous"),
-)
+@command("ROLE", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST)
 def role(client: Client, argv: Argv) -> bytes:
     """A primary lists its replicas, a replica describes its link."""
     instance = client.instance

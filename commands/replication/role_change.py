@@ -15,15 +15,7 @@ from protocol.errors import ReplyError
 _FLAGS = ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING
 
 
-@command(
-    "REPLICAOF",
-    arity=3,
-    flags=_FLAGS,
-    group="server",
-    since="5.0.0",
-    summary="Makes the server a replica of another one, or a primary.",
-    syntax="<host port | NO ONE>",
-)
+@command("REPLICAOF", arity=3, flags=_FLAGS)
 def replicaof(client: Client, argv: Argv) -> bytes:
     """OK at once: the role changes before the link is established."""
     return _change_role(client, argv)
@@ -60,16 +52,7 @@ def _log(client: Client, what: str) -> None:
     client.instance.host.log("notice", f"{what} (user request from '{who}')")
 
 
-@command(
-    "SLAVEOF",
-    arity=3,
-    flags=_FLAGS,
-    group="server",
-    since="1.0.0",
-    summary="Makes the server a replica of another one, or a primary.",
-    syntax="<host port | NO ONE>",
-    deprecated=("5.0.0", "`REPLICAOF`"),
-)
+@command("SLAVEOF", arity=3, flags=_FLAGS)
 def slaveof(client: Client, argv: Argv) -> bytes:
     """OK at once: the role changes before the link is established."""
     return _change_role(client, argv)

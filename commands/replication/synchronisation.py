@@ -33,15 +33,7 @@ CAPABILITIES = frozenset({b"eof", b"psync2", RILLWAY})
 _ANSWERLESS = {b"ack", b"getack"}
 
 
-@command(
-    "PSYNC",
-    arity=-3,
-    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
-    group="server",
-    since="2.8.0",
-    summary="Makes the connection a replica's, from an offset of a history on.",
-    syntax="replicationid offset",
-)
+@command("PSYNC", arity=-3, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
 def psync(client: Client, argv: Argv) -> None:
     """Answered with +CONTINUE and the stream, or with +FULLRESYNC once a snapshot begins."""
     replication = client.instance.host.replication
@@ -69,14 +61,7 @@ def _take_over(client: Client, replication_id: bytes) -> None:
     host.log("notice", f"MASTER MODE enabled (failover request from '{who}')")
 
 
-@command(
-    "SYNC",
-    arity=1,
-    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
-    group="server",
-    since="1.0.0",
-    summary="Makes the connection a replica's without offsets and acknowledgements.",
-)
+@command("SYNC", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
 def sync(client: Client, argv: Argv) -> None:
     """A snapshot, then the stream; without a reply line before them."""
     if client.replica is not None and client.replica.is_attached:
@@ -86,14 +71,7 @@ def sync(client: Client, argv: Argv) -> None:
     replication.synchronise_blindly(client)
 
 
-@command(
-    "REPLCONF",
-    arity=-1,
-    flags=ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY,
-    group="server",
-    since="3.0.0",
-    summary="Exchanges facts between a primary and a replica.",
-)
+@command("REPLCONF", arity=-1, flags=ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY)
 def replconf(client: Client, argv: Argv) -> bytes | None:
     """OK, or the error of the first option that is wrong; ACK and GETACK are never answered."""
     if len(argv) % 2 == 0:

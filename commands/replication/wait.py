@@ -14,7 +14,6 @@ from commands.streams.reading.read_request import parse_block
 from protocol import replies
 from protocol.errors import ReplyError
 
-_FOR_EVERY_SHARD = (b"request_policy:all_shards", b"response_policy:agg_min")
 _LOCAL_OUT_OF_RANGE = b"ERR value is out of range, value must between 0 and 1"
 _REPLICAS_OUT_OF_RANGE = b"ERR value is out of range, must be positive"
 _WAIT_ON_REPLICA = (
@@ -31,18 +30,7 @@ _APPEND_ONLY_FILE_IS_OFF = (
 )
 
 
-@command(
-    "WAIT",
-    arity=3,
-    flags=BLOCKING,
-    group="generic",
-    since="3.0.0",
-    summary="Waits until replicas have what this connection has written.",
-    syntax="numreplicas timeout",
-    complexity="O(1)",
-    categories=("connection",),
-    tips=_FOR_EVERY_SHARD,
-)
+@command("WAIT", arity=3, flags=BLOCKING)
 def wait(client: Client, argv: Argv) -> bytes | Block:
     """Integer: the replicas that have it, at the wanted number or the timeout.
 
@@ -68,18 +56,7 @@ def _wait_for_replicas(client: Client, wanted: int, timeout_ms: int) -> bytes | 
     return block
 
 
-@command(
-    "WAITAOF",
-    arity=4,
-    flags=BLOCKING,
-    group="generic",
-    since="7.2.0",
-    summary="Waits until what this connection has written is on disk.",
-    syntax="numlocal numreplicas timeout",
-    complexity="O(1)",
-    categories=("connection",),
-    tips=_FOR_EVERY_SHARD,
-)
+@command("WAITAOF", arity=4, flags=BLOCKING)
 def waitaof(client: Client, argv: Argv) -> bytes | Block:
     """[1 if it is on the disk of this server, replicas on whose disk it is]. Source: Redis 7.2."""
     local = parse_int(argv[1])
