@@ -7,15 +7,7 @@ from commands.core.registry import FAST, LOADING, STALE, Argv, command
 from protocol import replies
 
 
-@command(
-    "TIME",
-    arity=1,
-    flags=LOADING | STALE | FAST,
-    group="server",
-    since="2.6.0",
-    summary="Returns the server's time.",
-    tips=(b"nondeterministic_output",),
-)
+@command("TIME", arity=1, flags=LOADING | STALE | FAST)
 def time(client: Client, argv: Argv) -> bytes:
     """Unix seconds and the microseconds of the second, as two strings."""
     seconds, microseconds = divmod(client.instance.host.clock_us(), 1_000_000)

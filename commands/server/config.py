@@ -19,25 +19,10 @@ from protocol.errors import ReplyError
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 
-container(
-    "CONFIG",
-    group="server",
-    since="2.0.0",
-    summary="Reads and changes the configuration.",
-)
+container("CONFIG")
 
 
-@command(
-    "CONFIG GET",
-    arity=-3,
-    flags=FLAGS,
-    group="server",
-    since="2.0.0",
-    summary="Returns directives and their values.",
-    syntax="parameter [parameter ...]",
-    complexity="O(N) when N is the number of configuration parameters provided",
-    history=(("7.0.0", "Several patterns in one call."),),
-)
+@command("CONFIG GET", arity=-3, flags=FLAGS)
 def config_get(client: Client, argv: Argv) -> bytes:
     """A map. Names and glob patterns, without regard to case."""
     config = client.instance.config
@@ -57,18 +42,7 @@ def _matching(pattern: bytes) -> Iterator[str]:
     yield from (name for name in NAMES if name not in HIDDEN and fits(name.encode()))
 
 
-@command(
-    "CONFIG SET",
-    arity=-4,
-    flags=FLAGS,
-    group="server",
-    since="2.0.0",
-    summary="Changes directives while the server runs.",
-    syntax="parameter value [parameter value ...]",
-    complexity="O(N) when N is the number of configuration parameters provided",
-    history=(("7.0.0", "Several directives in one call."),),
-    tips=(b"request_policy:all_nodes", b"response_policy:all_succeeded"),
-)
+@command("CONFIG SET", arity=-4, flags=FLAGS)
 def config_set(client: Client, argv: Argv) -> bytes:
     """OK, or an error and none of the pairs is set."""
     if len(argv) % 2:
@@ -142,14 +116,7 @@ def _apply(client: Client, pairs: dict[str, str], before: dict[str, object]) -> 
             raise _failed(directive.name, str(error)) from None
 
 
-@command(
-    "CONFIG RESETSTAT",
-    arity=2,
-    flags=FLAGS,
-    group="server",
-    since="2.0.0",
-    summary="Sets the counters of INFO to zero.",
-)
+@command("CONFIG RESETSTAT", arity=2, flags=FLAGS)
 def config_resetstat(client: Client, argv: Argv) -> bytes:
     """Statistics of commands and errors too, as Redis does."""
     client.instance.stats.reset()
@@ -158,14 +125,7 @@ def config_resetstat(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "CONFIG REWRITE",
-    arity=2,
-    flags=FLAGS,
-    group="server",
-    since="2.8.0",
-    summary="Writes the current values to the configuration file.",
-)
+@command("CONFIG REWRITE", arity=2, flags=FLAGS)
 def config_rewrite(client: Client, argv: Argv) -> bytes:
     """Refused without a file; the file stays as it was when it cannot be written."""
     try:
@@ -177,14 +137,7 @@ def config_rewrite(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "CONFIG HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="server",
-    since="5.0.0",
-    summary="Lists the sub-commands.",
-)
+@command("CONFIG HELP", arity=2, flags=LOADING | STALE)
 def config_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(

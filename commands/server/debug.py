@@ -28,16 +28,7 @@ _NOT_ALLOWED = (
 )
 
 
-@command(
-    "DEBUG",
-    arity=-2,
-    flags=ADMIN | NOSCRIPT | LOADING | STALE,
-    group="server",
-    since="1.0.0",
-    summary="Tools for tests.",
-    syntax="subcommand [argument [argument ...]]",
-    complexity="Depends on subcommand.",
-)
+@command("DEBUG", arity=-2, flags=ADMIN | NOSCRIPT | LOADING | STALE)
 def debug(client: Client, argv: Argv) -> bytes:
     """One command with its words inside, as in Redis: COMMAND knows no sub-commands of it."""
     if not is_allowed(client.instance.config.enable_debug_command, client):

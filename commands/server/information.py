@@ -17,18 +17,7 @@ _GROUPS = {
 }
 
 
-@command(
-    "INFO",
-    arity=-1,
-    flags=LOADING | STALE,
-    group="server",
-    since="1.0.0",
-    summary="Returns statistics and facts about the server.",
-    syntax="[section [section ...]]",
-    categories=("dangerous",),
-    history=(("7.0.0", "Several sections in one call."),),
-    tips=(b"nondeterministic_output", b"request_policy:all_shards", b"response_policy:special"),
-)
+@command("INFO", arity=-1, flags=LOADING | STALE)
 def info(client: Client, argv: Argv) -> bytes:
     """A verbatim string. Names of sections ignore case; unknown ones give no text."""
     words = [word.decode("latin-1").lower() for word in argv[1:]] or ["default"]

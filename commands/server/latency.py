@@ -26,28 +26,14 @@ from protocol import replies
 from protocol.errors import ReplyError
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
-TIPS = (b"nondeterministic_output", b"request_policy:all_nodes", b"response_policy:special")
 
 GRAPH_WIDTH = 80
 GRAPH_ROWS = 4
 
-container(
-    "LATENCY",
-    group="server",
-    since="2.8.13",
-    summary="Reports the latency of commands and other events.",
-)
+container("LATENCY")
 
 
-@command(
-    "LATENCY LATEST",
-    arity=2,
-    flags=FLAGS,
-    group="server",
-    since="2.8.13",
-    summary="Returns the latest sample of every event.",
-    tips=TIPS,
-)
+@command("LATENCY LATEST", arity=2, flags=FLAGS)
 def latency_latest(client: Client, argv: Argv) -> bytes:
     """Array of name, Unix time, milliseconds, milliseconds of the worst sample of the event."""
     rows = [
@@ -64,16 +50,7 @@ def latency_latest(client: Client, argv: Argv) -> bytes:
     return replies.array(rows)
 
 
-@command(
-    "LATENCY HISTORY",
-    arity=3,
-    flags=FLAGS,
-    group="server",
-    since="2.8.13",
-    summary="Returns the samples of one event.",
-    syntax="event",
-    tips=TIPS,
-)
+@command("LATENCY HISTORY", arity=3, flags=FLAGS)
 def latency_history(client: Client, argv: Argv) -> bytes:
     """Pairs of Unix time and milliseconds, the oldest first; empty for an unknown event."""
     event = client.instance.latency.events.get(argv[2])
@@ -86,16 +63,7 @@ def latency_history(client: Client, argv: Argv) -> bytes:
     )
 
 
-@command(
-    "LATENCY RESET",
-    arity=-2,
-    flags=FLAGS,
-    group="server",
-    since="2.8.13",
-    summary="Deletes the samples of the named events, or of all.",
-    syntax="[event [event ...]]",
-    tips=(b"request_policy:all_nodes", b"response_policy:all_succeeded"),
-)
+@command("LATENCY RESET", arity=-2, flags=FLAGS)
 def latency_reset(client: Client, argv: Argv) -> bytes:
     """Integer: the number of events deleted."""
     return replies.integer(client.instance.latency.reset(argv[2:]))
@@ -104,16 +72,7 @@ def latency_reset(client: Client, argv: Argv) -> bytes:
 # -- pictures and words --------------------------------------------------------------------------
 
 
-@command(
-    "LATENCY GRAPH",
-    arity=3,
-    flags=FLAGS,
-    group="server",
-    since="2.8.13",
-    summary="Draws the samples of one event.",
-    syntax="event",
-    tips=TIPS,
-)
+@command("LATENCY GRAPH", arity=3, flags=FLAGS)
 def latency_graph(client: Client, argv: Argv) -> bytes:
     """A column for each sample, the latest at the right; below it how long ago it was taken."""
     event = client.instance.latency.events.get(argv[2])
@@ -149,15 +108,7 @@ def _age(seconds: int) -> str:
     return f"{seconds}s"
 
 
-@command(
-    "LATENCY DOCTOR",
-    arity=2,
-    flags=FLAGS,
-    group="server",
-    since="2.8.13",
-    summary="Reports on latency in words.",
-    tips=TIPS,
-)
+@command("LATENCY DOCTOR", arity=2, flags=FLAGS)
 def latency_doctor(client: Client, argv: Argv) -> bytes:
     """A text for people."""
     return replies.verbatim(report(client.instance).encode("latin-1"), client.resp)
@@ -219,17 +170,7 @@ def _advice(instance: Instance) -> list[str]:
 # -- every command -------------------------------------------------------------------------------
 
 
-@command(
-    "LATENCY HISTOGRAM",
-    arity=-2,
-    flags=FLAGS,
-    group="server",
-    since="7.0.0",
-    summary="Returns how the latencies of commands are distributed.",
-    syntax="[command [command ...]]",
-    complexity="O(N) where N is the number of commands with latency information being retrieved.",
-    tips=TIPS,
-)
+@command("LATENCY HISTOGRAM", arity=-2, flags=FLAGS)
 def latency_histogram(client: Client, argv: Argv) -> bytes:
     """By command: the calls, and how many of them took at most 1, 2, 4, ... microseconds.
 
@@ -268,14 +209,7 @@ def _named_commands(names: list[bytes]) -> list[Command]:
     return list(found)
 
 
-@command(
-    "LATENCY HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="server",
-    since="2.8.13",
-    summary="Lists the sub-commands.",
-)
+@command("LATENCY HELP", arity=2, flags=LOADING | STALE)
 def latency_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(

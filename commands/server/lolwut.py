@@ -18,15 +18,7 @@ MAX_SIDE = 150  # a picture takes some milliseconds at most
 ENTRY_EVERY, GRASS_EVERY = 12, 9
 
 
-@command(
-    "LOLWUT",
-    arity=-1,
-    flags=READONLY | FAST,
-    group="server",
-    since="5.0.0",
-    summary="Draws a picture, and shows the version.",
-    syntax="[VERSION version]",
-)
+@command("LOLWUT", arity=-1, flags=READONLY | FAST)
 def lolwut(client: Client, argv: Argv) -> bytes:
     """`LOLWUT [VERSION n] [columns [rows]]`; every version draws the same kind of picture."""
     arguments = Arguments(argv, 1)

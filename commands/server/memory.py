@@ -22,27 +22,11 @@ DEFAULT_SAMPLES = 5
 MEBIBYTE = 1024 * 1024
 # Below this the figures are mostly those of the Python runtime.
 WORTH_A_LOOK_BYTES = 5 * MEBIBYTE
-TIPS = (b"nondeterministic_output", b"request_policy:all_shards", b"response_policy:special")
 
-container(
-    "MEMORY",
-    group="server",
-    since="4.0.0",
-    summary="Reports the use of memory.",
-)
+container("MEMORY")
 
 
-@command(
-    "MEMORY USAGE",
-    arity=-3,
-    flags=READONLY,
-    keys=one_key(b"RO", at=2),
-    group="server",
-    since="4.0.0",
-    summary="Estimates the memory that a key occupies.",
-    syntax="key [SAMPLES count]",
-    complexity="O(N) where N is the number of samples.",
-)
+@command("MEMORY USAGE", arity=-3, flags=READONLY, keys=one_key(b"RO", at=2))
 def memory_usage(client: Client, argv: Argv) -> bytes:
     """Bytes, or null. The key's access time stays as it is."""
     samples = DEFAULT_SAMPLES
@@ -60,14 +44,7 @@ def memory_usage(client: Client, argv: Argv) -> bytes:
     return replies.integer(value_bytes(key, value, samples))
 
 
-@command(
-    "MEMORY STATS",
-    arity=2,
-    group="server",
-    since="4.0.0",
-    summary="Returns the use of memory in figures.",
-    tips=TIPS,
-)
+@command("MEMORY STATS", arity=2)
 def memory_stats(client: Client, argv: Argv) -> bytes:
     """A map; the databases that hold keys are maps in it."""
     items: list[bytes] = []
@@ -124,14 +101,7 @@ def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
     yield b"fragmentation.bytes", 0
 
 
-@command(
-    "MEMORY DOCTOR",
-    arity=2,
-    group="server",
-    since="4.0.0",
-    summary="Reports on memory in words.",
-    tips=TIPS,
-)
+@command("MEMORY DOCTOR", arity=2)
 def memory_doctor(client: Client, argv: Argv) -> bytes:
     """A text for people."""
     text = report(memory_figures(client.instance), len(client.instance.clients))
@@ -166,14 +136,7 @@ def report(figures: MemoryFigures, clients: int) -> str:
     return "\n".join(["This stands out in the use of memory:", "", *findings]) + "\n"
 
 
-@command(
-    "MEMORY PURGE",
-    arity=2,
-    group="server",
-    since="4.0.0",
-    summary="Returns unused memory to the system.",
-    tips=(b"request_policy:all_shards", b"response_policy:all_succeeded"),
-)
+@command("MEMORY PURGE", arity=2)
 def memory_purge(client: Client, argv: Argv) -> bytes:
     """OK. The allocator returns what it can; nodes that were opened for readers are closed."""
     client.instance.entry_cache.clear()
@@ -181,14 +144,7 @@ def memory_purge(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "MEMORY HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="server",
-    since="4.0.0",
-    summary="Lists the sub-commands.",
-)
+@command("MEMORY HELP", arity=2, flags=LOADING | STALE)
 def memory_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(

@@ -11,32 +11,16 @@ from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
 from protocol import replies
 
-container("MODULE", group="server", since="4.0.0", summary="Shows the loaded modules.")
+container("MODULE")
 
 
-@command(
-    "MODULE LIST",
-    arity=2,
-    flags=ADMIN | NOSCRIPT,
-    group="server",
-    since="4.0.0",
-    summary="Lists the loaded modules.",
-    complexity="O(N) where N is the number of loaded modules.",
-    tips=(b"nondeterministic_output_order",),
-)
+@command("MODULE LIST", arity=2, flags=ADMIN | NOSCRIPT)
 def module_list(client: Client, argv: Argv) -> bytes:
     """An empty array, as of a Redis without modules. Source: Redis 7.0."""
     return replies.EMPTY_ARRAY
 
 
-@command(
-    "MODULE HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="server",
-    since="5.0.0",
-    summary="Lists the sub-commands of MODULE.",
-)
+@command("MODULE HELP", arity=2, flags=LOADING | STALE)
 def module_help(client: Client, argv: Argv) -> bytes:
     """Array of simple strings. Source: Redis 7.0."""
     return help_reply(b"MODULE", b"LIST", b"    Return a list of loaded modules.")

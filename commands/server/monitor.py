@@ -28,14 +28,7 @@ _QUOTED = [
 ]
 
 
-@command(
-    "MONITOR",
-    arity=1,
-    flags=ADMIN | NOSCRIPT | LOADING | STALE,
-    group="server",
-    since="1.0.0",
-    summary="Sends every request that the server runs.",
-)
+@command("MONITOR", arity=1, flags=ADMIN | NOSCRIPT | LOADING | STALE)
 def monitor(client: Client, argv: Argv) -> bytes | None:
     """OK; a second MONITOR gets no reply, as in Redis."""
     if client.deny_blocking:

@@ -30,15 +30,7 @@ _REWRITE_FAILED = (
 )
 
 
-@command(
-    "SAVE",
-    arity=1,
-    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
-    group="server",
-    since="1.0.0",
-    summary="Writes a snapshot of the data while all clients wait.",
-    complexity="O(N) where N is the total number of keys in all databases",
-)
+@command("SAVE", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
 def save(client: Client, argv: Argv) -> bytes:
     """OK once it is on disk. Source: redis-server 7.0.15, as all of this module."""
     instance = client.instance
@@ -49,17 +41,7 @@ def save(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "BGSAVE",
-    arity=-1,
-    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING,
-    group="server",
-    since="1.0.0",
-    summary="Writes a snapshot of the data in the background.",
-    syntax="[SCHEDULE]",
-    complexity="O(1)",
-    history=(("3.2.2", "The option `SCHEDULE`."),),
-)
+@command("BGSAVE", arity=-1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING)
 def bgsave(client: Client, argv: Argv) -> bytes:
     """Status: started, or scheduled. In a transaction it is always scheduled."""
     is_schedule = len(argv) > 1
@@ -79,31 +61,13 @@ def bgsave(client: Client, argv: Argv) -> bytes:
     return replies.simple(b"Background saving started")
 
 
-@command(
-    "LASTSAVE",
-    arity=1,
-    flags=LOADING | STALE | FAST,
-    group="server",
-    since="1.0.0",
-    summary="Returns when the data was saved last.",
-    complexity="O(1)",
-    categories=("admin", "dangerous"),
-    tips=(b"nondeterministic_output",),
-)
+@command("LASTSAVE", arity=1, flags=LOADING | STALE | FAST)
 def lastsave(client: Client, argv: Argv) -> bytes:
     """Unix seconds; the time of the start, as in Redis, when nothing was saved since."""
     return replies.integer(client.instance.persistence.last_save_ms // 1000)
 
 
-@command(
-    "BGREWRITEAOF",
-    arity=1,
-    flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING,
-    group="server",
-    since="1.0.0",
-    summary="Rewrites the append-only file in the background, as short as possible.",
-    complexity="O(1)",
-)
+@command("BGREWRITEAOF", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING)
 def bgrewriteaof(client: Client, argv: Argv) -> bytes:
     """Status: started, or scheduled. It works with appendonly no, too."""
     instance, state = client.instance, client.instance.persistence

@@ -20,16 +20,7 @@ from protocol.errors import ReplyError
 _OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
 
 
-@command(
-    "SHUTDOWN",
-    arity=-1,
-    flags=ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY,
-    group="server",
-    since="1.0.0",
-    summary="Stops the server.",
-    syntax="[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
-    history=(("7.0.0", "The modifiers `NOW`, `FORCE` and `ABORT`."),),
-)
+@command("SHUTDOWN", arity=-1, flags=ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY)
 def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
     """No reply: the connection closes. If writing to disk fails, an error, and the server goes on,
     unless FORCE is given.

@@ -11,26 +11,10 @@ from protocol import errors, replies
 
 DEFAULT_COUNT = 10
 
-container(
-    "SLOWLOG",
-    group="server",
-    since="2.2.12",
-    summary="Shows requests that took long.",
-)
+container("SLOWLOG")
 
 
-@command(
-    "SLOWLOG GET",
-    arity=-2,
-    flags=ADMIN | LOADING | STALE,
-    group="server",
-    since="2.2.12",
-    summary="Returns the latest slow requests.",
-    syntax="[count]",
-    complexity="O(N) where N is the number of entries returned",
-    history=(("4.0.0", "The client's address and name."),),
-    tips=(b"request_policy:all_nodes", b"nondeterministic_output"),
-)
+@command("SLOWLOG GET", arity=-2, flags=ADMIN | LOADING | STALE)
 def slowlog_get(client: Client, argv: Argv) -> bytes:
     """The newest first: ten of them, `count`, or all for -1."""
     if len(argv) > 3:
@@ -55,44 +39,20 @@ def _entry(request: SlowRequest) -> bytes:
     )
 
 
-@command(
-    "SLOWLOG LEN",
-    arity=2,
-    flags=ADMIN | LOADING | STALE,
-    group="server",
-    since="2.2.12",
-    summary="Counts the entries of the slow log.",
-    tips=(b"request_policy:all_nodes", b"response_policy:agg_sum", b"nondeterministic_output"),
-)
+@command("SLOWLOG LEN", arity=2, flags=ADMIN | LOADING | STALE)
 def slowlog_len(client: Client, argv: Argv) -> bytes:
     """An integer."""
     return replies.integer(len(client.instance.slowlog))
 
 
-@command(
-    "SLOWLOG RESET",
-    arity=2,
-    flags=ADMIN | LOADING | STALE,
-    group="server",
-    since="2.2.12",
-    summary="Empties the slow log.",
-    complexity="O(N) where N is the number of entries in the slowlog",
-    tips=(b"request_policy:all_nodes", b"response_policy:all_succeeded"),
-)
+@command("SLOWLOG RESET", arity=2, flags=ADMIN | LOADING | STALE)
 def slowlog_reset(client: Client, argv: Argv) -> bytes:
     """IDs go on from where they were."""
     client.instance.slowlog.reset()
     return replies.OK
 
 
-@command(
-    "SLOWLOG HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="server",
-    since="6.2.0",
-    summary="Lists the sub-commands.",
-)
+@command("SLOWLOG HELP", arity=2, flags=LOADING | STALE)
 def slowlog_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(

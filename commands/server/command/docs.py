@@ -10,18 +10,7 @@ from commands.server.command.table import find_command, status_set
 from protocol import replies
 
 
-@command(
-    "COMMAND DOCS",
-    arity=-2,
-    flags=LOADING | STALE,
-    group="server",
-    since="7.0.0",
-    summary="Documents the named commands, or all.",
-    syntax="[command-name [command-name ...]]",
-    complexity="O(N) where N is the number of commands to look up",
-    categories=("connection",),
-    tips=(b"nondeterministic_output_order",),
-)
+@command("COMMAND DOCS", arity=-2, flags=LOADING | STALE)
 def command_docs(client: Client, argv: Argv) -> bytes:
     """A map from names to maps; names that are not known are left out."""
     if len(argv) == 2:

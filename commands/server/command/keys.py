@@ -23,34 +23,14 @@ _INCOMPLETE = b"incomplete"  # of the specification, not of a key
 _VARIABLE = b"variable_flags"  # the flags depend on options
 
 
-@command(
-    "COMMAND GETKEYS",
-    arity=-3,
-    flags=LOADING | STALE,
-    group="server",
-    since="2.8.13",
-    summary="Returns the keys in a request.",
-    syntax="command [arg [arg ...]]",
-    complexity="O(N) where N is the number of arguments to the command",
-    categories=("connection",),
-)
+@command("COMMAND GETKEYS", arity=-3, flags=LOADING | STALE)
 def command_getkeys(client: Client, argv: Argv) -> bytes:
     """An array of keys, in the order of the key specifications."""
     request = argv[2:]
     return replies.bulk_array([request[position] for position, _ in _keys(request)])
 
 
-@command(
-    "COMMAND GETKEYSANDFLAGS",
-    arity=-3,
-    flags=LOADING | STALE,
-    group="server",
-    since="7.0.0",
-    summary="Returns the keys in a request, and what it does with each.",
-    syntax="command [arg [arg ...]]",
-    complexity="O(N) where N is the number of arguments to the command",
-    categories=("connection",),
-)
+@command("COMMAND GETKEYSANDFLAGS", arity=-3, flags=LOADING | STALE)
 def command_getkeysandflags(client: Client, argv: Argv) -> bytes:
     """An array of pairs: key, set of flags."""
     request = argv[2:]

@@ -28,49 +28,19 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 
 
-@command(
-    "COMMAND",
-    arity=-1,
-    flags=LOADING | STALE,
-    group="server",
-    since="2.8.13",
-    summary="Describes every command.",
-    complexity="O(N) where N is the total number of Redis commands",
-    categories=("connection",),
-    tips=(b"nondeterministic_output_order",),
-)
+@command("COMMAND", arity=-1, flags=LOADING | STALE)
 def command_all(client: Client, argv: Argv) -> bytes:
     """An array with one description per command, in no promised order."""
     return _describe_all(client.resp)
 
 
-@command(
-    "COMMAND COUNT",
-    arity=2,
-    flags=LOADING | STALE,
-    group="server",
-    since="2.8.13",
-    summary="Counts the commands.",
-    categories=("connection",),
-)
+@command("COMMAND COUNT", arity=2, flags=LOADING | STALE)
 def command_count(client: Client, argv: Argv) -> bytes:
     """Sub-commands are not counted."""
     return replies.integer(len(COMMANDS))
 
 
-@command(
-    "COMMAND INFO",
-    arity=-2,
-    flags=LOADING | STALE,
-    group="server",
-    since="2.8.13",
-    summary="Describes the named commands, or all.",
-    syntax="[command-name [command-name ...]]",
-    complexity="O(N) where N is the number of commands to look up",
-    categories=("connection",),
-    history=(("7.0.0", "Works without names."),),
-    tips=(b"nondeterministic_output_order",),
-)
+@command("COMMAND INFO", arity=-2, flags=LOADING | STALE)
 def command_info(client: Client, argv: Argv) -> bytes:
     """Array of descriptions, null for an unknown name. Sub-commands are named `config|get`."""
     if len(argv) == 2:
@@ -84,18 +54,7 @@ def command_info(client: Client, argv: Argv) -> bytes:
     )
 
 
-@command(
-    "COMMAND LIST",
-    arity=-2,
-    flags=LOADING | STALE,
-    group="server",
-    since="7.0.0",
-    summary="Lists the names of commands and sub-commands.",
-    syntax="[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
-    complexity="O(N) where N is the total number of Redis commands",
-    categories=("connection",),
-    tips=(b"nondeterministic_output_order",),
-)
+@command("COMMAND LIST", arity=-2, flags=LOADING | STALE)
 def command_list(client: Client, argv: Argv) -> bytes:
     """An array of names."""
     accepts = _filter(Arguments(argv, 2))
@@ -121,15 +80,7 @@ def _filter(arguments: Arguments) -> Callable[[Command], bool]:
     raise ReplyError(errors.SYNTAX)
 
 
-@command(
-    "COMMAND HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="server",
-    since="5.0.0",
-    summary="Lists the sub-commands.",
-    categories=("connection",),
-)
+@command("COMMAND HELP", arity=2, flags=LOADING | STALE)
 def command_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
