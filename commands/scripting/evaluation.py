@@ -54,65 +54,25 @@ def split_arguments(argv: Argv, not_a_number: bytes = errors.NOT_AN_INTEGER) -> 
     return argv[3 : 3 + count], argv[3 + count :]
 
 
-@command(
-    "EVAL",
-    arity=-3,
-    flags=COMMON_FLAGS | MAY_REPLICATE,
-    keys=MAY_WRITE_KEYS,
-    group="scripting",
-    since="2.6.0",
-    summary="Runs a script in Lua.",
-    syntax="script numkeys [key [key ...]] [arg [arg ...]]",
-    complexity="Depends on the script that is executed.",
-)
+@command("EVAL", arity=-3, flags=COMMON_FLAGS | MAY_REPLICATE, keys=MAY_WRITE_KEYS)
 def eval_(client: Client, argv: Argv) -> Reply:
     """The result of the script."""
     return _evaluate(client, argv, is_read_only=False)
 
 
-@command(
-    "EVALSHA",
-    arity=-3,
-    flags=COMMON_FLAGS | MAY_REPLICATE,
-    keys=MAY_WRITE_KEYS,
-    group="scripting",
-    since="2.6.0",
-    summary="Runs a script of the cache, by its SHA1.",
-    syntax="sha1 numkeys [key [key ...]] [arg [arg ...]]",
-    complexity="Depends on the script that is executed.",
-)
+@command("EVALSHA", arity=-3, flags=COMMON_FLAGS | MAY_REPLICATE, keys=MAY_WRITE_KEYS)
 def evalsha(client: Client, argv: Argv) -> Reply:
     """The result of the script. NOSCRIPT if no script has that SHA1."""
     return _evaluate_cached(client, argv, is_read_only=False)
 
 
-@command(
-    "EVAL_RO",
-    arity=-3,
-    flags=COMMON_FLAGS | READONLY,
-    keys=READ_KEYS,
-    group="scripting",
-    since="7.0.0",
-    summary="Runs a script in Lua that changes nothing.",
-    syntax="script numkeys [key [key ...]] [arg [arg ...]]",
-    complexity="Depends on the script that is executed.",
-)
+@command("EVAL_RO", arity=-3, flags=COMMON_FLAGS | READONLY, keys=READ_KEYS)
 def eval_ro(client: Client, argv: Argv) -> Reply:
     """The result of the script; commands that write are refused."""
     return _evaluate(client, argv, is_read_only=True)
 
 
-@command(
-    "EVALSHA_RO",
-    arity=-3,
-    flags=COMMON_FLAGS | READONLY,
-    keys=READ_KEYS,
-    group="scripting",
-    since="7.0.0",
-    summary="Runs a script of the cache that changes nothing, by its SHA1.",
-    syntax="sha1 numkeys [key [key ...]] [arg [arg ...]]",
-    complexity="Depends on the script that is executed.",
-)
+@command("EVALSHA_RO", arity=-3, flags=COMMON_FLAGS | READONLY, keys=READ_KEYS)
 def evalsha_ro(client: Client, argv: Argv) -> Reply:
     """The result of the script; commands that write are refused. NOSCRIPT if none has that SHA1."""
     return _evaluate_cached(client, argv, is_read_only=True)

@@ -26,14 +26,7 @@ from commands.scripting.shebang import FLAGS
 from protocol import errors, replies
 from protocol.errors import ReplyError
 
-container(
-    "FUNCTION",
-    group="scripting",
-    since="7.0.0",
-    summary="Keeps libraries of functions.",
-)
-
-ALL_SHARDS = (b"request_policy:all_shards", b"response_policy:all_succeeded")
+container("FUNCTION")
 
 
 def is_timed(client: Client) -> bool:
@@ -41,17 +34,7 @@ def is_timed(client: Client) -> bool:
     return not (client.replays or client.gates & GATE_PRIMARY)
 
 
-@command(
-    "FUNCTION LOAD",
-    arity=-3,
-    flags=WRITE | DENYOOM | NOSCRIPT | RUNS_LUA,
-    group="scripting",
-    since="7.0.0",
-    summary="Loads a library.",
-    syntax="[REPLACE] function-code",
-    complexity="O(1) (considering compilation time is redundant)",
-    tips=ALL_SHARDS,
-)
+@command("FUNCTION LOAD", arity=-3, flags=WRITE | DENYOOM | NOSCRIPT | RUNS_LUA)
 def function_load(client: Client, argv: Argv) -> Reply:
     """The library's name. Its source may pause, as a script does."""
     replaces = False
@@ -71,16 +54,7 @@ def _load(client: Client, argv: Argv, replaces: bool) -> bytes:
     return replies.bulk(library.name)
 
 
-@command(
-    "FUNCTION DELETE",
-    arity=3,
-    flags=WRITE | NOSCRIPT,
-    group="scripting",
-    since="7.0.0",
-    summary="Removes a library.",
-    syntax="library-name",
-    tips=ALL_SHARDS,
-)
+@command("FUNCTION DELETE", arity=3, flags=WRITE | NOSCRIPT)
 def function_delete(client: Client, argv: Argv) -> bytes:
     """An error if no library has that name."""
     client.instance.feature(Scripting).libraries.delete(argv[2])
@@ -88,17 +62,7 @@ def function_delete(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "FUNCTION FLUSH",
-    arity=-2,
-    flags=WRITE | NOSCRIPT,
-    group="scripting",
-    since="7.0.0",
-    summary="Removes all libraries.",
-    syntax="[ASYNC | SYNC]",
-    complexity="O(N) where N is the number of functions deleted",
-    tips=ALL_SHARDS,
-)
+@command("FUNCTION FLUSH", arity=-2, flags=WRITE | NOSCRIPT)
 def function_flush(client: Client, argv: Argv) -> bytes:
     """ASYNC and SYNC do the same: the whole interpreter is replaced."""
     if len(argv) > 3:
@@ -110,17 +74,7 @@ def function_flush(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "FUNCTION LIST",
-    arity=-2,
-    flags=NOSCRIPT,
-    group="scripting",
-    since="7.0.0",
-    summary="Lists the libraries.",
-    syntax="[LIBRARYNAME library-name-pattern] [WITHCODE]",
-    complexity="O(N) where N is the number of functions",
-    tips=(b"nondeterministic_output_order",),
-)
+@command("FUNCTION LIST", arity=-2, flags=NOSCRIPT)
 def function_list(client: Client, argv: Argv) -> bytes:
     """An array of maps; the pattern ignores case."""
     arguments = Arguments(argv, 2)
@@ -174,15 +128,7 @@ def _describe_function(function: Registered, resp: int) -> bytes:
     )
 
 
-@command(
-    "FUNCTION STATS",
-    arity=2,
-    flags=NOSCRIPT | ALLOW_BUSY,
-    group="scripting",
-    since="7.0.0",
-    summary="Returns the function that runs and counts libraries.",
-    tips=(b"nondeterministic_output", b"request_policy:all_shards", b"response_policy:special"),
-)
+@command("FUNCTION STATS", arity=2, flags=NOSCRIPT | ALLOW_BUSY)
 def function_stats(client: Client, argv: Argv) -> bytes:
     """The libraries are counted by engine, of which there is one."""
     resp, scripting = client.resp, client.instance.feature(Scripting)
@@ -226,28 +172,13 @@ def _running(client: Client) -> bytes:
     )
 
 
-@command(
-    "FUNCTION KILL",
-    arity=2,
-    flags=NOSCRIPT | ALLOW_BUSY,
-    group="scripting",
-    since="7.0.0",
-    summary="Ends the function that runs, if it has not written.",
-    tips=(b"request_policy:all_shards", b"response_policy:one_succeeded"),
-)
+@command("FUNCTION KILL", arity=2, flags=NOSCRIPT | ALLOW_BUSY)
 def function_kill(client: Client, argv: Argv) -> bytes:
     """Errors: NOTBUSY, UNKILLABLE; BUSY if a script runs."""
     return client.instance.feature(Scripting).kill(function=True)
 
 
-@command(
-    "FUNCTION HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="scripting",
-    since="7.0.0",
-    summary="Lists the sub-commands.",
-)
+@command("FUNCTION HELP", arity=2, flags=LOADING | STALE)
 def function_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(

@@ -19,33 +19,13 @@ from protocol.errors import ReplyError
 _BAD_NUMBER = b"ERR Bad number of keys provided"
 
 
-@command(
-    "FCALL",
-    arity=-3,
-    flags=COMMON_FLAGS | MAY_REPLICATE,
-    keys=MAY_WRITE_KEYS,
-    group="scripting",
-    since="7.0.0",
-    summary="Runs a function of a library.",
-    syntax="function numkeys [key [key ...]] [arg [arg ...]]",
-    complexity="Depends on the function that is executed.",
-)
+@command("FCALL", arity=-3, flags=COMMON_FLAGS | MAY_REPLICATE, keys=MAY_WRITE_KEYS)
 def fcall(client: Client, argv: Argv) -> Reply:
     """The result of the function."""
     return _call(client, argv, is_read_only=False)
 
 
-@command(
-    "FCALL_RO",
-    arity=-3,
-    flags=COMMON_FLAGS | READONLY,
-    keys=READ_KEYS,
-    group="scripting",
-    since="7.0.0",
-    summary="Runs a function of a library that changes nothing.",
-    syntax="function numkeys [key [key ...]] [arg [arg ...]]",
-    complexity="Depends on the function that is executed.",
-)
+@command("FCALL_RO", arity=-3, flags=COMMON_FLAGS | READONLY, keys=READ_KEYS)
 def fcall_ro(client: Client, argv: Argv) -> Reply:
     """The result of the function, which must have the flag no-writes."""
     return _call(client, argv, is_read_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, NOSCRIPT, RUNS_LUA, WRITE, Argv, Reply, command
-from commands.scripting.function import ALL_SHARDS, is_timed
+from commands.scripting.function import is_timed
 from commands.scripting.libraries import Libraries, Library
 from commands.scripting.scripting_state import Scripting
 from protocol import errors, replies
@@ -16,15 +16,7 @@ from storage.snapshot.payload import BadChecksum
 _POLICIES = (b"APPEND", b"REPLACE", b"FLUSH")
 
 
-@command(
-    "FUNCTION DUMP",
-    arity=2,
-    flags=NOSCRIPT,
-    group="scripting",
-    since="7.0.0",
-    summary="Returns all libraries as bytes.",
-    complexity="O(N) where N is the number of functions",
-)
+@command("FUNCTION DUMP", arity=2, flags=NOSCRIPT)
 def function_dump(client: Client, argv: Argv) -> bytes:
     """The payload for FUNCTION RESTORE, also that of Redis."""
     instance = client.instance
@@ -32,17 +24,7 @@ def function_dump(client: Client, argv: Argv) -> bytes:
     return replies.bulk(dump_libraries(codes, compress=instance.config.rdbcompression))
 
 
-@command(
-    "FUNCTION RESTORE",
-    arity=-3,
-    flags=WRITE | DENYOOM | NOSCRIPT | RUNS_LUA,
-    group="scripting",
-    since="7.0.0",
-    summary="Loads the libraries of a payload.",
-    syntax="serialized-value [FLUSH | APPEND | REPLACE]",
-    complexity="O(N) where N is the number of functions on the payload",
-    tips=ALL_SHARDS,
-)
+@command("FUNCTION RESTORE", arity=-3, flags=WRITE | DENYOOM | NOSCRIPT | RUNS_LUA)
 def function_restore(client: Client, argv: Argv) -> Reply:
     """Restores all libraries, or none if there is an error."""
     if len(argv) > 4:

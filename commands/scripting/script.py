@@ -9,62 +9,24 @@ from commands.scripting.scripting_state import Scripting
 from protocol import replies
 from protocol.errors import ReplyError
 
-container(
-    "SCRIPT",
-    group="scripting",
-    since="2.6.0",
-    summary="Keeps scripts, and ends one that runs.",
-)
-
-_ALL_NODES = (b"request_policy:all_nodes", b"response_policy:all_succeeded")
+container("SCRIPT")
 
 
-@command(
-    "SCRIPT LOAD",
-    arity=3,
-    flags=NOSCRIPT | STALE,
-    group="scripting",
-    since="2.6.0",
-    summary="Keeps a script for EVALSHA.",
-    syntax="script",
-    complexity="O(N) with N being the length in bytes of the script body.",
-    tips=_ALL_NODES,
-)
+@command("SCRIPT LOAD", arity=3, flags=NOSCRIPT | STALE)
 def script_load(client: Client, argv: Argv) -> bytes:
     """The script's SHA1."""
     scripts = client.instance.feature(Scripting).scripts
     return replies.bulk(scripts.take(argv[2], is_loaded=True).sha)
 
 
-@command(
-    "SCRIPT EXISTS",
-    arity=-3,
-    flags=NOSCRIPT,
-    group="scripting",
-    since="2.6.0",
-    summary="Whether scripts are kept, by their SHA1.",
-    syntax="sha1 [sha1 ...]",
-    complexity="O(N) with N being the number of scripts to check",
-    tips=(b"request_policy:all_shards", b"response_policy:agg_logical_and"),
-)
+@command("SCRIPT EXISTS", arity=-3, flags=NOSCRIPT)
 def script_exists(client: Client, argv: Argv) -> bytes:
     """An array of 1 and 0."""
     scripts = client.instance.feature(Scripting).scripts
     return replies.array([replies.ONE if sha in scripts else replies.ZERO for sha in argv[2:]])
 
 
-@command(
-    "SCRIPT FLUSH",
-    arity=-2,
-    flags=NOSCRIPT,
-    group="scripting",
-    since="2.6.0",
-    summary="Forgets all scripts.",
-    syntax="[ASYNC | SYNC]",
-    complexity="O(N) with N being the number of scripts in cache",
-    history=(("6.2.0", "The modifiers `ASYNC` and `SYNC`."),),
-    tips=_ALL_NODES,
-)
+@command("SCRIPT FLUSH", arity=-2, flags=NOSCRIPT)
 def script_flush(client: Client, argv: Argv) -> bytes:
     """ASYNC and SYNC do the same: the whole interpreter is replaced."""
     if len(argv) > 3 or (len(argv) == 3 and argv[2].upper() not in (b"SYNC", b"ASYNC")):
@@ -73,29 +35,13 @@ def script_flush(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "SCRIPT KILL",
-    arity=2,
-    flags=NOSCRIPT | ALLOW_BUSY,
-    group="scripting",
-    since="2.6.0",
-    summary="Ends the script that runs, if it has not written.",
-    tips=(b"request_policy:all_shards", b"response_policy:one_succeeded"),
-)
+@command("SCRIPT KILL", arity=2, flags=NOSCRIPT | ALLOW_BUSY)
 def script_kill(client: Client, argv: Argv) -> bytes:
     """Errors: NOTBUSY, UNKILLABLE; BUSY if a function runs."""
     return client.instance.feature(Scripting).kill(function=False)
 
 
-@command(
-    "SCRIPT DEBUG",
-    arity=3,
-    flags=NOSCRIPT,
-    group="scripting",
-    since="3.2.0",
-    summary="There is no debugger for scripts.",
-    syntax="<YES | SYNC | NO>",
-)
+@command("SCRIPT DEBUG", arity=3, flags=NOSCRIPT)
 def script_debug(client: Client, argv: Argv) -> bytes:
     """NO changes nothing; the other modes are refused."""
     mode = argv[2].upper()
@@ -106,14 +52,7 @@ def script_debug(client: Client, argv: Argv) -> bytes:
     raise ReplyError(b"ERR SCRIPT DEBUG is not supported: there is no debugger for scripts")
 
 
-@command(
-    "SCRIPT HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="scripting",
-    since="5.0.0",
-    summary="Lists the sub-commands.",
-)
+@command("SCRIPT HELP", arity=2, flags=LOADING | STALE)
 def script_help(client: Client, argv: Argv) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
