@@ -176,23 +176,6 @@ def _raw_cap(client: Client, request: Cutter, id_position: cython.Py_ssize_t) ->
     arity=-5,
     flags=WRITE | DENYOOM | FAST,
     keys=one_key(b"RW", b"UPDATE"),
-    group="stream",
-    since="5.0.0",
-    summary="Appends an entry to a stream, which is created if there is none.",
-    syntax=(
-        "key [NOMKSTREAM] [KEEPREF | DELREF | ACKED]"
-        " [IDMPAUTO producer-id | IDMP producer-id idempotent-id]"
-        " [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]]"
-        " <* | id> field value [field value ...]"
-    ),
-    complexity="O(1) to append; O(N) to trim, with N the number of removed entries.",
-    history=(
-        ("6.2.0", "Added `NOMKSTREAM`, the `MINID` strategy and the `LIMIT` option."),
-        ("7.0.0", "Added the ID form `<ms>-*`."),
-        ("8.2.0", "Added the options `KEEPREF`, `DELREF` and `ACKED`."),
-        ("8.6.0", "Added the options `IDMP` and `IDMPAUTO`."),
-    ),
-    tips=(b"nondeterministic_output",),
     defers_ready_keys=True,
     raw=xadd_raw,
 )

@@ -20,17 +20,7 @@ from storage.groups.references import References
 from storage.stream import Stream
 
 
-@command(
-    "XDEL",
-    arity=-3,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"DELETE"),
-    group="stream",
-    since="5.0.0",
-    summary="Removes entries from a stream; those that are pending stay pending.",
-    syntax="key id [id ...]",
-    complexity="O(1) for each entry.",
-)
+@command("XDEL", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
 def xdel(client: Client, argv: Argv) -> bytes:
     """Integer: the number of entries removed. Source: Redis 7.4."""
     key = argv[1]
@@ -46,17 +36,7 @@ def xdel(client: Client, argv: Argv) -> bytes:
     return replies.integer(deleted)
 
 
-@command(
-    "XDELEX",
-    arity=-5,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"DELETE"),
-    group="stream",
-    since="8.2.0",
-    summary="Removes entries from a stream, and what groups know of them if asked to.",
-    syntax="key [KEEPREF | DELREF | ACKED] IDS numids id [id ...]",
-    complexity="O(1) for each entry and each group.",
-)
+@command("XDELEX", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
 def xdelex(client: Client, argv: Argv) -> bytes:
     """Array of integers, one for each ID: 1 deleted, -1 not found, 2 kept because of a group.
 

@@ -89,16 +89,7 @@ def remember(client: Client, stream: Stream, pid: bytes, iid: bytes, entry_id: E
     client.instance.idempotence.watch(idempotence)
 
 
-@command(
-    "XIDMPRECORD",
-    arity=5,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="stream",
-    since="8.6.2",
-    summary="Notes which entry a producer's idempotent ID made (internal).",
-    syntax="key producer-id idempotent-id id",
-)
+@command("XIDMPRECORD", arity=5, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def xidmprecord(client: Client, argv: Argv) -> bytes:
     """OK, also if it was noted before. For the append-only file. Source: Redis 8.6.2."""
     _, key, pid, iid, text = argv

@@ -46,7 +46,7 @@ HELP = (
     b"    Show information about the stream.",
 )
 
-container("XINFO", group="stream", since="5.0.0", summary="Describes a stream and its groups.")
+container("XINFO")
 
 
 def _stream_at(client: Client, key: bytes) -> Stream:
@@ -77,26 +77,7 @@ def _number_or_nil(number: int | None, resp: int) -> bytes:
 # -- XINFO STREAM ------------------------------------------------------------------------------
 
 
-@command(
-    "XINFO STREAM",
-    arity=-3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS", at=2),
-    group="stream",
-    since="5.0.0",
-    summary="Describes a stream.",
-    syntax="key [FULL [COUNT count]]",
-    history=(
-        ("6.0.0", "Added the `FULL` modifier."),
-        (
-            "7.0.0",
-            "Added the fields `entries-added`, `entries-read`, `lag` and three more.",
-        ),
-        ("7.2.0", "Added the `active-time` field, and changed the meaning of `seen-time`."),
-        ("8.6.0", "Added the fields `idmp-duration`, `idmp-maxsize` and four more."),
-        ("8.8.0", "Added the `nacked-count` field."),
-    ),
-)
+@command("XINFO STREAM", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
 def xinfo_stream(client: Client, argv: Argv) -> bytes | LongReply:
     """Map. Source: Redis 8.8."""
     stream = _stream_at(client, argv[2])
@@ -204,16 +185,7 @@ def _full_consumer(consumer: Consumer, listing: Listing, count: int, resp: int) 
 # -- XINFO POLICY ------------------------------------------------------------------------------
 
 
-@command(
-    "XINFO POLICY",
-    arity=3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS", at=2),
-    group="stream",
-    since="8.10.0",
-    summary="Describes what a stream does that no Redis does (Rillway's own).",
-    syntax="key",
-)
+@command("XINFO POLICY", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
 def xinfo_policy(client: Client, argv: Argv) -> bytes:
     """Map; empty without a policy.
 
@@ -233,17 +205,7 @@ def xinfo_policy(client: Client, argv: Argv) -> bytes:
 # -- XINFO GROUPS and CONSUMERS ----------------------------------------------------------------
 
 
-@command(
-    "XINFO GROUPS",
-    arity=3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS", at=2),
-    group="stream",
-    since="5.0.0",
-    summary="Lists the groups of a stream.",
-    syntax="key",
-    history=(("7.0.0", "Added the `entries-read` and `lag` fields."),),
-)
+@command("XINFO GROUPS", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
 def xinfo_groups(client: Client, argv: Argv) -> bytes:
     """Array of maps, by name. Source: Redis 7.4."""
     stream = _stream_at(client, argv[2])
@@ -267,18 +229,7 @@ def _entries_read(group: Group, resp: int) -> bytes:
     return _number_or_nil(None if group.entries_read == UNKNOWN else group.entries_read, resp)
 
 
-@command(
-    "XINFO CONSUMERS",
-    arity=4,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS", at=2),
-    group="stream",
-    since="5.0.0",
-    summary="Lists the consumers of a group.",
-    syntax="key group",
-    history=(("7.2.0", "Added the `inactive` field, and changed the meaning of `idle`."),),
-    tips=(b"nondeterministic_output",),
-)
+@command("XINFO CONSUMERS", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
 def xinfo_consumers(client: Client, argv: Argv) -> bytes:
     """Array of maps, by name; times in ms. Source: Redis 7.4."""
     group = group_of(_stream_at(client, argv[2]), argv[2], argv[3])
@@ -300,14 +251,7 @@ def xinfo_consumers(client: Client, argv: Argv) -> bytes:
     return replies.array(consumers)
 
 
-@command(
-    "XINFO HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="stream",
-    since="5.0.0",
-    summary="Explains the sub-commands.",
-)
+@command("XINFO HELP", arity=2, flags=LOADING | STALE)
 def xinfo_help(client: Client, argv: Argv) -> bytes:
     """Array of simple strings."""
     return help_reply(b"XINFO", *HELP)

@@ -13,17 +13,7 @@ from protocol.errors import ReplyError
 from storage.entries.entry_id import MIN_ID
 
 
-@command(
-    "XSETID",
-    arity=-3,
-    flags=WRITE | DENYOOM | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="stream",
-    since="5.0.0",
-    summary="Sets the last ID and the counters of a stream (internal).",
-    syntax="key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-    history=(("7.0.0", "Added the `entries_added` and `max_deleted_entry_id` arguments."),),
-)
+@command("XSETID", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
 def xsetid(client: Client, argv: Argv) -> bytes:
     """OK. MAXDELETEDID 0-0 leaves the old value. Source: Redis 7.4."""
     key, last_id = argv[1], parse_strict(argv[2])

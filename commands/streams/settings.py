@@ -49,20 +49,7 @@ class Settings:
         return self.idmp_duration_s is not None or self.idmp_maxsize is not None
 
 
-@command(
-    "XCFGSET",
-    arity=-2,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="stream",
-    since="8.6.0",
-    summary="Sets what a stream remembers of its producers, and where acknowledgements go.",
-    syntax=(
-        "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]"
-        " [ACK-JOURNAL journal] [ACK-JOURNAL-MAXLEN maxlen]"
-    ),
-    complexity="O(N) with N the number of idempotent IDs that are forgotten.",
-)
+@command("XCFGSET", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
 def xcfgset(client: Client, argv: Argv) -> bytes:
     """OK. A limit of idempotent IDs that differs makes the stream forget all of them.
 

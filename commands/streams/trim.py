@@ -229,22 +229,7 @@ def _limit_without_word(node_max_entries: int) -> int:
     return min(limit, MAX_DEFAULT_LIMIT)
 
 
-@command(
-    "XTRIM",
-    arity=-4,
-    flags=WRITE,
-    keys=one_key(b"RW", b"DELETE"),
-    group="stream",
-    since="5.0.0",
-    summary="Removes entries from the beginning of a stream.",
-    syntax="key <MAXLEN | MINID> [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]",
-    complexity="O(N) with N the number of removed entries; a whole node is removed at once.",
-    history=(
-        ("6.2.0", "Added the `MINID` strategy and the `LIMIT` option."),
-        ("8.2.0", "Added the options `KEEPREF`, `DELREF` and `ACKED`."),
-    ),
-    tips=(b"nondeterministic_output",),
-)
+@command("XTRIM", arity=-4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
 def xtrim(client: Client, argv: Argv) -> bytes:
     """Integer: the number of entries removed. Source: Redis 8.2."""
     options = TrimOptions()

@@ -67,18 +67,7 @@ def xack_raw(client: Client, request: Cutter) -> bytes | None:
     return replies.integer(acknowledged)
 
 
-@command(
-    "XACK",
-    arity=-4,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="stream",
-    since="5.0.0",
-    summary="Acknowledges entries: they are no longer pending in the group.",
-    syntax="key group id [id ...]",
-    complexity="O(1) for each ID.",
-    raw=xack_raw,
-)
+@command("XACK", arity=-4, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"), raw=xack_raw)
 def xack(client: Client, argv: Argv) -> bytes:
     """Integer: the number of entries that were pending.
 
@@ -100,17 +89,7 @@ def xack(client: Client, argv: Argv) -> bytes:
     return replies.integer(acknowledged)
 
 
-@command(
-    "XACKDEL",
-    arity=-6,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"DELETE"),
-    group="stream",
-    since="8.2.0",
-    summary="Acknowledges entries and removes them from the stream.",
-    syntax="key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]",
-    complexity="O(1) for each entry and each group.",
-)
+@command("XACKDEL", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
 def xackdel(client: Client, argv: Argv) -> bytes:
     """Array of integers, one for each ID: 1 acknowledged and deleted, -1 not pending, 2
     acknowledged but kept because of another group.
@@ -178,19 +157,7 @@ class Release:
         return deliveries if self.mode == b"FAIL" else max(deliveries - 1, 0)
 
 
-@command(
-    "XNACK",
-    arity=-7,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="stream",
-    since="8.8.0",
-    summary="Gives pending entries back to the group, for anyone to claim at once.",
-    syntax=(
-        "key group <SILENT | FAIL | FATAL> IDS numids id [id ...] [RETRYCOUNT retry-count] [FORCE]"
-    ),
-    complexity="O(1) for each ID.",
-)
+@command("XNACK", arity=-7, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
 def xnack(client: Client, argv: Argv) -> bytes:
     """Integer: the number of entries that were released. Source: Redis 8.8."""
     key = argv[1]

@@ -140,22 +140,7 @@ class ClaimOptions:
     last_id: EntryID = MIN_ID
 
 
-@command(
-    "XCLAIM",
-    arity=-6,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"UPDATE"),
-    group="stream",
-    since="5.0.0",
-    summary="Makes a consumer the owner of pending entries.",
-    syntax=(
-        "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds]"
-        " [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]"
-    ),
-    complexity="O(log N) for each ID, with N the number of pending entries.",
-    tips=(b"nondeterministic_output",),
-    raw=xclaim_raw,
-)
+@command("XCLAIM", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"), raw=xclaim_raw)
 def xclaim(client: Client, argv: Argv) -> bytes:
     """Array of the entries that were claimed; of their IDs with JUSTID. Source: Redis 7.4."""
     key = argv[1]
@@ -262,19 +247,7 @@ class AutoclaimOptions:
     just_id: bool = False
 
 
-@command(
-    "XAUTOCLAIM",
-    arity=-6,
-    flags=WRITE | FAST,
-    keys=one_key(b"RW", b"DELETE"),
-    group="stream",
-    since="6.2.0",
-    summary="Makes a consumer the owner of entries that have been pending for long.",
-    syntax="key group consumer min-idle-time start [COUNT count] [JUSTID]",
-    complexity="O(1) if COUNT is small.",
-    history=(("7.0.0", "Added the list of entries that were found deleted to the reply."),),
-    tips=(b"nondeterministic_output",),
-)
+@command("XAUTOCLAIM", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
 def xautoclaim(client: Client, argv: Argv) -> bytes:
     """Array of: where to go on (0-0 at the end), entries or IDs claimed, IDs found deleted.
 

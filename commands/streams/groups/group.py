@@ -35,7 +35,7 @@ HELP = (
     b"    Let a group continue after another <id>.",
 )
 
-container("XGROUP", group="stream", since="5.0.0", summary="Manages the groups of a stream.")
+container("XGROUP")
 
 
 @record
@@ -94,17 +94,7 @@ def _changed(client: Client, key: bytes, event: bytes) -> None:
     client.notify(notifications.STREAM, event, key)
 
 
-@command(
-    "XGROUP CREATE",
-    arity=-5,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"INSERT", at=2),
-    group="stream",
-    since="5.0.0",
-    summary="Creates a group.",
-    syntax="key group <id | $> [MKSTREAM] [ENTRIESREAD entries-read]",
-    history=(("7.0.0", "Added the `entries_read` named argument."),),
-)
+@command("XGROUP CREATE", arity=-5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"INSERT", at=2))
 def xgroup_create(client: Client, argv: Argv) -> bytes:
     """OK. A request that fails creates no stream either. Source: Redis 7.4."""
     options = _parse_options(argv, can_create=True)
@@ -130,17 +120,7 @@ def xgroup_create(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "XGROUP SETID",
-    arity=-5,
-    flags=WRITE,
-    keys=one_key(b"RW", b"UPDATE", at=2),
-    group="stream",
-    since="5.0.0",
-    summary="Sets the last delivered ID of a group.",
-    syntax="key group <id | $> [ENTRIESREAD entries-read]",
-    history=(("7.0.0", "Added the optional `entries_read` argument."),),
-)
+@command("XGROUP SETID", arity=-5, flags=WRITE, keys=one_key(b"RW", b"UPDATE", at=2))
 def xgroup_setid(client: Client, argv: Argv) -> bytes:
     """OK. Takes `-` and `+` as well, as Redis does. Source: Redis 7.4."""
     options = _parse_options(argv, can_create=False)
@@ -155,17 +135,7 @@ def xgroup_setid(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-@command(
-    "XGROUP DESTROY",
-    arity=4,
-    flags=WRITE,
-    keys=one_key(b"RW", b"DELETE", at=2),
-    group="stream",
-    since="5.0.0",
-    summary="Removes a group.",
-    syntax="key group",
-    complexity="O(N) with N the number of pending entries of the group.",
-)
+@command("XGROUP DESTROY", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE", at=2))
 def xgroup_destroy(client: Client, argv: Argv) -> bytes:
     """Integer: 1, or 0 if there was no such group. Its waiters get NOGROUP. Source: Redis 7.4."""
     key = argv[2]
@@ -179,14 +149,7 @@ def xgroup_destroy(client: Client, argv: Argv) -> bytes:
 
 
 @command(
-    "XGROUP CREATECONSUMER",
-    arity=5,
-    flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"INSERT", at=2),
-    group="stream",
-    since="6.2.0",
-    summary="Creates a consumer in a group.",
-    syntax="key group consumer",
+    "XGROUP CREATECONSUMER", arity=5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"INSERT", at=2)
 )
 def xgroup_createconsumer(client: Client, argv: Argv) -> bytes:
     """Integer: 1, or 0 if the consumer is there already. Source: Redis 7.4."""
@@ -198,17 +161,7 @@ def xgroup_createconsumer(client: Client, argv: Argv) -> bytes:
     return replies.ONE
 
 
-@command(
-    "XGROUP DELCONSUMER",
-    arity=5,
-    flags=WRITE,
-    keys=one_key(b"RW", b"DELETE", at=2),
-    group="stream",
-    since="5.0.0",
-    summary="Removes a consumer from a group, and what is pending for it.",
-    syntax="key group consumer",
-    complexity="O(N) with N the number of pending entries of the consumer.",
-)
+@command("XGROUP DELCONSUMER", arity=5, flags=WRITE, keys=one_key(b"RW", b"DELETE", at=2))
 def xgroup_delconsumer(client: Client, argv: Argv) -> bytes:
     """Integer: the number of pending entries that went with it. Source: Redis 7.4."""
     key = argv[2]
@@ -223,14 +176,7 @@ def xgroup_delconsumer(client: Client, argv: Argv) -> bytes:
     return replies.integer(dropped)
 
 
-@command(
-    "XGROUP HELP",
-    arity=2,
-    flags=LOADING | STALE,
-    group="stream",
-    since="5.0.0",
-    summary="Explains the sub-commands.",
-)
+@command("XGROUP HELP", arity=2, flags=LOADING | STALE)
 def xgroup_help(client: Client, argv: Argv) -> bytes:
     """Array of simple strings."""
     return help_reply(b"XGROUP", *HELP)

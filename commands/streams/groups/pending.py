@@ -42,19 +42,7 @@ class PendingQuery:
     consumer: bytes | None  # None: of all consumers
 
 
-@command(
-    "XPENDING",
-    arity=-3,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="stream",
-    since="5.0.0",
-    summary="Returns a summary or a list of the entries that are pending in a group.",
-    syntax="key group [[IDLE min-idle-time] start end count [consumer]]",
-    complexity="O(N) with N the entries looked at; the summary: the number of consumers.",
-    history=(("6.2.0", "Added the `IDLE` option and exclusive ranges."),),
-    tips=(b"nondeterministic_output",),
-)
+@command("XPENDING", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def xpending(client: Client, argv: Argv) -> bytes | LongReply:
     """Short form: total, smallest ID, greatest ID, consumers with their counts (as text).
 

@@ -117,19 +117,6 @@ def xreadgroup_raw(client: Client, request: Cutter) -> bytes | None:
             find=key_positions,
         ),
     ),
-    group="stream",
-    since="5.0.0",
-    summary="Returns new or pending entries for a consumer of a group; waits if asked to.",
-    syntax=(
-        "GROUP group consumer [COUNT count] [MAXCOUNT max-count] [MAXSIZE max-size]"
-        " [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK]"
-        " STREAMS key [key ...] id [id ...]"
-    ),
-    complexity="O(N) for each stream, with N the number of entries returned.",
-    history=(
-        ("8.4.0", "Added the `CLAIM` option."),
-        ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
-    ),
     raw=xreadgroup_raw,
 )
 def xreadgroup(client: Client, argv: Argv) -> bytes | Block | LongReply:

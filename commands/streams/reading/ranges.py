@@ -17,18 +17,7 @@ from storage.stream import Stream
 ALL = -1  # the count of a range that is not limited
 
 
-@command(
-    "XRANGE",
-    arity=-4,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="stream",
-    since="5.0.0",
-    summary="Returns the entries within a range of IDs.",
-    syntax="key start end [COUNT count]",
-    complexity="O(N) with N the number of entries returned.",
-    history=(("6.2.0", "Added exclusive ranges."),),
-)
+@command("XRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def xrange(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of entries; a null array for a COUNT that is not positive. Source: Redis 7.4."""
     start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
@@ -43,18 +32,7 @@ def xrange(client: Client, argv: Argv) -> bytes | LongReply:
     return b"*%d\r\n" % length + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
 
 
-@command(
-    "XREVRANGE",
-    arity=-4,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="stream",
-    since="5.0.0",
-    summary="Returns the entries within a range of IDs, the last one first.",
-    syntax="key end start [COUNT count]",
-    complexity="O(N) with N the number of entries returned.",
-    history=(("6.2.0", "Added exclusive ranges."),),
-)
+@command("XREVRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def xrevrange(client: Client, argv: Argv) -> bytes | LongReply:
     """Array of entries, newest first; null for a COUNT that is not positive. Source: Redis 7.4."""
     start, end = parse_range_start(argv[3]), parse_range_end(argv[2])
@@ -69,16 +47,7 @@ def xrevrange(client: Client, argv: Argv) -> bytes | LongReply:
     return b"".join([replies.array_header(length), *chunks])
 
 
-@command(
-    "XLEN",
-    arity=2,
-    flags=READONLY | FAST,
-    keys=one_key(b"RO"),
-    group="stream",
-    since="5.0.0",
-    summary="Returns the number of entries in a stream.",
-    syntax="key",
-)
+@command("XLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def xlen(client: Client, argv: Argv) -> bytes:
     """Integer, 0 for a missing key. Source: Redis 7.4."""
     stream = client.lookup_stream(argv[1])

@@ -48,18 +48,6 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
             find=key_positions,
         ),
     ),
-    group="stream",
-    since="5.0.0",
-    summary="Returns the entries of streams after given IDs; waits for them if asked to.",
-    syntax=(
-        "[COUNT count] [MAXCOUNT max-count] [MAXSIZE max-size] [BLOCK milliseconds]"
-        " STREAMS key [key ...] id [id ...]"
-    ),
-    complexity="O(N) for each stream, with N the number of entries returned.",
-    history=(
-        ("7.4.0", "Added the ID `+`."),
-        ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
-    ),
 )
 def xread(client: Client, argv: Argv) -> bytes | LongReply | Block:
     """Map from key to entries, of the streams that have some; null if none has.

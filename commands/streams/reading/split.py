@@ -21,17 +21,7 @@ from protocol.errors import ReplyError
 from storage.entries.entry_id import format_id
 
 
-@command(
-    "XSPLIT",
-    arity=-6,
-    flags=READONLY,
-    keys=one_key(b"RO", b"ACCESS"),
-    group="stream",
-    since="8.10.0",
-    summary="Splits a range of IDs into parts of equal size (Rillway's own).",
-    syntax="key start end EVERY number [COUNT count]",
-    complexity="O(N+M) with N the number of nodes in the range and M the number of parts.",
-)
+@command("XSPLIT", arity=-6, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def xsplit(client: Client, argv: Argv) -> bytes:
     """Array of [first ID, last ID, number of entries]; empty for a missing key."""
     start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
