@@ -39,9 +39,7 @@ class Row:
 
 def row_of(command: Command) -> Row:
     """The row of a command. Raises KeyError with its name if its family's table has none."""
-    rows = rows_of(command.family)
-    name = shown_name(command)
-    return rows[name] if name in rows else _declared(command)
+    return rows_of(command.family)[shown_name(command)]
 
 
 def shown_name(command: Command) -> str:
@@ -52,19 +50,9 @@ def shown_name(command: Command) -> str:
 @cache
 def rows_of(family: str) -> dict[str, Row]:
     """The rows of a family by name, each with its group and version."""
-    try:
-        table = import_module(f"commands.{family}.documentation")
-    except ModuleNotFoundError:
-        return {}
+    table = import_module(f"commands.{family}.documentation")
     rows: dict[str, Row] = table.ROWS
     for name, row in rows.items():
         row.group = row.group or table.GROUP
         row.since = row.since or rows[name.split()[0]].since or table.SINCE
     return rows
-
-
-def _declared(command: Command) -> Row:
-    """The row of a command whose family has no table yet."""
-    text = dict(command.text)
-    text["tips"] = [tip.decode() for tip in text.get("tips", ())]
-    return Row(**text)

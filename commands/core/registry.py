@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from protocol.records import entity, frozen_record
 from storage.types.value import as_int64
@@ -165,7 +165,6 @@ class Command:
     flags: int
     keys: tuple[KeySpec, ...]
     family: str  # the folder of its module below commands/; a container has its sub-commands'
-    text: dict[str, Any]
     defers_ready_keys: bool = False
     raw: RawHandler | None = None
     parent: Command | None = None
@@ -205,7 +204,6 @@ def command(
     keys: tuple[KeySpec, ...] = NO_KEYS,
     defers_ready_keys: bool = False,
     raw: RawHandler | None = None,
-    **text: Any,
 ) -> Callable[[Handler], Handler]:
     """Declare the decorated function as the handler of `name`.
 
@@ -226,7 +224,6 @@ def command(
             flags=flags,
             keys=keys,
             family=handler.__module__.split(".")[1],
-            text=text,
             defers_ready_keys=defers_ready_keys,
             raw=raw,
         )
@@ -236,7 +233,7 @@ def command(
     return declare
 
 
-def container(name: str, **text: Any) -> None:
+def container(name: str) -> None:
     """Declare a command that has only sub-commands; to be called before they are declared."""
     _register(
         name,
@@ -248,6 +245,5 @@ def container(name: str, **text: Any) -> None:
             flags=0,
             keys=NO_KEYS,
             family="",
-            text=text,
         ),
     )
