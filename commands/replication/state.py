@@ -127,35 +127,35 @@ class LinkFacts:
     snapshot_heard_ms: int = UNKNOWN
 
 
-@entity
 class ReplicationState:
     """The state of replication of one instance; see the module."""
 
-    replication_id: str
-    second_id: str = NO_ID
-    offset: int = 0
-    second_offset: int = UNKNOWN
-    stream_db: int = 0  # that the stream has selected
-    is_replica: bool = False
-    backlog: BacklogFacts | None = None
-    replicas: dict[Client, Replica] = field(default_factory=dict)
-    # What a Redis before 7.4 cannot follow, the times of hash fields: refused commands, the last
-    # of them, refused replicas.
-    newer_commands_refused: int = 0
-    last_newer_command: bytes = b""
-    older_replicas_refused: int = 0
-    # On a replica: (database, key) of the keys that its own clients have given a time to live.
-    local_deadlines: dict[tuple[int, bytes], None] = field(default_factory=dict)
-    good_replicas: int = 0  # online, and heard of within min-replicas-max-lag
-    link: LinkFacts = field(default_factory=LinkFacts)
-    failover: str = "no-failover"
-    is_feeding: bool = False  # what is propagated goes to replicas, or to the backlog for them
-    # statistics
-    full_syncs: int = 0
-    partial_syncs: int = 0
-    refused_partial_syncs: int = 0
-    input_bytes: int = 0
-    output_bytes: int = 0
+    def __init__(self, replication_id: str) -> None:
+        self.replication_id = replication_id
+        self.second_id = NO_ID
+        self.offset = 0
+        self.second_offset = UNKNOWN
+        self.stream_db = 0  # that the stream has selected
+        self.is_replica = False
+        self.backlog: BacklogFacts | None = None
+        self.replicas: dict[Client, Replica] = {}
+        # What a Redis before 7.4 cannot follow, the times of hash fields: refused commands, the
+        # last of them, refused replicas.
+        self.newer_commands_refused = 0
+        self.last_newer_command = b""
+        self.older_replicas_refused = 0
+        # On a replica: (database, key) of the keys that its own clients have given a time to live.
+        self.local_deadlines: dict[tuple[int, bytes], None] = {}
+        self.good_replicas = 0  # online, and heard of within min-replicas-max-lag
+        self.link: LinkFacts = LinkFacts()
+        self.failover = "no-failover"
+        self.is_feeding = False  # what is propagated goes to replicas, or to the backlog for them
+        # statistics
+        self.full_syncs = 0
+        self.partial_syncs = 0
+        self.refused_partial_syncs = 0
+        self.input_bytes = 0
+        self.output_bytes = 0
 
     def reset_counts(self) -> None:
         """CONFIG RESETSTAT."""
