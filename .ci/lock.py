@@ -27,7 +27,8 @@ SERVER = "docker/requirements.txt"
 LOCKS: dict[str, list[str]] = {
     SERVER: ["pyproject.toml"],
     ".ci/requirements.txt": [
-        "pyproject.toml", "--extra", "dev", "--extra", "testing", "--constraint", SERVER,
+        "pyproject.toml", "--group", "dev", "--extra", "pipeline", "--extra", "testing",
+        "--constraint", SERVER,
     ],
     "docker/build-requirements.txt": ["-", "--constraint", ".ci/requirements.txt"],
     ".ci/data-set.txt": ["-", "--no-deps"],

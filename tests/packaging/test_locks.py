@@ -18,6 +18,11 @@ SERVER, CI = "docker/requirements.txt", ".ci/requirements.txt"
 BUILD, DATA_SET = "docker/build-requirements.txt", ".ci/data-set.txt"
 OLDEST_SPARK, CONNECT = ".ci/oldest-spark.txt", ".ci/connect.txt"
 FILES = [SERVER, CI, BUILD, DATA_SET, OLDEST_SPARK, CONNECT]
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+GROUPS = {
+    name: [words for words in group if isinstance(words, str)]  # others include a group
+    for name, group in PROJECT["dependency-groups"].items()
+}
 STALE = "{} does not hold what pyproject.toml asks for any more. Run: make lock"
 # A major version of these breaks nothing of ours: they build the wheel.
 WITHOUT_UPPER_BOUND = {"setuptools"}
@@ -42,11 +47,11 @@ def entries(path: str) -> list[str]:
     return [entry for entry in re.split(r"\n(?=\S)", text.strip()) if entry]
 
 
-def wanted(*extras: str) -> list[Requirement]:
-    """What pyproject.toml asks for."""
+def wanted(*names: str) -> list[Requirement]:
+    """What pyproject.toml asks for, with the extras and groups of these names."""
     words = list(PROJECT["project"]["dependencies"])
-    for extra in extras:
-        words += PROJECT["project"]["optional-dependencies"][extra]
+    for name in names:
+        words += (EXTRAS | GROUPS)[name]
     return [one for one in map(Requirement, words) if one.name != "rillway"]
 
 
@@ -60,16 +65,16 @@ def test_everything_is_pinned_by_hash(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "extras"), [(SERVER, ()), (CI, ("dev", "testing", "pipeline")), (BUILD, None)]
+    ("path", "names"), [(SERVER, ()), (CI, (*GROUPS, "testing", "pipeline")), (BUILD, None)]
 )
 def test_what_is_asked_for_is_locked_within_its_bounds(
-    path: str, extras: tuple[str, ...] | None
+    path: str, names: tuple[str, ...] | None
 ) -> None:
     found = locked(path)
     requirements = (
         list(map(Requirement, PROJECT["build-system"]["requires"]))
-        if extras is None
-        else wanted(*extras)
+        if names is None
+        else wanted(*names)
     )
     for requirement in requirements:
         versions = found.get(canonicalize_name(requirement.name), set())
@@ -99,13 +104,23 @@ def test_the_oldest_spark_is_the_lower_bound() -> None:
 
 
 def test_every_dependency_has_an_upper_bound() -> None:
-    extras = PROJECT["project"]["optional-dependencies"]
     unbounded = {
         requirement.name
-        for requirement in wanted(*extras)
+        for requirement in wanted(*EXTRAS, *GROUPS)
         if not any(one.operator in ("<", "==") for one in requirement.specifier)
     }
     assert unbounded == WITHOUT_UPPER_BOUND
+
+
+def test_extras_are_for_users_and_groups_for_those_who_work_on_it() -> None:
+    assert set(EXTRAS) == {"demo", "archive", "plot", "pipeline", "testing"}
+    assert set(GROUPS) == {"clients", "docs", "dev"}
+    included = [
+        one["include-group"]
+        for one in PROJECT["dependency-groups"]["dev"]
+        if one not in GROUPS["dev"]
+    ]
+    assert included == ["clients", "docs"]
 
 
 def test_the_image_and_ci_install_what_is_locked() -> None:

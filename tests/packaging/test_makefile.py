@@ -33,8 +33,8 @@ def test_the_demos_data_set_is_the_same_in_the_makefile_and_in_the_extra() -> No
 
 def test_rich_is_asked_for_in_one_version_everywhere() -> None:
     (wanted,) = re.findall(r"'(rich[^']+)'", MAKEFILE)
-    for extra in ("demo", "dev"):
-        assert wanted in PROJECT["optional-dependencies"][extra]
+    assert wanted in PROJECT["optional-dependencies"]["demo"]
+    assert wanted in PYPROJECT["dependency-groups"]["dev"]
 
 
 def test_what_builds_rillway_is_the_same_in_the_makefile_and_for_pip() -> None:

@@ -15,7 +15,8 @@ import yaml  # type: ignore[import-untyped]
 pytestmark = pytest.mark.packaging
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 
 
 def job(workflow: str) -> dict[str, Any]:
@@ -52,8 +53,7 @@ def test_the_python_is_the_oldest_that_is_supported(workflow: str) -> None:
 
 
 def test_wheels_are_built_by_the_cibuildwheel_that_is_tested() -> None:
-    (wanted,) = [
-        one for one in PROJECT["optional-dependencies"]["dev"] if one.startswith("cibuildwheel")
-    ]
+    group = map(str, PYPROJECT["dependency-groups"]["dev"])
+    (wanted,) = [one for one in group if one.startswith("cibuildwheel")]
     commands = [step["run"] for step in steps("wheels.yml") if "run" in step]
     assert commands == [f"pip install '{wanted}'", "cibuildwheel --archs native"]
