@@ -41,6 +41,19 @@ def test_a_transaction_pauses_as_a_whole(server: InProcessServer, client: InProc
     assert [len(unit) for _, unit in server.propagated] == [5]
 
 
+def test_a_transaction_that_loads_a_library_pauses_as_a_whole(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    server.clock_step_us = 400  # a library has half a second to load
+    client.execute("CONFIG", "SET", "busy-reply-threshold", 1)
+    function = "redis.register_function('f', function() return 1 end)"
+    library = f"#!lua name=l\nfor i = 1, 60000 do end {function}"
+    client.pipeline(("MULTI",), ("FUNCTION", "LOAD", library), ("INCR", "k"))
+    assert client.execute("EXEC") == b""
+    go_on(server)
+    assert client.received() == b"*2\r\n$1\r\nl\r\n:1\r\n"
+
+
 def test_what_the_client_sent_after_it_runs_after_it(
     server: InProcessServer, client: InProcessClient
 ) -> None:
