@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.core.client import Client
-from commands.core.instance import GATE_ENDING, HOLDING_GATES, Instance
+from commands.core.gates import GATE_ENDING, HOLDING_GATES
+from commands.core.instance import Instance
 from commands.replication.state import Replica
 from protocol import errors
 from protocol.errors import ReplyError

@@ -8,7 +8,8 @@ in Redis, an EXEC always runs to its end; only its replies are dropped.
 from __future__ import annotations
 
 from commands.config.directive_kinds import OutputLimit
-from commands.core.client import GATE_AUTH, GATE_REPLICA, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_AUTH, GATE_REPLICA
 from commands.core.instance import Instance
 
 # The size of a client's static output buffer in Redis.

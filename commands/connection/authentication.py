@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from commands.connection.client_attributes import check_name
 from commands.core.arguments import Arguments, parse_int
-from commands.core.client import GATE_AUTH, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_AUTH
 from commands.core.registry import (
     ALLOW_BUSY,
     FAST,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from commands.connection.authentication import require_authentication
 from commands.core.arguments import parse_int
 from commands.core.carried_requests import carried
-from commands.core.client import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
 from commands.core.registry import (
     ALLOW_BUSY,
     FAST,

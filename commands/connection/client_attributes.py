@@ -8,7 +8,8 @@ Source: Redis 7.4.
 
 from __future__ import annotations
 
-from commands.core.client import GATE_SILENT, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_SILENT
 from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
 from protocol import errors, replies

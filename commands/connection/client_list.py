@@ -11,7 +11,8 @@ from __future__ import annotations
 import sys
 
 from commands.core.arguments import parse_int
-from commands.core.client import GATE_PRIMARY, GATE_REPLICA, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from commands.pubsub.registry import is_subscribed
 from protocol import errors, replies

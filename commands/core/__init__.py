@@ -7,6 +7,7 @@ syntax:          a command's syntax as COMMAND DOCS shows it
 floats:          floating-point arguments
 help:            the HELP sub-command
 client:          one connection's state
+gates:           states in which a request is checked before it runs
 instance:        one server's state
 host:            what commands ask of the process
 blocked_clients: blocked clients and ready keys

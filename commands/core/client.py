@@ -29,17 +29,6 @@ if TYPE_CHECKING:
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
-# Gates: flags for states in which a request must be checked before it runs
-# (server/requests/admission.py). A client in none of them has 0.
-GATE_AUTH = 1 << 0  # has not authenticated
-GATE_MULTI = 1 << 1  # is queueing a transaction
-GATE_SUBSCRIBED = 1 << 2  # RESP2 and subscribed: few commands are allowed
-GATE_SILENT = 1 << 3  # CLIENT REPLY OFF or SKIP
-GATE_TRACKING = 1 << 4  # the keys that it reads go into the tracking table
-GATE_MONITOR = 1 << 5  # is in MONITOR mode: may not use the keyspace
-GATE_REPLICA = 1 << 6  # is a replica's link: a reply would corrupt the replication stream
-GATE_PRIMARY = 1 << 7  # is the link to the primary, which has accepted its requests already
-
 
 @cython.cclass
 class Client:

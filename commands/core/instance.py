@@ -18,6 +18,12 @@ import cython
 from commands.config.configuration import Configuration
 from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
+from commands.core.gates import (
+    GATE_LOADING,
+    GATE_PAUSED,
+    GATE_WRITES_REFUSED,
+    KEEPING_GATES,
+)
 from commands.core.sinks import Sink, hand_to
 from commands.pubsub.registry import PubSub
 from commands.replication.state import ReplicationState
@@ -40,21 +46,6 @@ if TYPE_CHECKING:
     from commands.core.host import Dispatcher, Host
     from commands.core.registry import Argv, Command, Reply
     from protocol.errors import ReplyError
-
-# The gates of Instance.gates.
-GATE_PAUSED = 1 << 0  # CLIENT PAUSE
-GATE_LOADING = 1 << 1  # the data is being read from disk
-GATE_WRITES_REFUSED = 1 << 2  # writes that cannot be made durable are refused
-GATE_FEW_REPLICAS = 1 << 3  # min-replicas-to-write
-GATE_READ_ONLY = 1 << 4  # a replica accepts writes from its primary only
-GATE_STALE = 1 << 5  # a replica without a link must not serve stale data
-GATE_ENDING = 1 << 6  # writes wait: a shutdown waits for replicas
-GATE_BUSY = 1 << 7  # a script has run for longer than busy-reply-threshold
-GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
-# While one of these is shut, nothing is added to the replication stream.
-HOLDING_GATES = GATE_PAUSED | GATE_ENDING | GATE_FAILOVER
-# While one of these is shut, expired keys and fields stay, hidden from clients.
-KEEPING_GATES = HOLDING_GATES | GATE_READ_ONLY
 
 
 class Feature(Protocol):

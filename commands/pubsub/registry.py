@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from commands.core.client import GATE_SUBSCRIBED
+from commands.core.gates import GATE_SUBSCRIBED
 from commands.keys.pattern import Matcher, matcher
 from protocol import replies
 

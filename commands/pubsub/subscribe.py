@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.core.client import GATE_SILENT, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_SILENT
 from commands.core.registry import LOADING, NOSCRIPT, PUBSUB, STALE, Argv, KeySpec, command
 from commands.pubsub.registry import PubSub, Subscriptions
 from protocol import errors, replies

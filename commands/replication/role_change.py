@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from commands.connection.client_list import describe_client
 from commands.core.arguments import parse_int
-from commands.core.client import GATE_REPLICA, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_REPLICA
 from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -14,14 +14,15 @@ import cython
 import hiredis
 
 from commands.core.blocked_clients import Block
-from commands.core.client import GATE_PRIMARY, GATE_TRACKING
-from commands.core.instance import (
+from commands.core.gates import (
     GATE_FEW_REPLICAS,
+    GATE_PRIMARY,
     GATE_READ_ONLY,
     GATE_STALE,
+    GATE_TRACKING,
     GATE_WRITES_REFUSED,
-    Instance,
 )
+from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
     COMMANDS,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.instance import GATE_STALE, Instance
+from commands.core.gates import GATE_STALE
+from commands.core.instance import Instance
 from commands.core.registry import (
     MAY_REPLICATE,
     MOVABLE_KEYS,

@@ -13,7 +13,8 @@ from itertools import islice
 from typing import TypeAlias
 
 from commands.core import version
-from commands.core.client import GATE_PRIMARY, GATE_REPLICA, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.instance import Instance
 from commands.replication.information import buffers, replication
 from commands.scripting.scripting_state import Scripting

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commands.config.redaction import redacted
-from commands.core.client import GATE_MONITOR
+from commands.core.gates import GATE_MONITOR
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
 from protocol import replies
 from protocol.errors import ReplyError

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
-from commands.core.client import GATE_TRACKING
+from commands.core.gates import GATE_TRACKING
 from commands.core.registry import PUBSUB, READONLY
 from commands.pubsub.registry import is_subscribed
 from protocol import replies

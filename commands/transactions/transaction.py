@@ -11,7 +11,8 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.config.output_limits import drop_for_output, output_room_bytes
-from commands.core.client import GATE_MULTI, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_MULTI
 from commands.core.registry import (
     ALLOW_BUSY,
     FAST,

@@ -27,7 +27,8 @@ from signal import SIGTERM
 from typing import NoReturn, Self
 
 from commands.config.configuration import Configuration
-from commands.core.client import GATE_AUTH, GATE_PRIMARY, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_AUTH, GATE_PRIMARY
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from commands.core.registry import Argv

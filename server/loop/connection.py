@@ -17,7 +17,8 @@ from typing import cast
 import cython
 
 from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
-from commands.core.client import GATE_AUTH, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_AUTH
 from commands.core.instance import Instance
 from commands.state.stats import Stats
 from protocol import replies

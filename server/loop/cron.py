@@ -8,8 +8,8 @@ from __future__ import annotations
 from itertools import islice
 from time import perf_counter_ns
 
-from commands.core.client import GATE_PRIMARY, GATE_REPLICA
-from commands.core.instance import KEEPING_GATES, Instance
+from commands.core.gates import GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
+from commands.core.instance import Instance
 from commands.hashes.lookup import remove_expired
 from commands.pubsub.registry import is_subscribed
 from storage.keyspace.database import Database

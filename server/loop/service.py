@@ -21,9 +21,10 @@ import time
 from typing import NoReturn, cast
 
 from commands.config.configuration import Configuration
-from commands.core.client import GATE_PRIMARY, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_BUSY, GATE_PRIMARY
 from commands.core.host import ProcessFacts
-from commands.core.instance import GATE_BUSY, Instance
+from commands.core.instance import Instance
 from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from protocol.cutter import IS_COMPILED
 from server import allocator, clock

@@ -19,7 +19,8 @@ from collections.abc import Callable
 
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.instance import GATE_READ_ONLY, GATE_STALE, Instance
+from commands.core.gates import GATE_READ_ONLY, GATE_STALE
+from commands.core.instance import Instance
 from commands.replication.state import NO_ID, UNKNOWN, LinkPhase, Replica
 from protocol import errors
 from protocol.errors import ReplyError

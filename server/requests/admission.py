@@ -13,27 +13,25 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from commands.core.client import (
+from commands.core.client import Client
+from commands.core.gates import (
     GATE_AUTH,
-    GATE_MONITOR,
-    GATE_MULTI,
-    GATE_PRIMARY,
-    GATE_REPLICA,
-    GATE_SUBSCRIBED,
-    Client,
-)
-from commands.core.instance import (
     GATE_BUSY,
     GATE_ENDING,
     GATE_FAILOVER,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
+    GATE_MONITOR,
+    GATE_MULTI,
     GATE_PAUSED,
+    GATE_PRIMARY,
     GATE_READ_ONLY,
+    GATE_REPLICA,
     GATE_STALE,
+    GATE_SUBSCRIBED,
     GATE_WRITES_REFUSED,
-    Instance,
 )
+from commands.core.instance import Instance
 from commands.core.registry import (
     ALLOW_BUSY,
     LOADING,

@@ -28,14 +28,8 @@ import cython
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.core.blocked_clients import Block
-from commands.core.client import (
-    GATE_MULTI,
-    GATE_PRIMARY,
-    GATE_REPLICA,
-    GATE_SILENT,
-    GATE_TRACKING,
-    Client,
-)
+from commands.core.client import Client
+from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import (

@@ -22,8 +22,9 @@ from typing import Any, Protocol
 import cython
 
 from commands.core.blocked_clients import Block
-from commands.core.client import GATE_PRIMARY, Client
-from commands.core.instance import GATE_BUSY, Instance
+from commands.core.client import Client
+from commands.core.gates import GATE_BUSY, GATE_PRIMARY
+from commands.core.instance import Instance
 from commands.core.registry import Argv, Command, Handler, Reply
 from commands.scripting.scripting_state import Scripting
 from protocol.records import entity

@@ -13,7 +13,8 @@ import cython
 
 from commands.config.configuration import Configuration
 from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes
-from commands.core.client import GATE_SILENT, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_SILENT
 from commands.core.registry import Argv
 from protocol import replies
 from protocol.cutter import Cutter

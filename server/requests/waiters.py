@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from commands.core.blocked_clients import Block, Waiting, WatchedKey
-from commands.core.client import GATE_TRACKING, Client
-from commands.core.instance import GATE_BUSY, Instance
+from commands.core.client import Client
+from commands.core.gates import GATE_BUSY, GATE_TRACKING
+from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import COMMANDS, READONLY, WRITE, Argv, Command, Handler, Reply
 from server.requests.turns import Turns

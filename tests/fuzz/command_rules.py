@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from commands.core.client import GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.pubsub.registry import Subscriptions, is_subscribed
 from storage.digest import value_digest

@@ -12,7 +12,8 @@ from bisect import bisect_left
 
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.instance import HOLDING_GATES, Instance
+from commands.core.gates import HOLDING_GATES
+from commands.core.instance import Instance
 from protocol.records import record
 from server.replication.primary.feed import Feed
 

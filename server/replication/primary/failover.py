@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.core.instance import GATE_BUSY, GATE_FAILOVER, Instance
+from commands.core.gates import GATE_BUSY, GATE_FAILOVER
+from commands.core.instance import Instance
 from commands.replication.state import Replica
 from server.replication.replica.link import Link
 

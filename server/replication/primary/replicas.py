@@ -9,8 +9,9 @@ Source: Redis 7.0; docs/architecture/replication.md.
 
 from __future__ import annotations
 
-from commands.core.client import GATE_REPLICA, Client
-from commands.core.instance import GATE_FEW_REPLICAS, Instance
+from commands.core.client import Client
+from commands.core.gates import GATE_FEW_REPLICAS, GATE_REPLICA
+from commands.core.instance import Instance
 from commands.replication.older_replicas import check_replica
 from commands.replication.state import NO_ID, UNKNOWN, Replica, ReplicaPhase
 from protocol import errors, replies

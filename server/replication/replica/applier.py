@@ -19,8 +19,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
-from commands.core.client import GATE_PRIMARY, GATE_SILENT, Client
-from commands.core.instance import GATE_BUSY, HOLDING_GATES, Instance
+from commands.core.client import Client
+from commands.core.gates import GATE_BUSY, GATE_PRIMARY, GATE_SILENT, HOLDING_GATES
+from commands.core.instance import Instance
 from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
 from protocol.cutter import Cutter
 from server.replication.primary.feed import Feed

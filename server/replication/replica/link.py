@@ -24,7 +24,8 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator
 
-from commands.core.instance import GATE_BUSY, HOLDING_GATES, Instance
+from commands.core.gates import GATE_BUSY, HOLDING_GATES
+from commands.core.instance import Instance
 from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.client import GATE_AUTH, GATE_MULTI, GATE_SILENT, GATE_SUBSCRIBED, GATE_TRACKING
+from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_SILENT, GATE_SUBSCRIBED, GATE_TRACKING
 from server.inprocess.server import InProcessServer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.client import GATE_SUBSCRIBED
+from commands.core.gates import GATE_SUBSCRIBED
 from server.inprocess.server import InProcessClient, InProcessServer
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.client import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, Client
+from commands.core.client import Client
+from commands.core.gates import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT
 from server.inprocess.server import InProcessServer, ServerDied
 
 PANIC = "This replica panicked sending an error to its master after processing the command"
