@@ -11,17 +11,26 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from commands.config.configuration import Configuration
 from commands.config.redaction import redacted
+from commands.state.stats import Counted
 from protocol.records import frozen_record
-
-if TYPE_CHECKING:
-    from commands.config.configuration import Configuration
-    from commands.core.client import Client
 
 MAX_ARGUMENTS = 32
 MAX_ARGUMENT_BYTES = 128
+
+
+class Caller(Protocol):
+    """What the log records of a client (commands/core/client.py)."""
+
+    address: bytes
+    name: bytes
+
+    @property
+    def last_command(self) -> Counted | None:
+        """The command of the request."""
 
 
 @frozen_record
@@ -47,7 +56,7 @@ class SlowLog:
     def __len__(self) -> int:
         return len(self._requests)
 
-    def record(self, client: Client, argv: list[bytes], duration_us: int, now_ms: int) -> None:
+    def record(self, client: Caller, argv: list[bytes], duration_us: int, now_ms: int) -> None:
         """Add a request that took `duration_us`.
 
         The arguments of a blocked client's request are no longer known when it ends: only its name

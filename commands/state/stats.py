@@ -7,20 +7,23 @@ second come from samples that the server's timer takes with `sample`.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import cython
 
 from commands.state.histogram import LatencyHistogram
 from protocol.records import frozen_record
 
-if TYPE_CHECKING:
-    from commands.core.registry import Command
-
 SAMPLE_INTERVAL_MS = 100
 SAMPLES = 16  # a rate is the mean over the last 1.6 s, as in Redis
 # Error codes that are counted one by one: a client must not fill memory with codes of its own.
 MAX_ERROR_CODES = 128
+
+
+class Counted(Protocol):
+    """A command, by which its statistics are found (commands/core/registry.py)."""
+
+    fullname: bytes
 
 
 @cython.cclass
@@ -77,7 +80,7 @@ class Stats:
     """The counters of INFO stats, errorstats and commandstats."""
 
     def __init__(self) -> None:
-        self.commands: dict[Command, CommandStats] = {}
+        self.commands: dict[Counted, CommandStats] = {}
         self._sampled_ms = 0
         self.reset()
 
@@ -120,7 +123,7 @@ class Stats:
         """Time spent in commands."""
         return sum(stats.usec for stats in self.commands.values())
 
-    def of(self, command: Command) -> CommandStats:
+    def of(self, command: Counted) -> CommandStats:
         """The statistics of `command`, made at first use."""
         stats = self.commands.get(command)
         if stats is None:

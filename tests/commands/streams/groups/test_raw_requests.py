@@ -91,7 +91,10 @@ def state(server: InProcessServer, client: InProcessClient) -> object:
         client.state.write_offset,
         client.state.queued_bytes,
         client.state.last_command,
-        {command.name: of_command.calls for command, of_command in instance.stats.commands.items()},
+        {
+            command.fullname: of_command.calls
+            for command, of_command in instance.stats.commands.items()
+        },
         client.state.propagated,
         server.propagated,
     )
