@@ -92,7 +92,7 @@ class Instance:
         self.blocked = BlockedClients()
         self.idempotence = IdempotenceWatch()
         self.pubsub = PubSub()
-        self.tracking = TrackingTable(self)
+        self.tracking = TrackingTable(config, self.clients)
         self.watchers: dict[tuple[int, bytes], dict[Client, None]] = {}
         self._features: dict[type[Feature], Feature] = {}
         # statistics

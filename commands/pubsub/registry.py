@@ -12,35 +12,45 @@ client that subscribes later does not get them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from commands.core.gates import GATE_SUBSCRIBED
 from commands.keys.pattern import Matcher, matcher
 from protocol import replies
 
-if TYPE_CHECKING:
-    from commands.core.client import Client
-
 Names: TypeAlias = "dict[bytes, None]"  # in the order of subscription
+
+
+class Subscriber(Protocol):
+    """What pub/sub knows of a client (commands/core/client.py)."""
+
+    resp: int
+    gates: int
+    channels: Names
+    patterns: Names
+    shard_channels: Names
+
+    def send(self, data: bytes) -> None:
+        """Send a message."""
 
 
 class Subscriptions:
     """One kind of subscription: for each name, its subscribers in their order."""
 
-    def __init__(self, names_of: Callable[[Client], Names]) -> None:
+    def __init__(self, names_of: Callable[[Subscriber], Names]) -> None:
         self.names_of = names_of  # where a client keeps the names of this kind
-        self.by_name: dict[bytes, dict[Client, None]] = {}
+        self.by_name: dict[bytes, dict[Subscriber, None]] = {}
 
     def __len__(self) -> int:
         return len(self.by_name)
 
-    def add(self, client: Client, name: bytes) -> None:
+    def add(self, client: Subscriber, name: bytes) -> None:
         """Subscribe; nothing if it is subscribed already."""
         self.names_of(client)[name] = None
         self.by_name.setdefault(name, {})[client] = None
         update_gate(client)
 
-    def remove(self, client: Client, name: bytes) -> None:
+    def remove(self, client: Subscriber, name: bytes) -> None:
         """Unsubscribe; nothing if it is not subscribed."""
         names = self.names_of(client)
         if name not in names:
@@ -60,19 +70,19 @@ class Subscriptions:
 class Patterns(Subscriptions):
     """The subscriptions to patterns, and which of them fit a channel."""
 
-    def __init__(self, names_of: Callable[[Client], Names]) -> None:
+    def __init__(self, names_of: Callable[[Subscriber], Names]) -> None:
         super().__init__(names_of)
         # One compiled pattern each, kept here: in a shared cache, many patterns would evict each
         # other.
         self._matchers: dict[bytes, Matcher] = {}
 
-    def add(self, client: Client, name: bytes) -> None:
+    def add(self, client: Subscriber, name: bytes) -> None:
         """Subscribe; nothing if it is subscribed already."""
         super().add(client, name)
         if name not in self._matchers:
             self._matchers[name] = matcher(name)
 
-    def remove(self, client: Client, name: bytes) -> None:
+    def remove(self, client: Subscriber, name: bytes) -> None:
         """Unsubscribe; nothing if it is not subscribed."""
         super().remove(client, name)
         if name not in self.by_name:
@@ -109,19 +119,19 @@ class PubSub:
         subscribers = self.shard_channels.by_name.get(channel, {})
         return _deliver(subscribers, [replies.bulk(word) for word in words])
 
-    def forget(self, client: Client) -> None:
+    def forget(self, client: Subscriber) -> None:
         """End all subscriptions of a client, without messages to it."""
         for kind in (self.channels, self.patterns, self.shard_channels):
             for name in list(kind.names_of(client)):
                 kind.remove(client, name)
 
 
-def is_subscribed(client: Client) -> bool:
+def is_subscribed(client: Subscriber) -> bool:
     """Return True if the client has any subscription: Redis's pub/sub mode."""
     return bool(client.channels or client.patterns or client.shard_channels)
 
 
-def update_gate(client: Client) -> None:
+def update_gate(client: Subscriber) -> None:
     """A RESP2 client with subscriptions may send few commands. Call when either changes."""
     if client.resp == 2 and is_subscribed(client):
         client.gates |= GATE_SUBSCRIBED
@@ -129,7 +139,7 @@ def update_gate(client: Client) -> None:
         client.gates &= ~GATE_SUBSCRIBED
 
 
-def _deliver(subscribers: Iterable[Client], elements: list[bytes]) -> int:
+def _deliver(subscribers: Iterable[Subscriber], elements: list[bytes]) -> int:
     """Send one message, its elements encoded already; how many clients there were."""
     body = b"".join(elements)
     array = replies.push_header(len(elements), 2) + body

@@ -41,6 +41,7 @@ from commands.scripting.interpreter import Interpreter
 from commands.scripting.libraries import Libraries
 from commands.scripting.numbers import as_argument
 from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
+from commands.state.tracked_requests import remember_request
 from protocol import errors
 
 _NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
@@ -182,7 +183,7 @@ class Calls:
     def _conclude(self, command: Command, argv: Argv, reply: Reply) -> bytes | None:
         """The reply of a command that has run, if the interpreter has room for it."""
         if self._is_tracked and command.flags & READONLY:
-            self._instance.tracking.remember(self._running.client, command, argv)
+            remember_request(self._running.client, command, argv)
         if type(reply) is LongReply:
             reply = reply.join()
         assert type(reply) is not Block, f"{command.fullname!r} blocks in a script"

@@ -1,4 +1,4 @@
-"""Client-side caching: the invalidation table (CLIENT TRACKING).
+"""TrackingClient-side caching: the invalidation table (CLIENT TRACKING).
 
 Two modes. By default the table remembers the keys that a tracking client reads. The first change of
 such a key sends one invalidation to every client that read it, and the key is removed from the
@@ -13,32 +13,25 @@ databases.
 The ID of a closed client stays in the table until its keys change, because a search for it would
 cost more than it frees.
 
-Leaves out: the commands (commands/connection/client_tracking.py).
-Source: Redis 7.2, "Client-side caching" in its documentation.
+Leaves out: the commands (commands/connection/client_tracking.py), and which requests read which
+keys (commands/state/tracked_requests.py).
+Source: Redis 7.2, "TrackingClient-side caching" in its documentation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import cython
 
+from commands.config.configuration import Configuration
 from commands.core.gates import GATE_TRACKING
-from commands.core.registry import PUBSUB, READONLY
-from commands.pubsub.registry import is_subscribed
+from commands.pubsub.registry import Subscriber, is_subscribed
 from protocol import replies
 from protocol.records import record
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from commands.core.client import Client
-    from commands.core.instance import Instance
-    from commands.core.registry import Argv, Command
-
-# As in Redis 7.2 and later, not their declared keys are tracked, but what their commands read.
-_SCRIPTS = frozenset({b"eval_ro", b"evalsha_ro", b"fcall_ro"})
 # The channel on which a RESP2 client gets the invalidations that are redirected to it.
 INVALIDATION_CHANNEL = b"__redis__:invalidate"
 
@@ -66,24 +59,33 @@ class TrackingState:
         return not (self.optout and self.caching)
 
 
+class TrackingClient(Subscriber, Protocol):
+    """What the table knows of a client (commands/core/client.py)."""
+
+    id: int
+    tracking: TrackingState | None
+
+
 @cython.cclass
 class TrackingTable:
     """Keys that tracking clients have read, and prefixes that they listen to."""
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    def __init__(self, config: Configuration, clients: Mapping[int, TrackingClient]) -> None:
+        """`clients`: all clients of the server, by ID."""
+        self._config = config
+        self._all_clients = clients
         self.active = False  # whether any client tracks
-        self.clients: dict[Client, None] = {}
+        self.clients: dict[TrackingClient, None] = {}
         self.readers: dict[bytes, dict[int, None]] = {}  # key -> IDs; the oldest key comes first
         self.total_items = 0  # IDs in it, over all keys
-        self.listeners: dict[bytes, dict[Client, None]] = {}  # prefix -> clients with BCAST
+        self.listeners: dict[bytes, dict[TrackingClient, None]] = {}  # prefix -> clients with BCAST
         # Keys changed in this cycle, by prefix, with the client that changed each: None if several
         # did.
-        self.changes: dict[bytes, dict[bytes, Client | None]] = {}
+        self.changes: dict[bytes, dict[bytes, TrackingClient | None]] = {}
 
     # -- tracking clients ----------------------------------------------------------------------
 
-    def start(self, client: Client, state: TrackingState) -> None:
+    def start(self, client: TrackingClient, state: TrackingState) -> None:
         """Turn tracking on for a client.
 
         If it is on already, `state` includes the earlier prefixes.
@@ -95,7 +97,7 @@ class TrackingTable:
             self.listeners.setdefault(prefix, {})[client] = None
         self.active = True
 
-    def forget(self, client: Client) -> None:
+    def forget(self, client: TrackingClient) -> None:
         """Turn tracking off for a client: CLIENT TRACKING OFF, RESET, or a closed connection."""
         if client.tracking is None:
             return
@@ -107,7 +109,7 @@ class TrackingTable:
             self.active = False
             self._forget_keys()
 
-    def _leave_prefixes(self, client: Client, state: TrackingState) -> None:
+    def _leave_prefixes(self, client: TrackingClient, state: TrackingState) -> None:
         for prefix in state.prefixes:
             listeners = self.listeners[prefix]
             del listeners[client]
@@ -121,25 +123,7 @@ class TrackingTable:
 
     # -- keys that were read -------------------------------------------------------------------
 
-    def command_ran(self, client: Client, command: Command, argv: Argv, *, is_over: bool) -> None:
-        """Called after every command of a tracking client, those inside EXEC included.
-
-        is_over: it does not block. A script reads nothing itself, only its commands do.
-        """
-        if client.tracking is None:
-            return
-        if command.flags & READONLY and command.fullname not in _SCRIPTS:
-            self.remember(client, command, argv)
-        # CLIENT CACHING is for one request, or for one transaction as a whole.
-        if is_over and client.queue is None and not command.fullname.startswith(b"client|"):
-            client.tracking.caching = False
-
-    def remember(self, client: Client, command: Command, argv: Argv) -> None:
-        """`client` read the keys of this request."""
-        if not command.flags & PUBSUB:  # whose keys are shard channels
-            self.remember_keys(client, [argv[i] for i in command.key_positions(argv)])
-
-    def remember_keys(self, client: Client, keys: Iterable[bytes]) -> None:
+    def remember_keys(self, client: TrackingClient, keys: Iterable[bytes]) -> None:
         """`client` read these keys."""
         if client.tracking is None or not client.tracking.remembers_now:
             return
@@ -151,13 +135,13 @@ class TrackingTable:
         self._limit()
 
     def _limit(self) -> None:
-        limit = self.instance.config.tracking_table_max_keys
+        limit = self._config.tracking_table_max_keys
         while limit and len(self.readers) > limit:
             self._invalidate_readers(next(iter(self.readers)), None)
 
     # -- keys that were changed ----------------------------------------------------------------
 
-    def invalidate(self, key: bytes, by: Client | None) -> None:
+    def invalidate(self, key: bytes, by: TrackingClient | None) -> None:
         """`key` changed; `by` is the client that changed it, None for the server itself."""
         for prefix in self.listeners:
             if key.startswith(prefix):
@@ -165,14 +149,14 @@ class TrackingTable:
                 changed[key] = by if changed.get(key, by) is by else None
         self._invalidate_readers(key, by)
 
-    def _invalidate_readers(self, key: bytes, by: Client | None) -> None:
+    def _invalidate_readers(self, key: bytes, by: TrackingClient | None) -> None:
         readers = self.readers.pop(key, None)
         if readers is None:
             return
         self.total_items -= len(readers)
         keys = replies.bulk_array([key])
         for client_id in readers:
-            client = self.instance.clients.get(client_id)
+            client = self._all_clients.get(client_id)
             state = client.tracking if client is not None else None
             if client is None or state is None or state.bcast or (state.noloop and client is by):
                 continue
@@ -203,15 +187,15 @@ class TrackingTable:
                 if of_others:
                     self._send(client, state, replies.bulk_array(of_others))
 
-    def _send(self, client: Client, state: TrackingState, keys: bytes | None) -> None:
+    def _send(self, client: TrackingClient, state: TrackingState, keys: bytes | None) -> None:
         """Send one invalidation; `keys` is an encoded array, None for null.
 
         RESP2 has no pushes: a RESP2 client gets invalidations only as the target of a redirection,
         while subscribed, in the form of a published message.
         """
-        target: Client | None = client
+        target: TrackingClient | None = client
         if state.redirect:
-            target = self.instance.clients.get(state.redirect)
+            target = self._all_clients.get(state.redirect)
             if target is None:
                 state.broken = True
                 if client.resp == 3:

@@ -46,6 +46,7 @@ from commands.core.registry import (
     Reply,
 )
 from commands.server.monitor import feed_monitors
+from commands.state.tracked_requests import command_ran
 from commands.transactions.transaction import exec_refused
 from protocol import errors, replies
 from protocol.cutter import MAX_WORDS, Cutter
@@ -491,7 +492,7 @@ class Dispatcher:
         ):
             feed_monitors(instance, client, argv)
         if client.gates & GATE_TRACKING:
-            instance.tracking.command_ran(client, command, argv, is_over=is_over)
+            command_ran(client, command, argv, is_over=is_over)
         propagation = self.propagation
         if not instance.sinks:
             propagation.drop()

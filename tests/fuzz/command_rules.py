@@ -27,6 +27,7 @@ from storage.types.value import Value, as_int64
 from tests.support.resp import BrokenReply, Reply, ReplyReader, parse
 
 T = TypeVar("T")
+C = TypeVar("C")
 Item = TypeVar("Item", covariant=True)
 
 ERROR_LINE = re.compile(rb"-[A-Z][A-Z0-9]* [^\r\n]*\r\n|-[A-Z]+\r\n")
@@ -212,7 +213,7 @@ def check_tables(instance: Instance) -> None:
         check_client(client)
 
 
-def _pairs(table: dict[T, dict[Client, None]]) -> set[tuple[T, Client]]:
+def _pairs(table: dict[T, dict[C, None]]) -> set[tuple[T, C]]:
     require(all(table.values()), "an empty row is left in a table")
     return {(key, client) for key, clients in table.items() for client in clients}
 

@@ -15,6 +15,7 @@ FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
 # Modules without a test file of their own, and where their behaviour is tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "commands/state/persistence_state.py": "plain attributes; whoever sets them has tests",
+    "commands/state/tracked_requests.py": "test_invalidation_table.py beside it",
     "commands/config/output_limits.py": "transactions/test_transaction.py, and test_connections.py",
     "commands/streams/full_info.py": "test_info.py beside it, and test_long_replies.py",
     "commands/streams/reading/long_ranges.py": "tests/commands/test_long_replies.py",
