@@ -1,7 +1,10 @@
-"""`Host`: the interface through which commands use the clock, chance, sockets, files and the log.
+"""`Host` and `Services`: what commands may ask of the process and of the dispatcher.
 
-The server implements it with the event loop, sockets and the disk; unit tests and the in-process
-server implement it in memory. Code in `commands/` has no other access to the process.
+`Host` is the clock, chance, sockets, files and the log. The server implements it with the event
+loop, sockets and the disk; unit tests and the in-process server implement it in memory. Code in
+`commands/` has no other access to the process.
+
+`Services` runs commands and propagates requests. The dispatcher implements it.
 """
 
 from __future__ import annotations
@@ -223,13 +226,10 @@ class Host(Protocol):
         """Write to the server's log; levels as the `loglevel` directive names them."""
 
 
-class Dispatcher(Protocol):
-    """The dispatcher's services to handlers (server/requests/dispatch.py)."""
+class Services(Protocol):
+    """What handlers may ask of the dispatcher (server/requests/dispatch.py)."""
 
     mark_ns: int  # when the last command ended, in ns of a monotonic clock
-
-    def execute(self, client: Client, argv: Argv) -> bool:
-        """Run one request as if the client had sent it."""
 
     def run(self, client: Client, command: Command, argv: Argv) -> Reply:
         """Run a command now, with statistics and propagation, and return its reply."""
@@ -237,24 +237,14 @@ class Dispatcher(Protocol):
     def run_queue(self, client: Client, room_bytes: int | None) -> list[bytes] | None:
         """`run` the requests of a transaction; None if the replies take more than `room_bytes`."""
 
-    @property
-    def is_in_transaction(self) -> bool:
-        """True while EXEC runs: its changes so far are not propagated yet."""
-
     def propagate(self, db_index: int, request: Argv) -> None:
         """Propagate a change that no client requested, in order with the commands' own."""
 
     def propagate_message(self, request: Argv) -> None:
         """Send replicas a request that changes no data (PUBLISH), in order with the others."""
 
-    def settle_propagation(self) -> None:
-        """Hand the collected requests to the sinks now: the role is about to change."""
-
     def serve_ready_keys(self) -> None:
         """Run the retries of the clients that wait for keys on the ready list."""
-
-    def wake(self, client: Client) -> None:
-        """Run the command of a blocked client again: it is answered or keeps waiting."""
 
     def end_waiting(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client with `reply`, which counts as a call, and let it go on with its

@@ -43,8 +43,8 @@ from storage.stream import Stream
 from storage.types.value import Value
 
 if TYPE_CHECKING:
-    from commands.core.host import Dispatcher, Host
-    from commands.core.registry import Argv, Command, Reply
+    from commands.core.host import Host, Services
+    from commands.core.registry import Argv
     from protocol.errors import ReplyError
 
 
@@ -114,7 +114,7 @@ class Instance:
         self.node_max_entries = 0
         self.look_up_settings()
         # set by the dispatcher itself (server/requests/dispatch.py)
-        self.dispatcher: Dispatcher
+        self.services: Services
 
     def feature(self, kind: type[State]) -> State:
         """The state of a feature, which is made at first use."""
@@ -143,17 +143,13 @@ class Instance:
 
     # -- the dispatcher's services to handlers ---------------------------------------------------
 
-    def run(self, client: Client, command: Command, argv: Argv) -> Reply:
-        """Run a command now and get its reply (EXEC)."""
-        return self.dispatcher.run(client, command, argv)
-
     def serve_ready_keys(self) -> None:
         """Serve blocked clients now, before the caller removes the data that they wait for."""
-        self.dispatcher.serve_ready_keys()
+        self.services.serve_ready_keys()
 
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client and let it go on."""
-        self.dispatcher.end_waiting(client, reply)
+        self.services.end_waiting(client, reply)
 
     def _report_failed_task(self, error: Exception) -> None:
         text = "".join(traceback.format_exception(error))
@@ -255,7 +251,7 @@ class Instance:
             return
         self.remove(db, key)
         self.stats.expired_keys += 1
-        self.dispatcher.propagate(db.index, [b"DEL", key])
+        self.services.propagate(db.index, [b"DEL", key])
         self.key_modified(db, key, None)
         self.notify(notifications.EXPIRED, b"expired", key, db.index)
 

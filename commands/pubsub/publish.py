@@ -28,7 +28,7 @@ from protocol import errors, replies
 @command("PUBLISH", arity=3, flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE)
 def publish(client: Client, argv: Argv) -> bytes:
     """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
-    client.instance.dispatcher.propagate_message(argv)
+    client.instance.services.propagate_message(argv)
     return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
 
 
@@ -40,7 +40,7 @@ def publish(client: Client, argv: Argv) -> bytes:
 )
 def spublish(client: Client, argv: Argv) -> bytes:
     """Integer: the number of clients that received the message. Source: Redis 7.2."""
-    client.instance.dispatcher.propagate_message(argv)
+    client.instance.services.propagate_message(argv)
     return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
 
 

@@ -11,7 +11,7 @@ cdef class Calls:
     cdef Instance _instance
     cdef ScriptClient _client
     cdef Running _running
-    cdef object _dispatcher
+    cdef object _services
     cdef object _account
     cdef long long _mark_ns
     cdef Interpreter _interpreter

@@ -85,7 +85,7 @@ class Calls:
         self._instance = scripting.instance
         self._client = scripting.client
         self._plain = _plain_commands()
-        self._mark_ns = 0  # Dispatcher.mark_ns after the last call
+        self._mark_ns = 0  # Services.mark_ns after the last call
         self.version = REDIS_VERSION.encode()
         major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
         self.version_number = major << 16 | minor << 8 | patch
@@ -96,9 +96,9 @@ class Calls:
         """Prepare for a script: look up once what its calls need."""
         instance = self._instance
         self._running = running
-        self._dispatcher = instance.dispatcher
-        self._account = self._dispatcher.account
-        self._mark_ns = self._dispatcher.mark_ns
+        self._services = instance.services
+        self._account = self._services.account
+        self._mark_ns = self._services.mark_ns
         self._may_be_refused = running.is_read_only or bool(instance.gates & _ROLE_GATES)
         self._interpreter = interpreter
         self._is_tracked = bool(running.client.gates & GATE_TRACKING)
@@ -134,7 +134,7 @@ class Calls:
 
     @cython.cfunc
     def _note_time(self) -> None:
-        mark_ns: cython.longlong = self._dispatcher.mark_ns
+        mark_ns: cython.longlong = self._services.mark_ns
         if mark_ns - self._mark_ns > SLOW_NS:
             self._interpreter.look_soon()
         self._mark_ns = mark_ns
@@ -171,13 +171,13 @@ class Calls:
         return self._run(command, argv)
 
     def _run(self, command: Command, argv: Argv) -> bytes | None:
-        running, dispatcher = self._running, self._instance.dispatcher
+        running, services = self._running, self._instance.services
         if command.flags & WRITE:
             running.has_written = True
         if running.replicates == REPLICATE_ALL:
-            reply = dispatcher.run(self._client, command, argv)
+            reply = services.run(self._client, command, argv)
         else:
-            reply = dispatcher.run_held_back(self._client, command, argv, running.replicates)
+            reply = services.run_held_back(self._client, command, argv, running.replicates)
         return self._conclude(command, argv, reply)
 
     def _conclude(self, command: Command, argv: Argv, reply: Reply) -> bytes | None:

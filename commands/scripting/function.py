@@ -43,8 +43,8 @@ def function_load(client: Client, argv: Argv) -> Reply:
         if word.upper() != b"REPLACE":
             raise ReplyError(b"ERR Unknown option given: %b" % word)
         replaces = True
-    dispatcher = client.instance.dispatcher
-    return dispatcher.run_with_pauses(client, argv, lambda: _load(client, argv, replaces))
+    services = client.instance.services
+    return services.run_with_pauses(client, argv, lambda: _load(client, argv, replaces))
 
 
 def _load(client: Client, argv: Argv, replaces: bool) -> bytes:

@@ -42,8 +42,8 @@ def function_restore(client: Client, argv: Argv) -> Reply:
         raise ReplyError(b"ERR given type is not a function") from None
     except CorruptSnapshot:
         raise ReplyError(b"ERR failed loading the given functions payload") from None
-    dispatcher = client.instance.dispatcher
-    return dispatcher.run_with_pauses(client, argv, lambda: _restore(client, argv, codes, policy))
+    services = client.instance.services
+    return services.run_with_pauses(client, argv, lambda: _restore(client, argv, codes, policy))
 
 
 def _restore(client: Client, argv: Argv, codes: list[bytes], policy: bytes) -> bytes:

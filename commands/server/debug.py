@@ -113,7 +113,7 @@ def _replicate(client: Client, arguments: Argv) -> bytes:
     """Send replicas any request, whether it is a command or not: the data may then differ."""
     if not arguments:
         raise errors.subcommand_syntax(b"DEBUG", b"REPLICATE")
-    client.instance.dispatcher.propagate_message(arguments)
+    client.instance.services.propagate_message(arguments)
     return replies.OK
 
 

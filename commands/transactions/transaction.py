@@ -48,8 +48,8 @@ def exec_(client: Client, argv: Argv) -> Reply:
     """
     if client.queue is None:
         raise ReplyError(errors.EXEC_WITHOUT_MULTI)
-    if any(queued.flags & RUNS_LUA for queued, _ in client.queue):
-        return client.instance.dispatcher.run_with_pauses(client, argv, lambda: _execute(client))
+    if any(queued.group == "scripting" for queued in {queued for queued, _ in client.queue}):
+        return client.instance.services.run_with_pauses(client, argv, lambda: _execute(client))
     return _execute(client)
 
 
@@ -66,7 +66,7 @@ def _execute(client: Client) -> bytes:
         room_bytes = output_room_bytes(client)
         client.deny_blocking = True
         try:
-            results = client.instance.dispatcher.run_queue(client, room_bytes)
+            results = client.instance.services.run_queue(client, room_bytes)
         finally:
             client.deny_blocking = False
         if results is None:

@@ -133,13 +133,15 @@ class InProcessServer:
         self.children = InProcessChildren(files)
         self.syncer = ManualSyncer()
         self.syncs_are_held = False  # if not, jobs of the syncer run at each tick
-        self.persistence = Persistence(self.instance, files, self.children, self.syncer, self.fatal)
+        self.persistence = Persistence(
+            self.dispatcher, files, self.children, self.syncer, self.fatal
+        )
         self.cycle.before_output.append(self.persistence.flush)
 
     def _make_replicated(self) -> None:
         self.snapshot_children = InProcessChildren(self.files)
         self.replication = Replication(
-            self.instance,
+            self.dispatcher,
             self.network.outside_of(self),
             self.snapshot_children,
             self.files,

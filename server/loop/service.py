@@ -94,7 +94,7 @@ class Service:
         # A child reads each node once.
         no_cache = self.instance.entry_cache.disable
         self.persistence = Persistence(
-            self.instance,
+            self.dispatcher,
             files,
             ForkedChildren(files, no_cache),
             ThreadSyncer(self._wake),
@@ -103,7 +103,7 @@ class Service:
         self.cycle.before_output.append(self.persistence.flush)
         self.dispatcher.script_runs.schedule = loop.call_soon
         self.replication = Replication(
-            self.instance,
+            self.dispatcher,
             Sockets(loop, self._begin_event, self.cycle.wake),
             ForkedChildren(files, no_cache),
             files,

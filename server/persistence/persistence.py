@@ -2,7 +2,7 @@
 
 The server owns one (`Service`, `InProcessServer`); commands reach it as `host.persistence`:
 
-    persistence = Persistence(instance, files, children, syncer, fatal)
+    persistence = Persistence(dispatcher, files, children, syncer, fatal)
     for _ in persistence.load(): ...      # at a start; in slices
     persistence.open()                    # from here on changes go to disk
     cycle.before_output: persistence.flush
@@ -23,7 +23,6 @@ from typing import NoReturn
 
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.instance import Instance
 from commands.state.persistence_state import NEVER
 from protocol import errors
 from protocol.errors import ReplyError
@@ -36,6 +35,7 @@ from server.persistence.folder_lock import FolderInUse
 from server.persistence.loading.loader import Loader, LoadFailed
 from server.persistence.loading.reload import reload_append_only_file, reload_snapshot
 from server.persistence.snapshots.saves import Snapshots
+from server.requests.dispatch import Dispatcher
 
 _ONE_EACH = "Each server needs a folder of its own: give this one another --dir."
 _OTHER_CHILD = "but there is already another background operation"
@@ -47,12 +47,14 @@ class Persistence:
 
     def __init__(
         self,
-        instance: Instance,
+        dispatcher: Dispatcher,
         files: Files,
         children: Children,
         syncer: Syncer,
         fatal: Callable[[str], NoReturn],
     ) -> None:
+        self._dispatcher = dispatcher
+        instance = dispatcher.instance
         self.append_only_file = AppendOnlyFile(instance, files, syncer, fatal, self._review_refusal)
         self.snapshots = Snapshots(instance, files, children)
         self.rewrites = Rewrites(instance, self.append_only_file, children)
@@ -294,7 +296,7 @@ class Persistence:
             self.rewrites.switch_off()
             return
         hindrance = _OTHER_CHILD if self._has_child else ""
-        if self._instance.dispatcher.is_in_transaction:
+        if self._dispatcher.is_in_transaction:
             hindrance = hindrance or "during a transaction"
         if not self.rewrites.switch_on(hindrance):
             raise ValueError("Unable to turn on AOF. Check server logs.")
@@ -319,7 +321,7 @@ class Persistence:
                 del self._waiting[client]  # it was answered, or has left
             elif synced >= units or not self._config.appendonly:
                 del self._waiting[client]
-                self._instance.dispatcher.wake(client)
+                self._dispatcher.wake(client)
 
     def _note(self, message: str) -> None:
         self._instance.host.log("notice", message)

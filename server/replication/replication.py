@@ -2,7 +2,7 @@
 
 The server owns one (`Service`, `InProcessServer`); commands reach it as `host.replication`:
 
-    replication = Replication(instance, outside, children, files, send)
+    replication = Replication(dispatcher, outside, children, files, send)
     replication.open()                      # after the data is loaded
     cycle.before_output: replication.flush
     the timer, `hz` times a second: replication.tick
@@ -20,7 +20,6 @@ from collections.abc import Callable
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_READ_ONLY, GATE_STALE
-from commands.core.instance import Instance
 from commands.replication.state import NO_ID, UNKNOWN, LinkPhase, Replica
 from protocol import errors
 from protocol.errors import ReplyError
@@ -33,6 +32,7 @@ from server.replication.primary.feed import Feed
 from server.replication.primary.replicas import Replicas
 from server.replication.primary.transfers import Transfers
 from server.replication.replica.link import Link
+from server.requests.dispatch import Dispatcher
 from storage.types.value import as_int64
 
 
@@ -41,13 +41,14 @@ class Replication:
 
     def __init__(
         self,
-        instance: Instance,
+        dispatcher: Dispatcher,
         outside: Outside,
         children: Children,
         files: Files,
         send: Callable[[Client, bytes], object],
     ) -> None:
-        self._instance = instance
+        self._dispatcher = dispatcher
+        self._instance = instance = dispatcher.instance
         self._config = instance.config
         self._state = instance.replication
         self._send = send
@@ -55,11 +56,11 @@ class Replication:
         self.feed = Feed(instance, self.send)
         self.transfers = Transfers(instance, self.feed, outside, children, files)
         self.replicas = Replicas(instance, self.feed, self.transfers)
-        self.waiting = WaitingClients(instance, self.feed)
+        self.waiting = WaitingClients(instance, self.feed, dispatcher.wake)
         # (propagated_units, offset) at the ends of cycles that are not yet synced to disk.
         self._places: deque[tuple[int, int]] = deque()
         self.link = Link(
-            instance, self.feed, outside, files, self._review_gates, self.replicas.disconnect_all
+            dispatcher, self.feed, outside, files, self._review_gates, self.replicas.disconnect_all
         )
         self.failover = Failover(instance, self.link, self.follow, self.promote)
         # Before loading already: clients of a replica must not write meanwhile.
@@ -161,8 +162,8 @@ class Replication:
 
     def follow(self, host: str, port: int) -> None:
         """Become a replica of the given server (REPLICAOF)."""
-        instance, state = self._instance, self._state
-        instance.dispatcher.settle_propagation()
+        state = self._state
+        self._dispatcher.settle_propagation()
         self.feed.stop()
         was_replica = state.is_replica
         self.link.stop()
@@ -188,7 +189,7 @@ class Replication:
     def promote(self) -> None:
         """Become a primary (REPLICAOF NO ONE)."""
         instance, state = self._instance, self._state
-        instance.dispatcher.settle_propagation()
+        self._dispatcher.settle_propagation()
         self.link.stop()
         if self.link.can_resume:
             instance.host.log("notice", "Discarding previously cached master state.")

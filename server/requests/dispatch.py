@@ -84,7 +84,7 @@ class Dispatcher:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        instance.dispatcher = self
+        instance.services = self
         self.turns = Turns()
         self.admission = Admission(instance, self.turns, self)
         self.propagation = Propagation(instance)

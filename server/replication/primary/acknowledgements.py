@@ -9,6 +9,7 @@ command again.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
@@ -29,8 +30,12 @@ class _Waiter:
 class WaitingClients:
     """The clients of one instance that wait for replicas."""
 
-    def __init__(self, instance: Instance, feed: Feed) -> None:
+    def __init__(
+        self, instance: Instance, feed: Feed, run_again: Callable[[Client], object]
+    ) -> None:
+        """`run_again` runs the command of a client that waits once more."""
         self._instance = instance
+        self._run_again = run_again
         self._state = instance.replication
         self._feed = feed
         self._waiters: dict[Client, _Waiter] = {}
@@ -71,5 +76,5 @@ class WaitingClients:
             reached = synced if waiter.on_disk else offsets
             if len(reached) - bisect_left(reached, waiter.offset) != waiter.counted:
                 del self._waiters[client]  # it comes again if it waits on
-                self._instance.dispatcher.wake(client)
+                self._run_again(client)
         self._must_ask = must_ask  # commands that ran again here need not ask again

@@ -61,12 +61,21 @@ class StreamRequests(RequestFile):
 
 
 class Following:
-    """Applies the stream of one connection. `acknowledge` sends this server's offset at once."""
+    """Applies the stream of one connection.
+
+    `execute` runs a request; `acknowledge` sends this server's offset at once.
+    """
 
     def __init__(
-        self, instance: Instance, feed: Feed, client: Client, acknowledge: Callable[[], object]
+        self,
+        instance: Instance,
+        feed: Feed,
+        client: Client,
+        execute: Callable[[Client, Argv], bool],
+        acknowledge: Callable[[], object],
     ) -> None:
         self.client = client
+        self._execute = execute
         self._instance = instance
         self._state = instance.replication
         self._feed = feed
@@ -219,7 +228,7 @@ class Following:
                 "warning", f"The primary sends '{name}', which changes no data here: skipped"
             )
             return
-        self._instance.dispatcher.execute(self.client, argv)
+        self._execute(self.client, argv)
 
     def _take_replconf(self, argv: Argv) -> None:
         if len(argv) > 1 and argv[1].upper() == b"GETACK":

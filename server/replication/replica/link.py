@@ -25,7 +25,6 @@ from collections import deque
 from collections.abc import Callable, Generator
 
 from commands.core.gates import GATE_BUSY, HOLDING_GATES
-from commands.core.instance import Instance
 from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed
@@ -35,6 +34,7 @@ from server.replication.primary.feed import Feed
 from server.replication.replica.applier import BrokenStream, Following
 from server.replication.replica.installation import Installation, InstallationFailed
 from server.replication.replica.reception import BadSnapshot, Reception
+from server.requests.dispatch import Dispatcher
 
 RETRY_MS = 1000
 ACKNOWLEDGE_MS = 1000
@@ -64,7 +64,7 @@ class Link:
 
     def __init__(
         self,
-        instance: Instance,
+        dispatcher: Dispatcher,
         feed: Feed,
         outside: Outside,
         files: Files,
@@ -76,7 +76,8 @@ class Link:
         self.failover = False  # whether the next PSYNC asks the other server to take over
         # Called with the reason if it refuses or disconnects.
         self.refused: Callable[[str], object] = lambda reason: None
-        self._instance = instance
+        self._execute = dispatcher.execute
+        self._instance = instance = dispatcher.instance
         self._config = instance.config
         self._state = instance.replication
         self._facts = instance.replication.link
@@ -474,7 +475,9 @@ class Link:
         client = instance.new_client()
         client.address, client.local_address, client.fd = self._addresses
         client.db = instance.databases[stream_db]
-        self._following = Following(instance, self._feed, client, self._answer_getack)
+        self._following = Following(
+            instance, self._feed, client, self._execute, self._answer_getack
+        )
         self._owed_offset = UNKNOWN
         facts.client = client
         facts.received_offset = self._state.offset

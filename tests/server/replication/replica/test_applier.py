@@ -35,6 +35,7 @@ def following(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         server.instance,
         server.replication.feed,
         server.instance.new_client(),
+        server.dispatcher.execute,
         lambda: acknowledged.append(server.instance.replication.offset),
     )
     followed.acknowledged = acknowledged  # type: ignore[attr-defined]
