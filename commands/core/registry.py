@@ -12,7 +12,7 @@ family's table, and name the module in commands/catalogue.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from protocol.records import entity, frozen_record

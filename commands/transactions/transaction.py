@@ -48,7 +48,7 @@ def exec_(client: Client, argv: Argv) -> Reply:
     """
     if client.queue is None:
         raise ReplyError(errors.EXEC_WITHOUT_MULTI)
-    if any(queued.group == "scripting" for queued in {queued for queued, _ in client.queue}):
+    if any(queued.flags & RUNS_LUA for queued, _ in client.queue):
         return client.instance.services.run_with_pauses(client, argv, lambda: _execute(client))
     return _execute(client)
 
