@@ -138,7 +138,7 @@ stop: ## stop the server that `make demo` left running
 test compat crash failover: export SERVED := $(COMPILED)
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel java ## run all tests, beside a real redis-server
+test: $(VENV)/.dev compiled redis-server redis-sentinel java ## run all tests, beside a real redis-server: about ten minutes
 	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
