@@ -20,7 +20,6 @@ _HEXADECIMAL = rb"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]
 _NUMBER = re.compile(rb"([+-]?)(?:(%b)|(%b)|(?i:inf(?:inity)?))" % (_HEXADECIMAL, _DECIMAL))
 # Up to this many digits, every number fits a double.
 _FEW_DIGITS = 20
-_BLANKS = b" \t\n\v\f\r"
 
 
 def parse_double(text: bytes, error: bytes = errors.NOT_A_FLOAT) -> float:
@@ -43,15 +42,16 @@ def parse_double(text: bytes, error: bytes = errors.NOT_A_FLOAT) -> float:
 
 
 def parse_loose_double(text: bytes) -> float | None:
-    """A bound of a range of scores, None if it is not a number.
+    """A bound of a range of scores, or a weight of SORT; None if it is not a number.
 
-    Leading blanks are allowed, the empty text is 0, and the number ends at a NUL.
+    The empty text is 0, and the number ends at a NUL. One too large for a double is infinite, one
+    too small is 0, and a hexadecimal one is none, as since Redis 8.2.
     """
-    text = text.partition(b"\0")[0].lstrip(_BLANKS)
+    text = text.partition(b"\0")[0]
     if not text:
         return 0.0
     parts = _NUMBER.fullmatch(text)
-    return None if parts is None else _value(parts)
+    return None if parts is None or parts[2] else _value(parts)
 
 
 def _value(parts: re.Match[bytes]) -> float:

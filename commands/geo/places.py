@@ -49,14 +49,9 @@ def distance_reply(distance: float) -> bytes:
 
 def place_reply(place: Place, resp: int) -> bytes:
     """An array of longitude and latitude."""
-    return replies.array([_coordinate(place.longitude, resp), _coordinate(place.latitude, resp)])
-
-
-def _coordinate(degrees: float, resp: int) -> bytes:
-    text = (b"%.17f" % degrees).rstrip(b"0").rstrip(b".")
-    if text == b"-0":
-        text = b"0"
-    return b",%b\r\n" % text if resp == 3 else replies.bulk(text)
+    return replies.array(
+        [replies.double(place.longitude, resp), replies.double(place.latitude, resp)]
+    )
 
 
 @command("GEOADD", arity=-5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"UPDATE"))

@@ -8,12 +8,7 @@ from commands.core.registry import LOADING, READONLY, STALE, Argv, command, cont
 from commands.keys.lookup import peek
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from storage.types.strings import StringValue
 from storage.types.value import Value
-
-# Redis shares one object for each small number among all keys.
-SHARED_NUMBERS = 10_000
-SHARED_REFERENCES = (1 << 31) - 1
 
 container("OBJECT")
 
@@ -31,17 +26,10 @@ def object_encoding(client: Client, argv: Argv) -> bytes:
 
 @command("OBJECT REFCOUNT", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
 def object_refcount(client: Client, argv: Argv) -> bytes:
-    """Integer, null without the key. Source: Redis 7.2."""
-    value = _value(client, argv[2])
-    if value is None:
+    """Integer, null without the key. Since Redis 8.2 no two keys share a value."""
+    if _value(client, argv[2]) is None:
         return replies.NIL[client.resp]
-    return replies.integer(SHARED_REFERENCES if _is_shared_number(value) else 1)
-
-
-def _is_shared_number(value: Value) -> bool:
-    if not isinstance(value, StringValue) or value.encoding != b"int":
-        return False
-    return 0 <= int(value.data) < SHARED_NUMBERS
+    return replies.integer(1)
 
 
 @command("OBJECT IDLETIME", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))

@@ -16,7 +16,7 @@ from operator import itemgetter
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.floats import parse_double
+from commands.core.floats import parse_loose_double
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
     DENYOOM,
@@ -41,7 +41,6 @@ from storage.types.value import as_int64
 # Up to this many characters, each whole number is a double of its own.
 _EXACT_DIGITS = 15
 
-_BLANKS = b" \t\n\v\f\r"
 _ELEMENT = b"#"  # GET of this pattern is the element itself
 
 # A reply of more items is sent in pieces of fewer.
@@ -212,8 +211,10 @@ def _by_number(
 
 def _number(weight: bytes | None) -> float:
     """A weight as a number; a missing one counts as 0."""
-    text = (weight or b"").partition(b"\0")[0]
-    return parse_double(text.lstrip(_BLANKS), errors.SORT_NOT_A_DOUBLE) if text else 0.0
+    number = parse_loose_double(weight or b"")
+    if number is None:
+        raise ReplyError(errors.SORT_NOT_A_DOUBLE)
+    return number
 
 
 def _is_exact(item: bytes) -> bool:

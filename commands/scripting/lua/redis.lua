@@ -98,7 +98,7 @@ function library.setresp(...)
 end
 
 function library.set_repl(...)
-  if select('#', ...) ~= 1 then raise('redis.set_repl() requires two arguments.') end
+  if select('#', ...) ~= 1 then raise('redis.set_repl() requires one argument.') end
   local flags = tonumber((...))
   if not flags or flags < 0 or flags > 3 then
     raise('Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.')

@@ -30,12 +30,14 @@ NUMBERS = [
 ]
 NO_NUMBERS = [
     b"nan", b"x", b"1 ", b"1_0", b"1e", b"e5", b"0x", b"--1", b"1.5.2", b".", b"in", b"1,5",
+    b" 1",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "number"), NUMBERS)
 def test_a_number_is_read(text: bytes, number: float) -> None:
-    assert parse_double(text) == parse_loose_double(text) == number
+    assert parse_double(text) == number
+    assert parse_loose_double(text) == (None if b"x" in text.lower() else number)
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS)
@@ -49,12 +51,9 @@ def test_what_is_no_number_is_refused(text: bytes) -> None:
     ("text", "number"),
     [
         (b"", 0.0),
-        (b" \t1", 1.0),
         (b"1e400", inf),
         (b"-1e400", -inf),
         (b"1e-400", 0.0),
-        (b"0x1p9999", inf),
-        (b"0x1p-9999", 0.0),
         (b"1\x00x", 1.0),
     ],
 )

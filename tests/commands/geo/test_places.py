@@ -23,14 +23,14 @@ def test_places_are_scores_and_propagated_as_such(talk: Conversation) -> None:
 
 def test_where_places_are(talk: Conversation) -> None:
     talk.all(SICILY)
-    place = b"$20\r\n13.36138933897018433\r\n$20\r\n38.11555639549629859\r\n"
+    place = b"$18\r\n13.361389338970184\r\n$16\r\n38.1155563954963\r\n"
     assert talk.do("GEOPOS geo Palermo none") == b"*2\r\n*2\r\n" + place + b"*-1\r\n"
     assert talk.do("GEOPOS none Palermo") == b"*1\r\n*-1\r\n"
     assert talk.do("GEOPOS geo") == b"*0\r\n"
     assert talk.do("GEOHASH geo Catania none") == b"*2\r\n$11\r\nsqdtr74hyu0\r\n$-1\r\n"
     talk.all("HELLO 3")
     assert talk.do("GEOPOS geo Palermo none") == (
-        b"*2\r\n*2\r\n,13.36138933897018433\r\n,38.11555639549629859\r\n_\r\n"
+        b"*2\r\n*2\r\n,13.361389338970184\r\n,38.1155563954963\r\n_\r\n"
     )
 
 
