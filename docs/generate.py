@@ -28,7 +28,7 @@ from commands.core.registry import COMMANDS, Command
 from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
 from rillway.__main__ import SUBCOMMANDS, usage
 from server.inprocess.server import InProcessServer
-from tests.compat.differences import BLOCKING_DIFFERENCES, DIFFERENCES
+from tests.compat.differences import NEWER_THAN_7_0, NEWER_THAN_8_2
 
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -193,12 +193,9 @@ def _field_name(name: str) -> str:
 
 
 def newer_text() -> str:
-    found: dict[tuple[str, str, str], None] = {}
-    for difference in DIFFERENCES:
-        found[difference.name, difference.since, difference.reason] = None
-    for blocking in BLOCKING_DIFFERENCES:
-        found["blocked clients", blocking.since, blocking.reason] = None
-    return table(("what", "since Redis", "how it is"), found)
+    differences = [*NEWER_THAN_8_2, *NEWER_THAN_7_0]
+    rows = [(each.name, each.since, each.reason) for each in differences]
+    return table(("what", "since Redis", "how it is"), rows)
 
 
 # -- the command line ----------------------------------------------------------------------------

@@ -46,13 +46,13 @@ settings.load_profile("thorough")
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A real redis-server, shared by the session: flush before you rely on its being empty."""
-    yield from _run(lambda: start_redis(tmp_path_factory.mktemp("redis")))
+    yield from running(lambda: start_redis(tmp_path_factory.mktemp("redis")))
 
 
 @pytest.fixture(scope="session")
 def rillway_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Rillway with its default configuration, shared by the session."""
-    yield from _run(lambda: start_rillway(tmp_path_factory.mktemp("rillway")))
+    yield from running(lambda: start_rillway(tmp_path_factory.mktemp("rillway")))
 
 
 @pytest.fixture
@@ -89,7 +89,8 @@ def run_rillway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRillw
         RUNNING.remove(server)
 
 
-def _run(start: Callable[[], RunningServer]) -> Iterator[RunningServer]:
+def running(start: Callable[[], RunningServer]) -> Iterator[RunningServer]:
+    """The server while it is wanted; a failure if it does not start."""
     try:
         server = start()
     except ServerFailed as failure:

@@ -2,7 +2,7 @@
 
 `expected` turns Redis's reply into what Rillway must send: the same bytes, except that a time may
 be a little off, a generated ID has another time in it, and unordered replies are sorted. Known
-differences between Redis 7.0 and 8.10 are applied on top (differences.py). `first_mismatch` walks a
+differences between Redis 8.2 and 8.10 are applied on top (differences.py). `first_mismatch` walks a
 whole sequence and looks into EXEC's reply as if its commands had been sent alone.
 """
 
@@ -216,7 +216,7 @@ def _pending_times(argv: Argv, reply: Exactly) -> Expected:
 def _info_times(argv: Argv, reply: Exactly) -> Expected:
     about = argv[1].upper() if len(argv) > 1 else b""
     if about == b"CONSUMERS":
-        return changed_items(reply, lambda one: changed_field(one, b"idle", near))
+        return changed_items(reply, lambda one: _near_fields(one, b"idle", b"inactive"))
     if about != b"STREAM":
         return reply
     wanted = changed_field(reply, b"groups", lambda groups: changed_items(groups, _group_times))
@@ -243,10 +243,15 @@ def _group_times(group: Expected) -> Expected:
     )
 
 
+def _near_fields(reply: Expected, *names: bytes) -> Expected:
+    for name in names:
+        reply = changed_field(reply, name, near)
+    return reply
+
+
 def _consumer_times(consumer: Expected) -> Expected:
-    consumer = changed_field(consumer, b"seen-time", near)
     return changed_field(
-        consumer,
+        _near_fields(consumer, b"seen-time", b"active-time"),
         b"pending",
         lambda pending: changed_items(pending, lambda one: changed_items(one, near, slice(1, 2))),
     )

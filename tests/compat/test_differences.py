@@ -1,4 +1,4 @@
-"""Every entry of the table of differences is true of both servers."""
+"""Every entry of the tables of differences is true of both servers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.compat.differences import DIFFERENCES, Difference
+from tests.compat.differences import NEWER_THAN_7_0, NEWER_THAN_8_2, Difference, Shown
 from tests.support.programs.redis_cli import render, split_line
 from tests.support.programs.servers import RunningServer
 
@@ -23,13 +23,31 @@ def is_as_shown(text: str, shown: str) -> bool:
     return re.fullmatch(re.escape(shown).replace("<ms>", r"\d+"), text) is not None
 
 
-@pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.name)
-def test_a_difference_is_as_the_table_says(
+def check(shown: Shown, ours: RunningServer, theirs: RunningServer) -> None:
+    assert shown.redis != shown.rillway
+    redis = printed(theirs, shown.commands)
+    assert is_as_shown(redis, shown.redis), redis
+    rillway = printed(ours, shown.commands)
+    assert is_as_shown(rillway, shown.rillway), rillway
+
+
+@pytest.mark.parametrize("difference", NEWER_THAN_8_2, ids=lambda difference: difference.name)
+def test_what_is_newer_than_redis_82_is_as_the_table_says(
     difference: Difference, rillway_server: RunningServer, redis_server: RunningServer
 ) -> None:
-    shown = difference.shown
-    assert shown.redis != shown.rillway
-    redis = printed(redis_server, shown.commands)
-    assert is_as_shown(redis, shown.redis), redis
-    rillway = printed(rillway_server, shown.commands)
-    assert is_as_shown(rillway, shown.rillway), rillway
+    check(difference.shown, rillway_server, redis_server)
+
+
+@pytest.mark.parametrize("difference", NEWER_THAN_7_0, ids=lambda difference: difference.name)
+def test_what_changed_since_redis_70_is_as_the_table_says(
+    difference: Difference, rillway_server: RunningServer, older_redis_server: RunningServer
+) -> None:
+    check(difference.shown, rillway_server, older_redis_server)
+
+
+@pytest.mark.parametrize("difference", NEWER_THAN_7_0, ids=lambda difference: difference.name)
+def test_redis_82_answers_as_rillway_does(
+    difference: Difference, redis_server: RunningServer
+) -> None:
+    redis = printed(redis_server, difference.shown.commands)
+    assert is_as_shown(redis, difference.shown.rillway), redis

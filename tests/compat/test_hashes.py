@@ -18,6 +18,7 @@ pytestmark = pytest.mark.compat
 
 Pair = tuple[RespClient, RespClient]
 
+FOOTER_BYTES = 10  # the version of the format, and a checksum
 USUAL: dict[str, Argument] = {
     "hash-max-listpack-entries": 512,
     "hash-max-listpack-value": 64,
@@ -102,7 +103,7 @@ def test_a_payload_is_the_same_but_for_its_compression(pair: Pair, fields: int) 
     payloads = [parse(client.send("DUMP", "h")).text for client in pair]
     assert len(payloads[0]) == len(payloads[1])
     if fields <= 512:
-        assert payloads[0] == payloads[1]
+        assert payloads[0][:-FOOTER_BYTES] == payloads[1][:-FOOTER_BYTES]
     for client, payload in zip(pair, reversed(payloads), strict=True):
         assert client.send("RESTORE", "copy", 0, payload) == b"+OK\r\n"
         client.send("CONFIG", "SET", "rdbcompression", "yes")

@@ -14,6 +14,7 @@ from tests.support.resp import RespClient
 
 pytestmark = pytest.mark.compat
 
+FOOTER_BYTES = 12  # of a payload's reply: the version of the format, a checksum, the end of line
 EMPTY = (("FLUSHALL",), ("SCRIPT", "FLUSH"), ("FUNCTION", "FLUSH"))
 
 
@@ -72,7 +73,6 @@ def test_scripts(both: tuple[RespClient, RespClient]) -> None:
         ("COMMAND", "GETKEYS", "EVAL", "x", "0"),
         ("FUNCTION", "KILL"),
         ("FUNCTION", "STATS"),
-        ("FUNCTION", "DUMP"),
         ("FUNCTION", "RESTORE", "x"),
         ("FUNCTION", "RESTORE", "x", "foo"),
         ("FUNCTION", "LIST", "foo"),
@@ -122,7 +122,8 @@ def test_libraries(both: tuple[RespClient, RespClient], arguments: str) -> None:
     compare(both, "FUNCTION", "STATS")
     # Other bytes come out of compression that mean the same.
     compare(both, "CONFIG", "SET", "rdbcompression", "no")
-    compare(both, "FUNCTION", "DUMP")
+    ours, theirs = (client.send("FUNCTION", "DUMP") for client in both)
+    assert ours[:-FOOTER_BYTES] == theirs[:-FOOTER_BYTES]
     compare(both, "CONFIG", "SET", "rdbcompression", "yes")
 
 
@@ -217,7 +218,7 @@ class Drawing:
 
 
 def is_comparable(script: str, reply: bytes) -> bool:
-    """Not where an address is shown, and not where 7.0 reads on beyond what it was given."""
+    """Not where an address is shown."""
     return b": 0x" not in reply
 
 

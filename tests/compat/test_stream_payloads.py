@@ -243,7 +243,7 @@ def test_redis_restores_what_was_unpacked_here(
     stream = restore(dumped(redis, name), NOW_MS)
     assert isinstance(stream, Stream)
     *theirs, their_info = answers(redis)
-    restore_there(redis, stream, SnapshotOptions(compress=compress, stream_type=19))
+    restore_there(redis, stream, SnapshotOptions(compress=compress, stream_type=21))
     *ours, our_info = answers(redis)
     assert ours == theirs
     assert without_node_counts(our_info) == without_node_counts(their_info)
@@ -255,8 +255,8 @@ def test_redis_restores_what_was_never_unpacked_here(redis: RespClient, name: st
     theirs = answers(redis)
     cursor = Cursor(payload, 1, len(payload) - FOOTER_BYTES)
     stream = decode_stream(cursor, payload[0], trusted=True, access_ms=NOW_MS)
-    assert (cursor.left, payload[0]) == (0, 19)
-    restore_there(redis, stream, SnapshotOptions(stream_type=19))
+    assert (cursor.left, payload[0]) == (0, 21)
+    restore_there(redis, stream, SnapshotOptions(stream_type=21))
     assert answers(redis) == theirs
     assert contradictions(stream) == []
     assert range_reply(stream) == redis.send("XRANGE", "s", "-", "+")

