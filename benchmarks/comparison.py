@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.settings import Scale
-from benchmarks.contenders import Contender, end_shared
+from benchmarks.contenders import Contender, Scale, end_shared
 from benchmarks.figures import Result
 from benchmarks.servers import ServerError
 
@@ -54,6 +53,4 @@ def _measured(contender: Contender, session: Session) -> Figures:
 
 def has_case(contender: Contender, case: Case) -> bool:
     """Whether a server supports the case: ours does, Redis from some version on."""
-    if case.is_of_machine:
-        return contender.is_ours
     return contender.is_ours or contender.program.version >= case.since

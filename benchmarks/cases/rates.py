@@ -7,17 +7,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.settings import EMPTY, Scale, Setting
-from benchmarks.contenders import Contender
-from benchmarks.figures import Figure, Measure, Row, Target
+from benchmarks.contenders import EMPTY, Contender, Scale, Setting
+from benchmarks.figures import Measure, Row, Target
 from benchmarks.load.load import Load
-from benchmarks.load.replier import Replier
-from benchmarks.machine import Cores, cpu_seconds
+from benchmarks.machine import cpu_seconds
 from benchmarks.servers import Server
 
 LoadMaker = Callable[[Scale], Load]
-# How long the load's own ceiling is measured, as a share of a measurement's duration.
-CEILING_SHARE = 0.5
 
 
 def rate(
@@ -29,7 +25,6 @@ def rate(
     flush: bool = False,
     same_replies: bool = False,
     at_least: float | None = None,
-    growth: tuple[str, float] | None = None,
     is_quick: bool = False,
     unit: str = "requests/s",
     since: tuple[int, ...] = (),
@@ -40,11 +35,9 @@ def rate(
     flush: empty the server after each measurement, for loads that add.
     same_replies: both servers must answer the same bytes.
     at_least: the target ratio.
-    growth: the base row, and the target share of its rate.
     """
-    targets = [Target(Measure.RATIO, at_least)] if at_least is not None else []
-    targets += [Target(Measure.GROWTH, growth[1])] if growth else []
-    row = Row(name, unit, targets=tuple(targets), base=growth[0] if growth else None)
+    targets = (Target(Measure.RATIO, at_least),) if at_least is not None else ()
+    row = Row(name, unit, targets=targets)
 
     @contextmanager
     def session(contender: Contender, scale: Scale) -> Iterator[Session]:
@@ -55,7 +48,6 @@ def rate(
         made.learn(server)
         if flush:
             server.flush()
-        ceiling = _ceiling(made, contender.cores, scale) if contender.is_ours else None
 
         def measure() -> Figures:
             server.settle()
@@ -64,7 +56,7 @@ def rate(
             server.check_errors()
             if flush:
                 server.flush()
-            return {name: replace(figure, ceiling=ceiling, later=later)}
+            return {name: replace(figure, later=later)}
 
         yield Session(measure, made.reply if same_replies else None)
 
@@ -76,14 +68,3 @@ def _later(server: Server) -> float:
     before = cpu_seconds(server.pid)
     server.settle()
     return cpu_seconds(server.pid) - before
-
-
-def _ceiling(load: Load, cores: Cores, scale: Scale) -> float | None:
-    """The rate of the load with a null server; None if no null server can answer it."""
-    script = load.script()
-    if script is None:
-        return None
-    with Replier(script, cores.server) as replier:
-        load.run(replier, scale.seconds * CEILING_SHARE / 2)
-        figure: Figure = load.run(replier, scale.seconds * CEILING_SHARE)
-    return figure.value

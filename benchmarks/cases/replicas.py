@@ -14,8 +14,7 @@ from functools import partial
 from benchmarks.cases import xadd
 from benchmarks.cases.case import Case, Figures, Session
 from benchmarks.cases.rates import rate
-from benchmarks.cases.settings import Scale, Setting
-from benchmarks.contenders import Contender
+from benchmarks.contenders import Contender, Scale, Setting
 from benchmarks.figures import Figure, Row
 from benchmarks.load.entries import fill
 from benchmarks.load.null_replicas import attach

@@ -1,86 +1,158 @@
-"""Stall cases: the p99.9 latency of other clients while one command works on millions of entries,
-or one script runs for long.
+"""Stall cases: what other clients feel while one command works on very much data.
 
-Servers use both cores here, because children that save need one, too; so does the load, which is
-light.
+Servers may use both cores here: a saving child needs one of its own, and the load is negligible.
+The first value of a case is the 99.9th percentile of the waits of others (the longest of them is
+shown below it), the second is how long the command took.
 """
 
 from __future__ import annotations
 
-import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.settings import Scale, Setting
-from benchmarks.contenders import Contender
+from benchmarks.contenders import Contender, Scale, Setting
 from benchmarks.figures import Figure, Measure, Row, Target, figure_of_delays
-from benchmarks.load.entries import fill
+from benchmarks.load.entries import deliver, entry_id, fill
 from benchmarks.load.probes import delays_during
 from benchmarks.servers import PING, PONG, Server, ServerError, connect, pack
 
 AT_MOST_MS = 10.0
 # How long a case may take.
 TAKES_AT_MOST_MS = {"bgsave": 3000.0}
+# Not those whose request itself is of several MB.
+BOUNDED = {"flushall", "del", "xtrim", "keys", "xrange", "script", "bgsave", "bgrewriteaof"}
 SAVE_SECONDS = 300.0
-DESTRUCTIVE: dict[str, tuple[str, ...]] = {
-    "flushall": ("FLUSHALL",),
-    "del": ("DEL", "s"),
-    "xtrim": ("XTRIM", "s", "MAXLEN", "0"),
-}
-READING: dict[str, tuple[str, ...]] = {"keys": ("KEYS", "*"), "xrange": ("XRANGE", "s", "-", "+")}
-# About a second each. Others get -BUSY from the first millisecond on.
-SCRIPTED = {
-    "script-loop": "for i = 1, 2e8 do end",
-    "script-calls": "for i = 1, 5e5 do redis.call('GET', 'key') end",
-    "script-texts": "local t = ('x'):rep(2^20) for i = 1, 300 do local u = t:upper() end",
-}
-BUSY = ("--busy-reply-threshold", "1")
+MOST_WORDS = 300_000
+# A script that runs for about a second. Others get -BUSY from the first millisecond on.
+SCRIPT = "for i = 1, 5e5 do redis.call('GET', 'key') end"
 SAVING: dict[str, tuple[str, ...]] = {"bgsave": ("BGSAVE",), "bgrewriteaof": ("BGREWRITEAOF",)}
+
+Prepare = Callable[[Server, int], None]
+
+
+# -- what is there before --------------------------------------------------------------------------
+
+
+def _nothing(server: Server, count: int) -> None:
+    """The request creates what it needs."""
+
+
+def _entries(server: Server, count: int) -> None:
+    fill(server, b"s", count)
+
+
+def _pending(server: Server, count: int) -> None:
+    fill(server, b"s", count)
+    deliver(server, b"s", b"g", count)
+
+
+def _keys(server: Server, count: int) -> None:
+    for start in range(0, count, 1000):
+        pairs = [(b"key:%d" % n, b"v") for n in range(start, min(start + 1000, count))]
+        server.call("MSET", *(word for pair in pairs for word in pair))
+
+
+# -- requests --------------------------------------------------------------------------------------
+
+
+def _always(*words: str) -> Callable[[int], bytes]:
+    return lambda count: pack(*words)
+
+
+def _with_ids(*words: str, after: tuple[str, ...] = ()) -> Callable[[int], bytes]:
+    """A command with these words, then the IDs of all entries."""
+    return lambda count: pack(*words, *map(entry_id, range(count)), *after)
+
+
+def _with_keys(command: str) -> Callable[[int], bytes]:
+    return lambda count: pack(command, *[b"key:%d" % number for number in range(count)])
+
+
+def _mset(count: int) -> bytes:
+    return pack("MSET", *[word for n in range(count) for word in (b"key:%d" % n, b"w")])
+
+
+def _exec(count: int) -> bytes:
+    sets = b"".join([pack("SET", b"key:%d" % number, "w") for number in range(count * 2 // 3)])
+    return pack("MULTI") + sets + pack("EXEC")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a server has before, and the request to measure; `amount` is the number of either."""
+
+    prepare: Prepare
+    make: Callable[[int], bytes]
+    amount: Callable[[Scale], int] = lambda scale: min(MOST_WORDS, scale.entries)
+    directives: tuple[str, ...] = ()
+    is_quick: bool = False
+
+
+def _of_large(*words: str, is_quick: bool = False) -> Request:
+    return Request(_entries, _always(*words), lambda scale: scale.large, is_quick=is_quick)
+
+
+def _of_million(prepare: Prepare, *words: str) -> Request:
+    return Request(prepare, _always(*words), lambda scale: scale.entries)
+
+
+REQUESTS = {
+    "flushall": _of_large("FLUSHALL", is_quick=True),
+    "del": _of_large("DEL", "s"),
+    "xtrim": _of_large("XTRIM", "s", "MAXLEN", "0"),
+    "keys": _of_million(_keys, "KEYS", "*"),
+    "xrange": _of_million(_entries, "XRANGE", "s", "-", "+"),
+    "script": Request(
+        _nothing, _always("EVAL", SCRIPT, "0"), directives=("--busy-reply-threshold", "1")
+    ),
+    "xdel": Request(_entries, _with_ids("XDEL", "s")),
+    "xack": Request(_pending, _with_ids("XACK", "s", "g")),
+    "xclaim": Request(_pending, _with_ids("XCLAIM", "s", "g", "other", "0", after=("JUSTID",))),
+    "xautoclaim": Request(
+        _pending, _always("XAUTOCLAIM", "s", "g", "other", "0", "0", "COUNT", "1000000")
+    ),
+    "history": Request(_pending, _always("XREADGROUP", "GROUP", "g", "c0", "STREAMS", "s", "0")),
+    "exec": Request(_nothing, _exec),
+    "mset": Request(_nothing, _mset),
+    "mget": Request(_keys, _with_keys("MGET")),
+    "del-keys": Request(_keys, _with_keys("DEL")),
+}
 
 
 @contextmanager
-def _destructive(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
-    """Ten million entries are created for each measurement, which removes them."""
-    with contender.start(alone=False) as server:
+def _request(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
+    """The data is created for each measurement, and removed after it."""
+    request = REQUESTS[name]
+    count = request.amount(scale)
+    wire = request.make(count)
+    with contender.start(*request.directives, alone=False) as server:
 
         def measure() -> Figures:
-            _fill_large(server, scale)
+            request.prepare(server, count)
             server.settle()
-            figures = _felt(name, server, partial(_send, server.port, DESTRUCTIVE[name]))
+            figures = _felt(name, server, partial(_send, server.port, wire))
             server.flush()
             return figures
 
         yield Session(measure)
 
 
-@contextmanager
-def _reading(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
-    """A million entries, or a million keys, and all of them in one reply."""
-    with contender.start(alone=False) as server:
-        if name == "keys":
-            _fill_keys(server, scale.entries)
-        else:
-            fill(server, b"s", scale.entries)
-
-        def measure() -> Figures:
-            server.settle()
-            return _felt(name, server, partial(_send, server.port, READING[name]))
-
-        yield Session(measure)
-
-
-@contextmanager
-def _scripted(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
-    """A script that runs for long."""
-    with contender.start(*BUSY, alone=False) as server:
-
-        def measure() -> Figures:
-            server.settle()
-            return _felt(name, server, partial(_send, server.port, ("EVAL", SCRIPTED[name], "0")))
-
-        yield Session(measure)
+def _send(port: int, wire: bytes) -> None:
+    """Send a request and read its reply, however long. Raises ServerError if it is an error."""
+    with connect(port) as connection:
+        sender = threading.Thread(target=connection.sendall, args=(wire + PING,))
+        sender.start()
+        head, tail = b"", b""
+        while not tail.endswith(PONG):
+            received = connection.recv(1 << 20)
+            head, tail = head or received, tail[-len(PONG) :] + received
+        sender.join()
+    if head.startswith(b"-"):
+        raise ServerError(repr(head[:100]))
 
 
 def _fill_large(server: Server, scale: Scale) -> None:
@@ -111,6 +183,11 @@ def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     yield Session(measure)
 
 
+def _is_saving(server: Server) -> bool:
+    state = server.info("persistence")
+    return "1" in (state["rdb_bgsave_in_progress"], state["aof_rewrite_in_progress"])
+
+
 def _felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
     delays_ms, seconds = delays_during(server.port, work)
     return {
@@ -119,50 +196,31 @@ def _felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
     }
 
 
-def _send(port: int, words: tuple[str, ...]) -> None:
-    """One command, and all of its reply. Raises ServerError if it is an error."""
-    with connect(port) as connection:
-        connection.sendall(pack(*words) + PING)
-        last = _receive_to_pong(connection)
-        if last.startswith(b"-"):
-            raise ServerError(f"{words}: {last!r}")
-
-
-def _receive_to_pong(connection: socket.socket) -> bytes:
-    """Skip a reply, however long; its last bytes, without the PONG after it."""
-    tail = b""
-    while not tail.endswith(PONG):
-        tail = tail[-len(PONG) :] + connection.recv(1 << 20)
-    return tail[: -len(PONG)]
-
-
-def _is_saving(server: Server) -> bool:
-    state = server.info("persistence")
-    return "1" in (state["rdb_bgsave_in_progress"], state["aof_rewrite_in_progress"])
-
-
-def _fill_keys(server: Server, count: int) -> None:
-    for start in range(0, count, 1000):
-        pairs = [(f"key:{number}", "v") for number in range(start, start + 1000)]
-        server.call("MSET", *(word for pair in pairs for word in pair))
-
-
 def _row(name: str, at_most_ms: float | None) -> Row:
     targets = (Target(Measure.VALUE, at_most_ms),) if at_most_ms is not None else ()
     return Row(name, "ms", lower_is_better=True, targets=targets)
 
 
-def _case(name: str, opener: Callable[..., object], **settings: object) -> Case:
+Opener = Callable[[str, Contender, Scale], AbstractContextManager[Session]]
+
+
+def _case(name: str, opener: Opener, is_quick: bool = False, is_shared: bool = False) -> Case:
     rows = (
-        _row(f"stall/{name}-p99.9", AT_MOST_MS),
+        _row(f"stall/{name}-p99.9", AT_MOST_MS if name in BOUNDED else None),
         _row(f"stall/{name}-takes", TAKES_AT_MOST_MS.get(name)),
     )
-    return Case(f"stall/{name}", rows, partial(opener, name), has_warm_up=False, **settings)  # type: ignore[arg-type]
+    return Case(
+        f"stall/{name}",
+        rows,
+        partial(opener, name),
+        is_quick=is_quick,
+        has_warm_up=False,
+        most_pairs=2,
+        is_shared=is_shared,
+    )
 
 
 CASES: list[Case] = [
-    *(_case(name, _destructive, most_pairs=2, is_quick=name == "flushall") for name in DESTRUCTIVE),
-    *(_case(name, _reading) for name in READING),
-    *(_case(name, _scripted) for name in SCRIPTED),
-    *(_case(name, _saving, most_pairs=2, is_shared=True) for name in SAVING),
+    *(_case(name, _request, is_quick=request.is_quick) for name, request in REQUESTS.items()),
+    *(_case(name, _saving, is_shared=True) for name in SAVING),
 ]

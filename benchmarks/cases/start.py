@@ -1,22 +1,32 @@
-"""How soon a server answers, and how fast its data comes back from disk."""
+"""How soon a server answers, and how fast its data comes back from disk.
+
+redis-server writes the files; each server loads copies of them. The time is what its log says, and
+the amount of data is checked against that of the server that wrote them.
+"""
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from benchmarks import load_speed
 from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.cases.settings import Scale
-from benchmarks.contenders import Contender
+from benchmarks.contenders import Contender, Scale
 from benchmarks.figures import Figure, Measure, Row, Target
-from benchmarks.machine import pinned
+from benchmarks.load.entries import deliver, entry_id, fill
+from benchmarks.servers import Server, ServerError, best_redis, pack
 
-START_MS = 150
+START_MS = 150.0
+LOADED = re.compile(r"DB loaded from (?:append only file|disk): ([0-9.]+) seconds")
+READ_COUNT = 10
+BATCH = 1_000
+APPEND_ONLY = ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
+ONLY_REQUESTS = (*APPEND_ONLY, "--aof-use-rdb-preamble", "no")
 
 
 @contextmanager
@@ -31,50 +41,108 @@ def _start(contender: Contender, _: Scale) -> Iterator[Session]:
     yield Session(measure)
 
 
+# -- the files -------------------------------------------------------------------------------------
+
+
+def _add(server: Server, count: int) -> None:
+    fill(server, b"s", count)
+
+
+def _add_and_save(server: Server, count: int) -> None:
+    fill(server, b"s", count)
+    server.call("SAVE")
+
+
+def _add_around_a_rewrite(server: Server, count: int) -> None:
+    """A base that is the snapshot of the first half of the entries, requests for the second."""
+    fill(server, b"s", count // 2)
+    server.call("BGREWRITEAOF")
+    server.wait_until(lambda: server.info("persistence")["aof_rewrite_in_progress"] == "0", 60)
+    fill(server, b"s", count // 2, first=count // 2)
+
+
+def _set(server: Server, count: int) -> None:
+    for start in range(0, count, BATCH):
+        numbers = range(start, min(start + BATCH, count))
+        server.pipeline([pack("SET", f"key:{n * 7919 % count}", f"value:{n}") for n in numbers])
+
+
+def _consume(server: Server, count: int) -> None:
+    """Entries, each delivered to one of ten consumers, and acknowledged with those beside it."""
+    fill(server, b"s", count)
+    deliver(server, b"s", b"g", count, batch=READ_COUNT)
+    for start in range(0, count, BATCH):
+        starts = range(start, min(start + BATCH, count), READ_COUNT)
+        server.pipeline(
+            [pack("XACK", "s", "g", *map(entry_id, range(n, n + READ_COUNT))) for n in starts]
+        )
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that redis-server writes for some data, and the directives to write and load them."""
+
+    name: str
+    work: Callable[[Server, int], None]
+    at_least: float | None
+    directives: tuple[str, ...]
+    divisor: int = 1
+
+
+ALL_FILES = [
+    Files("requests", _add, 1.3, ONLY_REQUESTS),
+    Files("snapshot", _add_and_save, 1 / 3, ()),
+    Files("mixed", _add_around_a_rewrite, 1 / 2, APPEND_ONLY),
+    Files("strings", _set, None, ONLY_REQUESTS, divisor=5),
+    Files("group", _consume, None, ONLY_REQUESTS, divisor=5),
+]
+
+
 @contextmanager
-def _load(files: load_speed.Files, contender: Contender, _: Scale) -> Iterator[Session]:
-    """Files that redis-server made. The time is what the server's log says, which is checked."""
-    folder = _made(files)
+def _load(files: Files, contender: Contender, scale: Scale) -> Iterator[Session]:
+    count = scale.entries // files.divisor
+    with tempfile.TemporaryDirectory(prefix="rillway-bench-") as name:
+        folder = Path(name)
+        redis = Contender(best_redis(), contender.cores, is_ours=False)
+        with redis.start(*files.directives) as writer:
+            files.work(writer, count)
+            held = _held(writer)
+            writer.save_files(folder)
 
-    def measure() -> Figures:
-        with pinned({contender.cores.server}):
-            program = contender.program
-            seconds = load_speed.seconds_to_load(
-                list(program.command), folder, files, program.environment
-            )
-        return {f"load/{files.name}": Figure(files.count / seconds)}
+        def measure() -> Figures:
+            with contender.start(*files.directives, files=folder) as server:
+                if _held(server) != held:
+                    raise ServerError(f"not all of {files.name} is there")
+                found = LOADED.search(server.printed())
+                assert found is not None, server.printed()
+                return {f"load/{files.name}": Figure(count / float(found[1]))}
 
-    yield Session(measure)
-
-
-@cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Where the files are that these cases load. It goes when this process ends."""
-    return tempfile.TemporaryDirectory(prefix="rillway-bench-")
-
-
-@cache
-def _made(files: load_speed.Files) -> Path:
-    folder = Path(_folder().name) / files.name
-    folder.mkdir()
-    files.make(folder)
-    return folder
+        yield Session(measure)
 
 
-def _loading_case(files: load_speed.Files) -> Case:
-    targets = (Target(Measure.RATIO, files.goal),) if files.goal else ()
-    row = Row(f"load/{files.name}", files.unit, targets=targets)
-    return Case(row.name, (row,), partial(_load, files), has_warm_up=False)
+def _held(server: Server) -> tuple[object, object]:
+    return server.call("DBSIZE"), server.call("XLEN", "s")
 
 
-_START_TARGET = Target(Measure.VALUE, START_MS)
+def _loading_case(files: Files) -> Case:
+    targets = (Target(Measure.RATIO, files.at_least),) if files.at_least else ()
+    row = Row(f"load/{files.name}", "requests/s", targets=targets)
+    return Case(row.name, (row,), partial(_load, files), has_warm_up=False, most_pairs=3)
+
 
 CASES: list[Case] = [
     Case(
         "start/first-pong",
-        (Row("start/first-pong", "ms", lower_is_better=True, targets=(_START_TARGET,)),),
+        (
+            Row(
+                "start/first-pong",
+                "ms",
+                lower_is_better=True,
+                targets=(Target(Measure.VALUE, START_MS),),
+            ),
+        ),
         _start,
         is_quick=True,
     ),
-    *map(_loading_case, load_speed.ALL_FILES),
+    *map(_loading_case, ALL_FILES),
 ]

@@ -7,7 +7,7 @@ from functools import partial
 
 from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
-from benchmarks.cases.settings import Scale, Setting
+from benchmarks.contenders import Scale, Setting
 from benchmarks.load.entries import MIXED, entry_id, fill
 from benchmarks.load.fan_out import Fanning
 from benchmarks.load.load import Load
@@ -36,7 +36,12 @@ def _fill_mixed(server: Server, scale: Scale) -> None:
     fill(server, b"s", scale.entries // MIXED_DIVISOR, MIXED)
 
 
+def _fill_large(server: Server, scale: Scale) -> None:
+    fill(server, b"s", scale.large)
+
+
 STREAM = Setting("a stream", prepare=_fill_stream)
+LARGE_STREAM = Setting("a large stream", prepare=_fill_large)
 MIXED_STREAM = Setting("mixed entries", prepare=_fill_mixed)
 
 
@@ -65,6 +70,10 @@ def read(command: str, count: int, scale: Scale) -> Load:
 
 def _read_mixed(command: str, count: int, scale: Scale) -> Load:
     return reading(command, count, scale.entries // MIXED_DIVISOR)
+
+
+def _read_large(count: int, scale: Scale) -> Load:
+    return reading("xrange", count, scale.large)
 
 
 def _poll_in_vain(_: Scale) -> Load:
@@ -109,6 +118,15 @@ CASES: list[Case] = [
             same_replies=True,
         )
         for command in ("xrange", "xrevrange")
+        for count in (10, 1000)
+    ),
+    *(
+        rate(
+            f"xrange/count-{count}-of-10M",
+            partial(_read_large, count),
+            setting=LARGE_STREAM,
+            same_replies=True,
+        )
         for count in (10, 1000)
     ),
     *(_fan_out_case(readers, BATCH) for readers in READERS),

@@ -12,7 +12,7 @@ import time
 
 from benchmarks.figures import Figure
 from benchmarks.load.entries import FIRST_MS, entry_id
-from benchmarks.load.load import Address, ReplyByLength, Script
+from benchmarks.load.load import Address
 from benchmarks.load.processes import in_own_process
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, connect, pack
@@ -55,11 +55,6 @@ class Consuming:
         acknowledged = server.raw_reply(self._acks()[0])
         if acknowledged != self._acknowledged:
             raise ServerError(f"XACK answered {acknowledged!r}")
-
-    def script(self) -> Script:
-        acknowledged = {len(self._acks()[0]): self._acknowledged}
-        delivered = {len(read): self.reply for read in self._reads}
-        return ReplyByLength(acknowledged | delivered | {len(self._set_back): OK})
 
     def run(self, at: Address, seconds: float) -> Figure:
         return in_own_process(lambda: self._run(at, seconds))

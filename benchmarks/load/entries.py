@@ -19,6 +19,7 @@ from benchmarks.servers import Server, ServerError, connect, pack
 FIRST_MS = 1_000_000_000_000
 BATCH = 500
 READ_BATCH = 1_000
+CONSUMERS = 10
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,12 @@ def fill(
             missing -= _replies(connection.recv(1 << 16), reader)
 
 
-def deliver(server: Server, key: bytes, group: bytes, count: int, consumers: int = 10) -> None:
-    """Create the group, and let its consumers read `count` entries without acknowledging them."""
+def deliver(server: Server, key: bytes, group: bytes, count: int, batch: int = READ_BATCH) -> None:
+    """Create the group, and let ten consumers read `count` entries without acknowledging them."""
     server.call("XGROUP", "CREATE", key, group, "0")
-    for start in range(0, count, READ_BATCH):
-        consumer = b"c%d" % (start // READ_BATCH % consumers)
-        size = min(READ_BATCH, count - start)
+    for start in range(0, count, batch):
+        consumer = b"c%d" % (start // batch % CONSUMERS)
+        size = min(batch, count - start)
         request = ("XREADGROUP", "GROUP", group, consumer, "COUNT", size, "STREAMS", key, ">")
         server.raw_reply(pack(*request))
 

@@ -11,12 +11,12 @@ import itertools
 import select
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from benchmarks.figures import Figure
 from benchmarks.load.entries import SMALL, entry_id, requests
-from benchmarks.load.load import Address, Script
+from benchmarks.load.load import Address
 from benchmarks.load.processes import in_own_process
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, connect, pack
@@ -48,11 +48,6 @@ class Fanning:
 
     def learn(self, server: Server) -> None:
         """Nothing to learn: the length of an entry is known, and each reply is checked."""
-
-    def script(self) -> Script:
-        reply = HEAD + b"%d\r\n" % self._batch + bytes(self._entry_bytes * self._batch)
-        waits = {len(self._wait_after(entries)) for entries in (0, 1)}
-        return _Spreading(waits, len(_packed(self._batch)[0]), reply, bytes(self._ids_bytes))
 
     def run(self, at: Address, seconds: float) -> Figure:
         _packed(self._batch)  # in this process, before the child is forked
@@ -124,41 +119,6 @@ class _Reader:
         if not chunk or self._missing < 0:
             raise ServerError("a reply of another length than expected")
         return self._missing == 0
-
-
-class _Spreading:
-    """The null server's script: each reader gets the bytes of each batch, the producer the IDs."""
-
-    def __init__(self, wait_bytes: set[int], batch_bytes: int, reply: bytes, ids: bytes) -> None:
-        self._wait_bytes = wait_bytes
-        self._batch_bytes = batch_bytes
-        self._reply = reply
-        self._ids = ids
-        self._batches = 0
-        self._received: dict[int, int] = {}
-        self._seen: dict[int, int] = {}  # batches that were sent to each client
-        self._waiting: set[int] = set()
-
-    def join(self, client: int) -> None:
-        self._received[client] = 0
-        self._seen[client] = self._batches
-        self._waiting.discard(client)
-
-    def answers(self, client: int, size: int) -> Iterable[tuple[int, bytes]]:
-        size += self._received[client]
-        self._received[client] = size
-        if size in self._wait_bytes:
-            self._received[client] = 0
-            self._waiting.add(client)
-        elif size == self._batch_bytes:
-            self._received[client] = 0
-            self._batches += 1
-            yield client, self._ids
-        # A reader may begin to wait after the next batch has arrived.
-        for reader in [one for one in self._waiting if self._seen[one] < self._batches]:
-            self._waiting.remove(reader)
-            self._seen[reader] += 1
-            yield reader, self._reply
 
 
 @lru_cache(maxsize=1)

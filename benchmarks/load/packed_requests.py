@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.figures import Figure
-from benchmarks.load.load import Address, SameReply, Script
+from benchmarks.load.load import Address
 from benchmarks.load.processes import in_own_process
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, Word, connect, pack
@@ -41,14 +41,6 @@ class Cycling:
             digest.update(reply)
             self._reply_bytes.append(len(reply))
         self.reply = digest.digest()
-
-    def script(self) -> Script | None:
-        """Replies of zeros, which are not parsed; None if requests or replies vary in length."""
-        sizes = set(zip(map(len, self._requests), self._reply_bytes, strict=True))
-        if len(sizes) > 1:
-            return None
-        ((request_bytes, reply_bytes),) = sizes
-        return SameReply(request_bytes, bytes(reply_bytes))
 
     def run(self, at: Address, seconds: float) -> Figure:
         return in_own_process(lambda: self._run(at, seconds))

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from benchmarks.figures import Figure
 from benchmarks.load.entries import Shape, adding
-from benchmarks.load.load import Address, SameReply, Script
+from benchmarks.load.load import Address
 from benchmarks.load.processes import in_own_process
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, connect
@@ -37,12 +37,6 @@ class Pipelining:
     def learn(self, server: Server) -> None:
         """Add one entry. Raises ServerError if it is refused."""
         self.reply = server.raw_reply(self._request)
-
-    def script(self) -> Script | None:
-        """None if the requests have several lengths."""
-        if len(set(map(len, self._shape.bodies))) > 1:
-            return None
-        return SameReply(len(self._request), self.reply)
 
     def run(self, at: Address, seconds: float) -> Figure:
         assert self._writes  # packed in this process, before the child is forked

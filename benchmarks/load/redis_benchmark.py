@@ -11,7 +11,7 @@ import math
 import subprocess
 
 from benchmarks.figures import Figure
-from benchmarks.load.load import Address, SameReply, Script
+from benchmarks.load.load import Address
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, pack
 
@@ -38,9 +38,6 @@ class RedisBenchmark:
     def learn(self, server: Server) -> None:
         """Send one request, and record the reply. Raises ServerError if it is an error."""
         self.reply = server.raw_reply(self._request())
-
-    def script(self) -> Script:
-        return SameReply(len(self._request()), self.reply)
 
     def run(self, at: Address, seconds: float) -> Figure:
         if at.port not in self._rates:

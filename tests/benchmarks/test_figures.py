@@ -11,7 +11,6 @@ from benchmarks.figures import (
     Row,
     Spread,
     Target,
-    growth,
     is_met,
     limit,
     percentile,
@@ -23,10 +22,9 @@ def result(
     theirs: list[float],
     *targets: Target,
     name: str = "case",
-    base: str | None = None,
     lower_is_better: bool = False,
 ) -> Result:
-    row = Row(name, lower_is_better=lower_is_better, targets=targets, base=base)
+    row = Row(name, lower_is_better=lower_is_better, targets=targets)
     return Result(row, [Figure(value) for value in ours], [Figure(value) for value in theirs])
 
 
@@ -42,15 +40,6 @@ def test_without_figures_of_redis_there_is_no_ratio() -> None:
     assert measured.their_value is None
 
 
-def test_the_ratio_is_turned_over_where_less_is_better() -> None:
-    less = result([1, 2], [4, 4], lower_is_better=True)
-    assert less.goodness == Spread(median=1 / 0.375, low=2.0, high=4.0)
-    more = result([1, 2], [4, 4])
-    assert more.goodness == more.ratio
-    assert result([1], []).goodness is None
-    assert result([0], [1], lower_is_better=True).goodness == Spread(20, 20, 20)
-
-
 def test_work_that_is_put_off_is_noted() -> None:
     ours = [Figure(1.0, later=later) for later in (0.0, 0.2, 0.3)]
     assert Result(Row("case"), ours, [Figure(1.0, later=0.0)]).notes == ("later",)
@@ -63,36 +52,25 @@ def test_a_figure_of_zero_makes_no_pair() -> None:
 
 def test_a_target_is_a_bound_from_below() -> None:
     target = Target(Measure.RATIO, 0.9)
-    assert is_met(target, result([9], [10], target), {}) is True
-    assert is_met(target, result([8.9], [10], target), {}) is False
+    assert is_met(target, result([9], [10], target)) is True
+    assert is_met(target, result([8.9], [10], target)) is False
 
 
 def test_a_target_is_a_bound_from_above_where_less_is_better() -> None:
     target = Target(Measure.RATIO, 0.7)
-    assert is_met(target, result([7], [10], target, lower_is_better=True), {}) is True
-    assert is_met(target, result([7.1], [10], target, lower_is_better=True), {}) is False
+    assert is_met(target, result([7], [10], target, lower_is_better=True)) is True
+    assert is_met(target, result([7.1], [10], target, lower_is_better=True)) is False
 
 
 def test_a_target_may_be_about_the_value_itself() -> None:
     target = Target(Measure.VALUE, 74.11)
-    assert is_met(target, result([80, 70, 75], [99, 99, 99], target), {}) is True
-    assert is_met(target, result([80, 70, 74], [1, 1, 1], target), {}) is False
+    assert is_met(target, result([80, 70, 75], [99, 99, 99], target)) is True
+    assert is_met(target, result([80, 70, 74], [1, 1, 1], target)) is False
 
 
 def test_nothing_is_said_of_a_ratio_without_redis() -> None:
     target = Target(Measure.RATIO, 1.0)
-    assert is_met(target, result([5], [], target), {}) is None
-
-
-def test_growth_compares_the_same_turns_of_two_rows() -> None:
-    small = result([100, 80], [10, 10], name="small")
-    target = Target(Measure.GROWTH, 0.9)
-    large = result([75, 80], [5, 10], target, name="large", base="small")
-    results = {"small": small, "large": large}
-    assert growth(large, results) == Spread(0.875, 0.75, 1.0)
-    assert growth(large, results, ours=False) == Spread(0.75, 0.5, 1.0)
-    assert is_met(target, large, results) is False
-    assert growth(small, results) is None
+    assert is_met(target, result([5], [], target)) is None
 
 
 def busy(server: float, load: float, others: float = 0.0) -> list[Figure]:
@@ -123,13 +101,6 @@ def test_figures_without_shares_have_no_limit() -> None:
 def test_the_worse_limit_of_the_two_servers_is_shown() -> None:
     measured = Result(Row("case"), busy(0.5, 0.5), busy(0.5, 0.95))
     assert measured.limit == "load"
-
-
-def test_the_ceiling_is_the_most_that_the_load_has_reached() -> None:
-    assert Result(Row("case"), [Figure(1), Figure(1, ceiling=7)], [Figure(5)]).ceiling == 7
-    assert Result(Row("case"), [Figure(1, ceiling=7)], [Figure(9)]).ceiling == 9
-    assert Result(Row("case"), [Figure(8, ceiling=7)]).ceiling == 8
-    assert Result(Row("case"), [Figure(1)], [Figure(5)]).ceiling is None
 
 
 @pytest.mark.parametrize(

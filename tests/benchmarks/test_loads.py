@@ -9,19 +9,15 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import machine
-from benchmarks.cases.settings import QUICK, Setting
-from benchmarks.contenders import Contender
+from benchmarks.contenders import QUICK, Contender, Setting
 from benchmarks.load.consumers import Consuming
 from benchmarks.load.delays import delays
 from benchmarks.load.entries import KIB, MIXED, SMALL, Shape, acknowledge, deliver, entry_id, fill
 from benchmarks.load.fan_out import Fanning
-from benchmarks.load.load import Load
 from benchmarks.load.null_replicas import attach, online
 from benchmarks.load.packed_requests import Cycling
 from benchmarks.load.pipelines import Pipelining
 from benchmarks.load.probes import delays_during
-from benchmarks.load.redis_benchmark import RedisBenchmark
-from benchmarks.load.replier import Replier
 from benchmarks.servers import Server, ServerError, connect, interpreted_program
 
 pytestmark = pytest.mark.integration
@@ -94,33 +90,10 @@ def ranges(*counts: int) -> Cycling:
     return Cycling([("XRANGE", "s", entry_id(3), "+", "COUNT", count) for count in counts], 2)
 
 
-LOADS: dict[str, Load] = {
-    "requests in turn": ranges(7, 7),
-    "consumers": Consuming(b"s", b"g", count=10, consumers=12, entries=ENTRIES),
-    "readers": Fanning(readers=5, batch=20),
-    "packed": Pipelining(SMALL, clients=3, pipeline=10),
-    "redis-benchmark": RedisBenchmark(("XLEN", "s"), clients=3, pipeline=4),
-}
-
-
-@pytest.mark.parametrize("name", LOADS)
-def test_a_load_has_a_ceiling(server: Server, name: str) -> None:
-    load = LOADS[name]
-    fill(server, b"s", ENTRIES)
-    server.call("XGROUP", "CREATE", "s", "g", "0")
-    load.learn(server)
-    script = load.script()
-    assert script is not None
-    with Replier(script, core=min(os.sched_getaffinity(0))) as replier:
-        for _ in range(2):  # clients that come later find no trace of those before
-            assert load.run(replier, SECONDS).value > 0
-
-
 def test_replies_may_have_several_lengths(server: Server) -> None:
     fill(server, b"s", ENTRIES)
     load = ranges(1, 2, 3)
     load.learn(server)
-    assert load.script() is None
     assert load.run(server, SECONDS).value > 0
 
 

@@ -11,19 +11,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks import machine, record, run, servers
+from benchmarks import machine, run, servers
 from benchmarks.cases.case import Case, Session
-from benchmarks.cases.catalogue import CASES
 from benchmarks.cases.latency import seeds_lines
-from benchmarks.cases.settings import FULL, QUICK, Scale
-from benchmarks.contenders import Contender
-from benchmarks.figures import Figure, Result, Row
-from benchmarks.record import Record
+from benchmarks.contenders import QUICK, Contender, Scale
+from benchmarks.figures import Figure, Row
 from benchmarks.servers import Program, ServerError
 
 
@@ -31,67 +27,6 @@ def test_a_quick_run_has_three_pairs_and_a_full_one_five() -> None:
     assert run.scale_of(run.options_of([])).pairs == 5
     assert run.scale_of(run.options_of(["--quick"])).pairs == 3
     assert run.scale_of(run.options_of(["--quick", "--pairs", "7"])).pairs == 7
-
-
-@pytest.mark.parametrize(
-    ("arguments", "file"),
-    [
-        ([], run.FOLDER / "figures.json"),
-        (["--pairs", "9"], run.FOLDER / "figures.json"),
-        (["--json", "x.json"], Path("x.json")),
-        (["--quick", "--resume", "x.json"], Path("x.json")),
-        (["--interpreted"], run.FOLDER / "interpreted.json"),
-        (["--pairs", "4"], None),
-        (["--quick"], None),
-        (["--only", "xadd"], None),
-    ],
-)
-def test_a_full_run_writes_its_figures_if_it_is_not_told_where(
-    arguments: list[str], file: Path | None
-) -> None:
-    assert run.figures_file(run.options_of(arguments)) == file
-
-
-def full_record(pairs: int = 5) -> Record:
-    """All cases, measured."""
-    made = Record({}, ("Rillway 1", "Redis 7"), {"pinned": ""} | asdict(replace(FULL, pairs=pairs)))
-    for case in CASES:
-        made.add([Result(row, [Figure(2.0)], [Figure(1.0)]) for row in case.rows])
-    return made
-
-
-def test_results_are_those_of_all_cases_in_full() -> None:
-    assert run.is_complete(full_record())
-    assert run.is_complete(full_record(pairs=7))
-    assert not run.is_complete(full_record(pairs=4))
-    one_less = full_record()
-    del one_less.results["ping/p1-c50"]
-    assert not run.is_complete(one_less)
-    quick = full_record()
-    quick.settings |= asdict(QUICK)
-    assert not run.is_complete(quick)
-    interpreted = full_record()
-    interpreted.servers = (servers.interpreted_program().title, "Redis 7.0.15")
-    assert not run.is_complete(interpreted)
-
-
-def test_a_page_is_written_of_whatever_figures_there_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    figures = tmp_path / "some.json"
-    some = full_record()
-    del some.results["ping/p1-c50"]
-    record.write(some, figures)
-    assert run.main(["--report", str(figures)]) == 0
-    page = (tmp_path / "some.md").read_text()
-    assert "ping/p16-c50" in page
-    assert "| ping/p1-c50 |" not in page
-    assert "some.md" in capsys.readouterr().out
-
-
-def test_no_page_is_made_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run.main(["--report", str(tmp_path / "none.json")]) == 2
-    assert "none.json" in capsys.readouterr().err
 
 
 def test_the_compiled_server_is_measured_unless_the_sources_are_asked_for(
@@ -124,7 +59,7 @@ def test_only_may_be_repeated() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--pairs", "0"], ["--pairs", "x"], ["--compiled"], ["--json", "a", "--resume", "b"]],
+    [["--pairs", "0"], ["--pairs", "x"], ["--compiled"]],
 )
 def test_bad_options_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
@@ -170,8 +105,6 @@ def test_a_small_run_measures_both_servers_and_writes_all_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "figures.json"
-    page = run.FOLDER / "RESULTS.md"
-    before = page.read_bytes() if page.exists() else None
     arguments = ["--interpreted", "--quick", "--pairs", "1", "--json", str(written)]
     for case in ("xadd/small-p16-c50", "start/first-pong"):
         arguments += ["--only", case]
@@ -179,10 +112,8 @@ def test_a_small_run_measures_both_servers_and_writes_all_figures(
     results = json.loads(written.read_text())["results"]
     assert [result["case"] for result in results] == ["xadd/small-p16-c50", "start/first-pong"]
     assert all(result["rillway"] > 0 and result["redis"] > 0 for result in results)
-    assert results[0]["ceiling"] > 0
     assert all(figure["later"] < 0.5 for figure in results[0]["pairs"]["redis"])
     assert "xadd/small-p16-c50" in capsys.readouterr().out
-    assert (page.read_bytes() if page.exists() else None) == before
 
 
 def started_run(path: Path, *cases: str) -> subprocess.Popen[str]:
@@ -192,7 +123,7 @@ def started_run(path: Path, *cases: str) -> subprocess.Popen[str]:
     command += [word for case in cases for word in ("--only", case)]
     environment = os.environ | {"PYTHONPATH": "."}
     return subprocess.Popen(
-        command, cwd=record.ROOT, env=environment, stdout=subprocess.PIPE, text=True
+        command, cwd=servers.ROOT, env=environment, stdout=subprocess.PIPE, text=True
     )
 
 
@@ -205,9 +136,7 @@ def children_of(pid: int) -> set[int]:
 @pytest.mark.parametrize(
     "kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)]
 )
-def test_a_run_that_is_interrupted_keeps_what_it_had_and_goes_on(
-    tmp_path: Path, kind: signal.Signals, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_is_interrupted_keeps_what_it_had(tmp_path: Path, kind: signal.Signals) -> None:
     written = tmp_path / "figures.json"
     cases = ("xadd/small-p16-c50", "start/first-pong", "ping/p1-c50")
     process = started_run(written, *cases)
@@ -220,18 +149,8 @@ def test_a_run_that_is_interrupted_keeps_what_it_had_and_goes_on(
     assert process.wait(timeout=20) == run.INTERRUPTED
     process.stdout.close()
     assert not [child for child in children if Path(f"/proc/{child}").exists()]
-    begun = json.loads(written.read_text())
-    assert [result["case"] for result in begun["results"]] == ["xadd/small-p16-c50"]
-
-    arguments = ["--interpreted", "--quick", "--pairs", "1", "--resume", str(written)]
-    assert run.main([*arguments, *(word for case in cases for word in ("--only", case))]) == 0
-    shown = capsys.readouterr().out
-    assert "start/first-pong" in shown
-    assert "xadd/small-p16-c50" not in shown
-    whole = json.loads(written.read_text())
-    assert {result["case"] for result in whole["results"]} == set(cases)
-    assert whole["results"][0] == begun["results"][0]
-    assert [go["cases"] for go in whole["goes"]] == [1, 2]
+    results = json.loads(written.read_text())["results"]
+    assert [result["case"] for result in results] == ["xadd/small-p16-c50"]
 
 
 def servers_of(pid: int) -> set[int]:
@@ -275,10 +194,9 @@ def test_a_case_that_fails_is_noted_and_the_others_go_on(tmp_path: Path) -> None
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
     program = Program("any", ("any",), (1,))
     contenders = [Contender(program, cores, True), Contender(program, cores, False)]
-    made = Record({}, ("Rillway 1", "Redis 7"), {})
-    made.goes.append(record.Go("make bench", "", "", ""))
     path = tmp_path / "figures.json"
-    assert run.measure(cases, contenders, QUICK, made, path) == 1
+    made = run.Record({}, path)
+    assert run.measure(cases, contenders, QUICK, made) == 1
     assert made.failures == {"xadd/broken": "ServerError: it is gone"}
     (result,) = json.loads(path.read_text())["results"]
     assert (result["case"], result["ratio"]["median"]) == ("ping/p1-c50", 2.0)
