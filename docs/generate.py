@@ -1,7 +1,7 @@
 """Brings the generated tables of the documentation up to date: `python docs/generate.py`.
 
 Pages are written by hand, except for what stands between `<!-- generated: NAME -->` and
-`<!-- end -->`: that comes from the declarations of the commands, the directives of the
+`<!-- end -->`: that comes from the families' tables of commands, the directives of the
 configuration, the sections of INFO, `--help` of the command line, and the table of differences that
 the comparison with a real redis-server keeps. A test compares the pages with what this program
 writes.

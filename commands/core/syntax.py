@@ -1,4 +1,4 @@
-"""Parses the `syntax` of a command declaration into the arguments of COMMAND DOCS.
+"""Parses the `syntax` of a command's row into the arguments of COMMAND DOCS.
 
 The notation is that of the Redis documentation:
 

@@ -1,4 +1,4 @@
-"""commands/core/registry.py: declarations and what derives from them."""
+"""commands/core/registry.py: where the keys of a request are."""
 
 from __future__ import annotations
 
