@@ -1,84 +1,104 @@
 """Imports every module that declares commands, so that `registry.COMMANDS` is complete."""
 
+# ruff: noqa: F401
 from __future__ import annotations
 
-from commands.bitmaps import bitcount as bit_searching
-from commands.bitmaps import bitfield, bitop, setbit
-from commands.connection import (
-    authentication,
-    basics,
-    client_attributes,
-    client_kill,
-    client_list,
-    client_pause,
-    client_tracking,
-)
-from commands.geo import places, search
-from commands.hashes import hexpire, hgetex, himport
-from commands.hashes import hget as hash_reading
-from commands.hashes import hincrby as hash_counting
-from commands.hashes import hscan as hash_walking
-from commands.hashes import hset as hash_setting
-from commands.hyperloglogs import pfcount
-from commands.hyperloglogs import pfdebug as hyperloglog_inspection
-from commands.keys import databases, existence, expiry, objects, scan, serialization, sort, transfer
-from commands.lists import blpop, elements, lmove, lpop, lpush, lset
-from commands.pubsub import publish, subscribe
-from commands.replication import failover, role, role_change, synchronisation, wait
-from commands.scripting import evaluation, function, function_call, function_dump, script
-from commands.server import (
-    clock,
-    config,
-    debug,
-    information,
-    latency,
-    lolwut,
-    memory,
-    module,
-    monitor,
-    save,
-    shutdown,
-    slowlog,
-)
-from commands.server.command import docs, keys, table
-from commands.sets import algebra as set_algebra
-from commands.sets import members as set_members
-from commands.sets import spop as set_picking
-from commands.sets import sscan as set_walking
-from commands.sorted_sets import algebra as sorted_set_algebra
-from commands.sorted_sets import ranges as sorted_set_ranges
-from commands.sorted_sets import zadd as sorted_set_adding
-from commands.sorted_sets import zpop as sorted_set_popping
-from commands.sorted_sets import zrandmember as sorted_set_picking
-from commands.sorted_sets import zrem as sorted_set_removing
-from commands.sorted_sets import zscan as sorted_set_walking
-from commands.sorted_sets import zscore as sorted_set_reading
-from commands.streams import add, delete, idempotence, info, set_id, settings, trim
-from commands.streams.groups import acknowledge, claim, group, pending, read_group
-from commands.streams.reading import ranges, read, split
-from commands.strings import digest, get, incr, increx, lcs, set, substrings
-from commands.transactions import transaction, watch
-
-MODULES = (
-    authentication, client_attributes, client_kill, client_list, client_pause, client_tracking,
-    basics,
-    publish, subscribe,
-    transaction, watch,
-    acknowledge, add, claim, delete, group, idempotence, info, pending, ranges, read, read_group,
-    set_id, settings, split, trim,
-    evaluation, function, function_call, function_dump, script,
-    databases, existence, expiry, objects, serialization, sort, transfer, scan,
-    increx, lcs, digest, incr, substrings, get, set,
-    pfcount,
-    hyperloglog_inspection,
-    bit_searching, bitfield, bitop, setbit,
-    blpop, lset, elements, lmove, lpop, lpush,
-    places, search,
-    set_algebra, set_members, set_picking, set_walking,
-    sorted_set_adding, sorted_set_algebra, sorted_set_picking, sorted_set_popping,
-    sorted_set_ranges, sorted_set_reading, sorted_set_removing, sorted_set_walking,
-    hgetex, hash_counting, hash_reading, hash_setting, hash_walking, himport, hexpire,
-    table, docs, keys, config, debug, information, latency,
-    lolwut, memory, module, monitor, save, shutdown, slowlog, clock,
-    failover, role, role_change, synchronisation, wait,
-)  # fmt: skip
+import commands.bitmaps.bitcount
+import commands.bitmaps.bitfield
+import commands.bitmaps.bitop
+import commands.bitmaps.setbit
+import commands.connection.authentication
+import commands.connection.basics
+import commands.connection.client_attributes
+import commands.connection.client_kill
+import commands.connection.client_list
+import commands.connection.client_pause
+import commands.connection.client_tracking
+import commands.geo.places
+import commands.geo.search
+import commands.hashes.hexpire
+import commands.hashes.hget
+import commands.hashes.hgetex
+import commands.hashes.himport
+import commands.hashes.hincrby
+import commands.hashes.hscan
+import commands.hashes.hset
+import commands.hyperloglogs.pfcount
+import commands.hyperloglogs.pfdebug
+import commands.keys.databases
+import commands.keys.existence
+import commands.keys.expiry
+import commands.keys.objects
+import commands.keys.scan
+import commands.keys.serialization
+import commands.keys.sort
+import commands.keys.transfer
+import commands.lists.blpop
+import commands.lists.elements
+import commands.lists.lmove
+import commands.lists.lpop
+import commands.lists.lpush
+import commands.lists.lset
+import commands.pubsub.publish
+import commands.pubsub.subscribe
+import commands.replication.failover
+import commands.replication.role
+import commands.replication.role_change
+import commands.replication.synchronisation
+import commands.replication.wait
+import commands.scripting.evaluation
+import commands.scripting.functions.call
+import commands.scripting.functions.dump
+import commands.scripting.functions.function
+import commands.scripting.script
+import commands.server.clock
+import commands.server.command.docs
+import commands.server.command.keys
+import commands.server.command.table
+import commands.server.config
+import commands.server.debug
+import commands.server.info.info
+import commands.server.latency
+import commands.server.lolwut
+import commands.server.memory
+import commands.server.module
+import commands.server.monitor
+import commands.server.save
+import commands.server.shutdown
+import commands.server.slowlog
+import commands.sets.algebra
+import commands.sets.members
+import commands.sets.spop
+import commands.sets.sscan
+import commands.sorted_sets.algebra
+import commands.sorted_sets.ranges
+import commands.sorted_sets.zadd
+import commands.sorted_sets.zpop
+import commands.sorted_sets.zrandmember
+import commands.sorted_sets.zrem
+import commands.sorted_sets.zscan
+import commands.sorted_sets.zscore
+import commands.streams.add
+import commands.streams.delete
+import commands.streams.groups.acknowledge
+import commands.streams.groups.claim
+import commands.streams.groups.group
+import commands.streams.groups.pending
+import commands.streams.groups.read_group
+import commands.streams.idempotence
+import commands.streams.info
+import commands.streams.reading.ranges
+import commands.streams.reading.read
+import commands.streams.reading.split
+import commands.streams.set_id
+import commands.streams.settings
+import commands.streams.trim
+import commands.strings.digest
+import commands.strings.get
+import commands.strings.incr
+import commands.strings.increx
+import commands.strings.lcs
+import commands.strings.set
+import commands.strings.substrings
+import commands.transactions.transaction
+import commands.transactions.watch

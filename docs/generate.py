@@ -25,7 +25,7 @@ from commands.config.configuration import DIRECTIVES, Directive
 from commands.core import version
 from commands.core.documentation import row_of, shown_name
 from commands.core.registry import COMMANDS, Command
-from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
+from commands.server.info.sections import ONLY_WHEN_ASKED_FOR, SECTIONS
 from rillway.__main__ import SUBCOMMANDS, usage
 from server.inprocess.server import InProcessServer
 from tests.compat.differences import NEWER_THAN_7_0, NEWER_THAN_8_2

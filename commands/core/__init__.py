@@ -1,19 +1,18 @@
 """The modules that all commands are built on.
 
-registry:        the `@command` declaration and the table of commands
-documentation:   what people read about each command
-arguments:       a cursor over a request's arguments
-syntax:          a command's syntax as COMMAND DOCS shows it
-floats:          floating-point arguments
-help:            the HELP sub-command
-client:          one connection's state
-gates:           states in which a request is checked before it runs
-instance:        one server's state
-host:            what commands ask of the process and of the dispatcher
-blocked_clients: blocked clients and ready keys
-blocking_pops:   BLPOP, BZPOPMIN and their relatives
-long_reply:      replies sent in pieces
-sinks:           receivers of propagated requests
-carried_requests:requests that a carrier transports
-version:         the versions that the server reports
+registry:         the `@command` declaration and the table of commands
+documentation:    what people read about each command
+arguments:        a cursor over a request's arguments
+floats:           floating-point arguments
+help:             the HELP sub-command
+client:           one connection's state
+gates:            states in which a request is checked before it runs
+instance:         one server's state
+host:             what commands ask of the process and of the dispatcher
+blocked_clients:  blocked clients and ready keys
+blocking_pops:    BLPOP, BZPOPMIN and their relatives
+long_reply:       replies sent in pieces
+sinks:            receivers of propagated requests
+carried_requests: requests that a carrier transports
+version:          the versions that the server reports
 """

@@ -37,8 +37,8 @@ from commands.core.registry import (
     Reply,
 )
 from commands.core.version import REDIS_VERSION
+from commands.scripting.functions.libraries import Libraries
 from commands.scripting.interpreter import Interpreter
-from commands.scripting.libraries import Libraries
 from commands.scripting.numbers import as_argument
 from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
 from commands.state.tracked_requests import remember_request

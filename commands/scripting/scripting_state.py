@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import cython
 
 from commands.scripting.calls import Calls
+from commands.scripting.functions.libraries import Libraries
 from commands.scripting.interpreter import (
     KILLED,
     LOADS_TOO_LONG,
@@ -25,7 +26,6 @@ from commands.scripting.interpreter import (
     Interpreter,
     Registered,
 )
-from commands.scripting.libraries import Libraries
 from commands.scripting.running_script import Running, ScriptClient
 from commands.scripting.script_cache import ScriptCache
 from commands.state.stats import ScriptingFigures

@@ -12,7 +12,7 @@ from commands.core.help import help_reply
 from commands.core.instance import Instance
 from commands.core.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
 from commands.keys.size import value_bytes
-from commands.server.memory_figures import MemoryFigures, human, memory_figures
+from commands.server.info.memory_figures import MemoryFigures, human, memory_figures
 from protocol import errors, replies
 from protocol.errors import ReplyError
 

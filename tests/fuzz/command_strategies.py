@@ -20,7 +20,7 @@ import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.configuration import DIRECTIVES, NAMES
 from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS, Argv, Command
-from commands.core.syntax import Argument, parse_syntax
+from commands.server.command.syntax import Argument, parse_syntax
 
 CLIENTS = 5
 FIRST_MS = 1_700_000_000_000

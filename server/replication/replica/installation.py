@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from commands.core.instance import Instance
-from commands.scripting.libraries import Libraries
+from commands.scripting.functions.libraries import Libraries
 from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
 from protocol.records import record

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.core.registry import COMMANDS
+from commands.server.info.memory_figures import MemoryFigures
 from commands.server.memory import report
-from commands.server.memory_figures import MemoryFigures
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import decode, pairs
 

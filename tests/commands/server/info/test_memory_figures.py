@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.server.memory_figures import MemoryFigures, human, memory_figures, percentage
+from commands.server.info.memory_figures import MemoryFigures, human, memory_figures, percentage
 from server.inprocess.server import InProcessServer
 
 MIB = 1024 * 1024

@@ -18,7 +18,7 @@ from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.instance import Instance
 from commands.replication.information import buffers, replication
 from commands.scripting.scripting_state import Scripting
-from commands.server.memory_figures import human, memory_figures
+from commands.server.info.memory_figures import human, memory_figures
 from commands.state.persistence_state import NEVER
 from commands.state.stats import ScriptingFigures
 from protocol.cutter import IS_COMPILED
@@ -119,7 +119,7 @@ def _has_deadline(client: Client) -> bool:
 
 
 def memory(instance: Instance) -> Iterator[Field]:
-    """The use of memory (commands/server/memory_figures.py)."""
+    """The use of memory (commands/server/info/memory_figures.py)."""
     figures = memory_figures(instance)
     for name, size in (
         ("used_memory", figures.used),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import LOADING, STALE, Argv, command
-from commands.server.information_sections import ONLY_WHEN_ASKED_FOR, SECTIONS, TITLES
+from commands.server.info.sections import ONLY_WHEN_ASKED_FOR, SECTIONS, TITLES
 from protocol import replies
 
 # Words that stand for several sections.

@@ -6,7 +6,7 @@ import pytest
 
 from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS
-from commands.core.syntax import Argument, parse_syntax
+from commands.server.command.syntax import Argument, parse_syntax
 
 
 def outline(argument: Argument) -> str:

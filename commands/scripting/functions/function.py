@@ -20,8 +20,8 @@ from commands.core.registry import (
     container,
 )
 from commands.keys.pattern import matcher
+from commands.scripting.functions.libraries import Library
 from commands.scripting.interpreter import Registered
-from commands.scripting.libraries import Library
 from commands.scripting.scripting_state import Scripting
 from commands.scripting.shebang import FLAGS
 from protocol import errors, replies

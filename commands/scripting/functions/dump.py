@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, NOSCRIPT, RUNS_LUA, WRITE, Argv, Reply, command
-from commands.scripting.function import is_timed
-from commands.scripting.libraries import Libraries, Library
+from commands.scripting.functions.function import is_timed
+from commands.scripting.functions.libraries import Libraries, Library
 from commands.scripting.scripting_state import Scripting
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.server.information_sections import SECTIONS
+from commands.server.info.sections import SECTIONS
 from protocol import cutter
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import info_fields, server_with

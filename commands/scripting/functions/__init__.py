@@ -1,0 +1,1 @@
+"""Libraries of functions: FUNCTION, FCALL, and what they keep."""

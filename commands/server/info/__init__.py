@@ -1,0 +1,1 @@
+"""INFO: its sections, and the figures that they print."""
