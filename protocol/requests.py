@@ -28,10 +28,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import field
+from typing import TypeAlias
 
 import hiredis
 
 from protocol.records import frozen_record
+
+# The words of a request, the name of its command first.
+Argv: TypeAlias = list[bytes]
 
 
 @frozen_record

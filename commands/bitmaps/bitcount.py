@@ -5,9 +5,10 @@ from __future__ import annotations
 from commands.bitmaps.offsets import extract, parse_bit_range
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.registry import READONLY, Argv, command, one_key
+from commands.core.registry import READONLY, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.bits import count_bits, find_other_byte
 
 

@@ -12,11 +12,12 @@ from commands.bitmaps.offsets import extract, parse_bit_offset
 from commands.bitmaps.setbit import for_bits
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.strings import StringValue
 
 _OVERFLOWS = (b"WRAP", b"SAT", b"FAIL")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, WRITE, Argv, KeySpec, command
+from commands.core.registry import DENYOOM, WRITE, KeySpec, command
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.bits import combine
 from storage.types.strings import StringValue
 

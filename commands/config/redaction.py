@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from commands.config.configuration import DIRECTIVES
 
 if TYPE_CHECKING:
-    from commands.core.registry import Argv
+    from protocol.requests import Argv
 
 REDACTED = b"(redacted)"
 

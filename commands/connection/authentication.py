@@ -12,20 +12,12 @@ from commands.connection.client_attributes import check_name
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.gates import GATE_AUTH
-from commands.core.registry import (
-    ALLOW_BUSY,
-    FAST,
-    LOADING,
-    NO_AUTH,
-    NOSCRIPT,
-    STALE,
-    Argv,
-    command,
-)
+from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
 from commands.core.version import REDIS_VERSION
 from commands.pubsub.registry import update_gate
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 DEFAULT_USER = b"default"
 _FLAGS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY

@@ -10,20 +10,12 @@ from commands.core.arguments import parse_int
 from commands.core.carried_requests import carried
 from commands.core.client import Client
 from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
-from commands.core.registry import (
-    ALLOW_BUSY,
-    FAST,
-    LOADING,
-    NO_AUTH,
-    NOSCRIPT,
-    STALE,
-    Argv,
-    command,
-)
+from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
 from commands.transactions.transaction import discard_transaction
 from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _PONG = replies.bulk(b"pong")
 _ALWAYS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY

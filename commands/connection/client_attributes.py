@@ -11,9 +11,10 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.gates import GATE_SILENT
 from commands.core.help import help_reply
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 # The characters of a name or a library's version: what cannot break a line of CLIENT LIST.
 _FIRST_PRINTABLE, _LAST_PRINTABLE = b"!~"

@@ -9,10 +9,11 @@ from commands.connection.authentication import DEFAULT_USER
 from commands.connection.client_list import client_type, parse_client_type
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 
 
 @record

@@ -13,10 +13,11 @@ import sys
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.pubsub.registry import is_subscribed
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _TYPES = {
     b"NORMAL": b"normal", b"PUBSUB": b"pubsub", b"MASTER": b"master",

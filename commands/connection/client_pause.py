@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import LOADING, NOSCRIPT, STALE, command
 from commands.state.invalidation_table import TrackingState
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _FLAGS = NOSCRIPT | LOADING | STALE
 

@@ -7,8 +7,9 @@ file or from a primary (`client.replays`), and `carried` finds the command in it
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import COMMANDS, WRITE, Argv, Command
+from commands.core.registry import COMMANDS, WRITE, Command
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.append_only.carriers import UnknownCarrier, unwrap, wrap
 
 

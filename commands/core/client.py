@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from commands.core.blocked_clients import Waiting
     from commands.core.instance import Instance
     from commands.core.long_reply import LongReply
-    from commands.core.registry import Argv, Command
+    from commands.core.registry import Command
     from commands.replication.state import Replica
     from commands.state.invalidation_table import TrackingState
+    from protocol.requests import Argv
     from storage.keyspace.database import Database
 
 AnyValue = TypeVar("AnyValue", bound=Value)

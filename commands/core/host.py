@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from commands.core.blocked_clients import Block
     from commands.core.client import Client
-    from commands.core.registry import Argv, Command, Handler, Reply
+    from commands.core.registry import Command, Handler, Reply
     from commands.replication.state import Replica
+    from protocol.requests import Argv
 
 
 @record

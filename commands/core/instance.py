@@ -44,8 +44,8 @@ from storage.types.value import Value
 
 if TYPE_CHECKING:
     from commands.core.host import Host, Services
-    from commands.core.registry import Argv
     from protocol.errors import ReplyError
+    from protocol.requests import Argv
 
 
 class Feature(Protocol):

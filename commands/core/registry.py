@@ -16,6 +16,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from protocol.records import entity, frozen_record
+from protocol.requests import Argv
 from storage.types.value import as_int64
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from commands.core.long_reply import LongReply
     from protocol.cutter import Cutter
 
-Argv: TypeAlias = list[bytes]
 # None: the handler sent what there was to send.
 Reply: TypeAlias = "bytes | Block | LongReply | None"
 Handler: TypeAlias = "Callable[[Client, Argv], Reply]"

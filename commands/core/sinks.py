@@ -18,7 +18,7 @@ from protocol.records import frozen_record
 from storage.append_only.requests import encode_request
 
 if TYPE_CHECKING:
-    from commands.core.registry import Argv
+    from protocol.requests import Argv
 
 # The database of a unit that consists of messages only.
 ANY_DATABASE = -1

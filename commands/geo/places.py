@@ -8,11 +8,12 @@ from __future__ import annotations
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.floats import parse_double
-from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key
 from commands.geo.geohash import Place, decode, distance_m, encode, text_of
 from commands.sorted_sets.zadd import zadd
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.sorted_sets import SortedSetValue
 
 UNITS_M = {b"M": 1.0, b"KM": 1000.0, b"FT": 0.3048, b"MI": 1609.34}

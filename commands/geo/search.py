@@ -17,7 +17,6 @@ from commands.core.registry import (
     MOVABLE_KEYS,
     READONLY,
     WRITE,
-    Argv,
     KeySpec,
     command,
     one_key,
@@ -30,6 +29,7 @@ from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.sorted_sets import Pair, ScoreBounds, SortedSetValue
 
 _RADIUS_KEYS = (

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from commands.hashes.lookup import read_fields, removed_fields, settle, write_fields
 from commands.replication.older_replicas import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.hashes import HashValue
 
 # The greatest time: Redis keeps it in 46 bits.

@@ -7,9 +7,10 @@ from itertools import islice
 
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import FAST, READONLY, Argv, command, one_key
+from commands.core.registry import FAST, READONLY, command, one_key
 from commands.hashes.lookup import read_all, read_fields
 from protocol import replies
+from protocol.requests import Argv
 from storage.types.hashes import HashValue
 
 # A reply with this many fields takes about a millisecond; a longer one is made in pieces.

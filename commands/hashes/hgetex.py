@@ -6,7 +6,7 @@ from dataclasses import field
 
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.hashes.hexpire import (
     announce_times,
     check_type,
@@ -20,6 +20,7 @@ from commands.replication.older_replicas import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.hashes import HashValue
 
 # Option -> (its unit in ms, whether it counts from now on rather than from the epoch).

@@ -8,19 +8,10 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.help import help_reply
-from commands.core.registry import (
-    DENYOOM,
-    FAST,
-    LOADING,
-    STALE,
-    WRITE,
-    Argv,
-    command,
-    container,
-    one_key,
-)
+from commands.core.registry import DENYOOM, FAST, LOADING, STALE, WRITE, command, container, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.hashes import HashValue
 
 container("HIMPORT")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.hashes.lookup import remove_fields, write_fields
 from protocol import errors, replies
+from protocol.requests import Argv
 from storage.types.hashes import HashValue
 
 

@@ -12,7 +12,6 @@ from commands.core.registry import (
     MAY_REPLICATE,
     READONLY,
     WRITE,
-    Argv,
     KeySpec,
     command,
     keys_to_end,
@@ -21,6 +20,7 @@ from commands.core.registry import (
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types import hyperloglog
 from storage.types.strings import StringValue
 

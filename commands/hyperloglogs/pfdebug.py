@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.core.client import Client
-from commands.core.registry import ADMIN, DENYOOM, WRITE, Argv, command, one_key
+from commands.core.registry import ADMIN, DENYOOM, WRITE, command, one_key
 from commands.hyperloglogs.pfcount import refused
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types import hyperloglog
 from storage.types.hyperloglog import REGISTERS
 from storage.types.strings import StringValue

@@ -9,9 +9,10 @@ from __future__ import annotations
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import FAST, WRITE, Argv, command
+from commands.core.registry import FAST, WRITE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.keyspace.database import Database
 
 

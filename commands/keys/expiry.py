@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
-from commands.core.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.registry import FAST, READONLY, WRITE, command, one_key
 from commands.keys.existence import delete
 from commands.keys.lookup import peek
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _NO_KEY = replies.integer(-2)
 _NO_DEADLINE = replies.integer(-1)

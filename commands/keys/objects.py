@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.help import help_reply
-from commands.core.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
+from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
 from commands.keys.lookup import peek
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.value import Value
 
 container("OBJECT")

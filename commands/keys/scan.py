@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import FAST, READONLY, Argv, command
+from commands.core.registry import FAST, READONLY, command
 from commands.keys.lookup import find
 from commands.keys.pattern import matcher
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.keyspace.key_walk import KeyWalk
 from storage.types.value import type_name
 

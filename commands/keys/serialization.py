@@ -13,13 +13,14 @@ from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key
 from commands.keys.lookup import find
 from commands.replication.older_replicas import check_field_times
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.opcodes import STREAM_2
 from storage.snapshot.options import SnapshotOptions

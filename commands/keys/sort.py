@@ -18,19 +18,12 @@ from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.floats import parse_loose_double
 from commands.core.long_reply import LongReply
-from commands.core.registry import (
-    DENYOOM,
-    MOVABLE_KEYS,
-    READONLY,
-    WRITE,
-    Argv,
-    KeySpec,
-    command,
-)
+from commands.core.registry import DENYOOM, MOVABLE_KEYS, READONLY, WRITE, KeySpec, command
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
 from storage.types.sets import SetValue

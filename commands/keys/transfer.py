@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key, two_keys
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key, two_keys
 from commands.keys.lookup import find, parse_database
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.keyspace.database import Database
 from storage.types.value import Value
 

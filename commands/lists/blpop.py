@@ -17,7 +17,6 @@ from commands.core.registry import (
     DENYOOM,
     MOVABLE_KEYS,
     WRITE,
-    Argv,
     KeySpec,
     command,
     counted_keys,
@@ -26,6 +25,7 @@ from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
 from commands.lists.lmove import MOVED_KEYS, Move, move, parse_move, parse_moves, propagate_moves
 from commands.lists.lpop import pop_several
 from protocol import replies
+from protocol.requests import Argv
 from storage.types.lists import ListValue
 
 _KEYS_AND_TIMEOUT = (KeySpec(begin=1, last=-2, flags=(b"RW", b"ACCESS", b"DELETE")),)

@@ -8,10 +8,11 @@ from itertools import islice, takewhile
 from commands.core.arguments import INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import FAST, READONLY, Argv, command, one_key
+from commands.core.registry import FAST, READONLY, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.lists import ListValue
 
 # A reply of more elements is built and sent in pieces; a shorter one takes about a millisecond.

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, WRITE, Argv, command, two_keys
+from commands.core.registry import DENYOOM, WRITE, command, two_keys
 from commands.lists.ends import LEFT, POPS, RIGHT, parse_side, push, settle, take
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.lists import ListValue
 
 # The elements of one propagated push.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.lists.ends import LEFT, RIGHT, push
 from protocol import replies
+from protocol.requests import Argv
 from storage.types.lists import ListValue
 
 

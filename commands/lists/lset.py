@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, WRITE, command, one_key
 from commands.lists.elements import clip, from_start
 from commands.lists.ends import after_removal
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.lists import ListValue
 
 

@@ -15,7 +15,6 @@ from commands.core.registry import (
     MAY_REPLICATE,
     PUBSUB,
     STALE,
-    Argv,
     KeySpec,
     command,
     container,
@@ -23,6 +22,7 @@ from commands.core.registry import (
 from commands.keys.pattern import matches
 from commands.pubsub.registry import Subscriptions
 from protocol import errors, replies
+from protocol.requests import Argv
 
 
 @command("PUBLISH", arity=3, flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE)

@@ -12,11 +12,12 @@ from collections.abc import Callable
 
 from commands.core.client import Client
 from commands.core.gates import GATE_SILENT
-from commands.core.registry import LOADING, NOSCRIPT, PUBSUB, STALE, Argv, KeySpec, command
+from commands.core.registry import LOADING, NOSCRIPT, PUBSUB, STALE, KeySpec, command
 from commands.pubsub.registry import PubSub, Subscriptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
+from protocol.requests import Argv
 
 _FLAGS = PUBSUB | NOSCRIPT | LOADING | STALE
 # Redis declares shard channels as keys, so that a cluster can route them.

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.registry import ADMIN, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import ADMIN, NOSCRIPT, STALE, command
 from commands.replication.state import ReplicationState
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 
 
 @record

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import FAST, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import FAST, LOADING, NOSCRIPT, STALE, command
 from commands.replication.state import UNKNOWN
 from protocol import replies
+from protocol.requests import Argv
 
 
 @command("ROLE", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST)

@@ -9,9 +9,10 @@ from commands.connection.client_list import describe_client
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.gates import GATE_REPLICA
-from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _FLAGS = ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING
 

@@ -19,13 +19,12 @@ from commands.core.registry import (
     NO_MULTI,
     NOSCRIPT,
     STALE,
-    Argv,
     command,
 )
 from commands.replication.state import RILLWAY, Replica
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import split_inline
+from protocol.requests import Argv, split_inline
 from storage.types.value import as_int64
 
 _MAX_IP_BYTES = 256

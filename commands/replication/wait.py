@@ -9,10 +9,11 @@ from __future__ import annotations
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.registry import BLOCKING, Argv, command
+from commands.core.registry import BLOCKING, command
 from commands.streams.reading.read_request import parse_block
 from protocol import replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _LOCAL_OUT_OF_RANGE = b"ERR value is out of range, value must between 0 and 1"
 _REPLICAS_OUT_OF_RANGE = b"ERR value is out of range, must be positive"

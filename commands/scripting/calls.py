@@ -31,7 +31,6 @@ from commands.core.registry import (
     READONLY,
     STALE,
     WRITE,
-    Argv,
     Command,
     Handler,
     Reply,
@@ -43,6 +42,7 @@ from commands.scripting.numbers import as_argument
 from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
 from commands.state.tracked_requests import remember_request
 from protocol import errors
+from protocol.requests import Argv
 
 _NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
 _BAD_ARGUMENTS = b"!ERR Lua redis lib command arguments must be strings or integers\r\n"

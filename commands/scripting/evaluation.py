@@ -15,7 +15,6 @@ from commands.core.registry import (
     SKIP_MONITOR,
     STALE,
     WRITE,
-    Argv,
     Command,
     Reply,
     command,
@@ -28,6 +27,7 @@ from commands.scripting.shebang import parse_script
 from commands.server.monitor import feed_monitors
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.value import as_int64
 
 COMMON_FLAGS = NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS | RUNS_LUA

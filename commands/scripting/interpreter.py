@@ -23,7 +23,7 @@ from commands.scripting.shebang import FLAGS
 from protocol.records import frozen_record
 
 if TYPE_CHECKING:
-    from commands.core.registry import Argv
+    from protocol.requests import Argv
 
 # The memory limit of a script without compiled code, and what is reserved for the interpreter.
 MEMORY_BYTES = 256 * 1024 * 1024

@@ -10,7 +10,7 @@ from commands.core.client import Client
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
-    from commands.core.registry import Argv
+    from protocol.requests import Argv
 
 # The modes of redis.set_repl; a script starts with REPLICATE_ALL.
 REPLICATE_NOTHING, REPLICATE_ALL = 0, 3

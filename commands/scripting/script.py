@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.help import help_reply
-from commands.core.registry import ALLOW_BUSY, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.core.registry import ALLOW_BUSY, LOADING, NOSCRIPT, STALE, command, container
 from commands.scripting.scripting_state import Scripting
 from protocol import replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 container("SCRIPT")
 

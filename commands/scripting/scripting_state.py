@@ -34,7 +34,8 @@ from protocol.errors import ReplyError
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
-    from commands.core.registry import Argv, Reply
+    from commands.core.registry import Reply
+    from protocol.requests import Argv
 
 _UNKILLABLE = (
     b"UNKILLABLE Sorry the script already executed write commands against the dataset. You can"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import FAST, LOADING, STALE, Argv, command
+from commands.core.registry import FAST, LOADING, STALE, command
 from protocol import replies
+from protocol.requests import Argv
 
 
 @command("TIME", arity=1, flags=LOADING | STALE | FAST)

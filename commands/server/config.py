@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from commands.config.configuration import DIRECTIVES, HIDDEN, NAMES, is_known
 from commands.core.client import Client
 from commands.core.help import help_reply
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
 from commands.keys.pattern import matcher
 from commands.server.access import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 

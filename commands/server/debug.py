@@ -8,12 +8,13 @@ from math import isfinite
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.help import help_reply
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.keys.pattern import matches
 from commands.keys.serialization import snapshot_options
 from commands.server.access import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.digest import EMPTY, dataset_digest, value_digest
 from storage.snapshot.payload import serialized_length
 from storage.types.strings import StringValue

@@ -10,20 +10,12 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.instance import Instance
-from commands.core.registry import (
-    ADMIN,
-    LOADING,
-    NOSCRIPT,
-    STALE,
-    Argv,
-    Command,
-    command,
-    container,
-)
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Command, command, container
 from commands.server.command.table import find_command
 from commands.state.latency import LatencyEvent
 from protocol import replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import FAST, READONLY, Argv, command
+from commands.core.registry import FAST, READONLY, command
 from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from protocol import replies
+from protocol.requests import Argv
 
 Chance = Callable[[int], int]  # a number in [0, n)
 

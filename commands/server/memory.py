@@ -10,11 +10,12 @@ from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.instance import Instance
-from commands.core.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
+from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
 from commands.keys.size import value_bytes
 from commands.server.info.memory_figures import MemoryFigures, human, memory_figures
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 Figure: TypeAlias = "int | float | dict[bytes, int]"
 

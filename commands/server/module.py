@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.help import help_reply
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command, container
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
 from protocol import replies
+from protocol.requests import Argv
 
 container("MODULE")
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from commands.config.redaction import redacted
 from commands.core.gates import GATE_MONITOR
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Argv, command
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 if TYPE_CHECKING:
     from commands.core.client import Client

@@ -11,11 +11,11 @@ from commands.core.registry import (
     NO_MULTI,
     NOSCRIPT,
     STALE,
-    Argv,
     command,
 )
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _SAVE_FAILED = b"ERR"  # Redis's reply has no details; the log has them, here too
 _SAVING = b"ERR Background save already in progress"

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.registry import (
-    ADMIN,
-    ALLOW_BUSY,
-    LOADING,
-    NO_MULTI,
-    NOSCRIPT,
-    STALE,
-    Argv,
-    command,
-)
+from commands.core.registry import ADMIN, ALLOW_BUSY, LOADING, NO_MULTI, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
 

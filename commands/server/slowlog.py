@@ -5,9 +5,10 @@ from __future__ import annotations
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
 from commands.core.help import help_reply
-from commands.core.registry import ADMIN, LOADING, STALE, Argv, command, container
+from commands.core.registry import ADMIN, LOADING, STALE, command, container
 from commands.state.slowlog import SlowRequest
 from protocol import errors, replies
+from protocol.requests import Argv
 
 DEFAULT_COUNT = 10
 

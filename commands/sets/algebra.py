@@ -17,7 +17,6 @@ from commands.core.registry import (
     MOVABLE_KEYS,
     READONLY,
     WRITE,
-    Argv,
     KeySpec,
     command,
     counted_keys,
@@ -27,6 +26,7 @@ from commands.sets.members import members_reply
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.sets import SetValue
 
 # The resulting members, in Redis's order: an iterator that finds each when it is asked for, or a

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key, two_keys
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
 from commands.state import notifications
 from protocol import replies
+from protocol.requests import Argv
 from storage.types.sets import SetValue
 
 # A reply of more members is sent in pieces of this many.

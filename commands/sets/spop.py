@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.registry import FAST, READONLY, WRITE, command, one_key
 from commands.sets.members import (
     MANY_MEMBERS,
     MEMBERS_PER_PIECE,
@@ -20,6 +20,7 @@ from commands.sets.members import (
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.sets import SetValue
 
 # The number of members in one propagated SREM.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import READONLY, Argv, command, one_key
+from commands.core.registry import READONLY, command, one_key
 from commands.keys.scan import matching, parse_cursor, parse_scan_options
 from protocol import replies
+from protocol.requests import Argv
 from storage.types.sets import SetValue
 
 

@@ -22,7 +22,6 @@ from commands.core.registry import (
     MOVABLE_KEYS,
     READONLY,
     WRITE,
-    Argv,
     KeySpec,
     command,
     counted_keys,
@@ -32,6 +31,7 @@ from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.sets import SetValue
 from storage.types.sorted_sets import SortedSetValue
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import DENYOOM, READONLY, WRITE, Argv, command, one_key, two_keys
+from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key, two_keys
 from commands.sorted_sets.bounds import (
     limited,
     parse_lex_bounds,
@@ -23,6 +23,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.sorted_sets import SortedSetValue, Span
 
 RANK = b"RANK"

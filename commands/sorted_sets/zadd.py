@@ -5,12 +5,13 @@ from __future__ import annotations
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.floats import parse_double
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.sorted_sets.pairs import score_or_nil
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.sorted_sets import SortedSetValue
 
 _FLAGS = frozenset((b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR"))

@@ -17,7 +17,6 @@ from commands.core.registry import (
     FAST,
     MOVABLE_KEYS,
     WRITE,
-    Argv,
     KeySpec,
     command,
     counted_keys,
@@ -29,6 +28,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
+from protocol.requests import Argv
 from storage.types.sorted_sets import Pair, SortedSetValue
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from commands.core.arguments import INT64_MAX
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import READONLY, Argv, command, one_key
+from commands.core.registry import READONLY, command, one_key
 from commands.sets.spop import parse_random_count
 from commands.sorted_sets.pairs import MANY_MEMBERS, MEMBERS_PER_PIECE, encoded, members_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.sample import distinct_numbers
 from storage.types.sorted_sets import SortedSetValue
 

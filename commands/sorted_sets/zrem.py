@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.core.registry import FAST, WRITE, command, one_key
 from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds, rank_span
 from commands.state import notifications
 from protocol import replies
+from protocol.requests import Argv
 from storage.types.sorted_sets import SortedSetValue, Span
 
 _DELETES = one_key(b"RW", b"DELETE")

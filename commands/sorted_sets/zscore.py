@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import FAST, READONLY, Argv, command, one_key
+from commands.core.registry import FAST, READONLY, command, one_key
 from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds
 from commands.sorted_sets.pairs import score_or_nil
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.sorted_sets import SortedSetValue, Span
 
 

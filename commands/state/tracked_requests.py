@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import PUBSUB, READONLY, Argv, Command
+from commands.core.registry import PUBSUB, READONLY, Command
+from protocol.requests import Argv
 
 # As in Redis 7.2 and later, not their declared keys are tracked, but what their commands read.
 _SCRIPTS = frozenset({b"eval_ro", b"evalsha_ro", b"fcall_ro"})

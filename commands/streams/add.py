@@ -16,7 +16,7 @@ import cython
 
 from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.state import notifications
 from commands.streams.deletion_options import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
@@ -26,6 +26,7 @@ from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.entries.entry import encode_fields
 from storage.entries.entry_id import (
     MAX_ID,

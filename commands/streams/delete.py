@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.core.registry import FAST, WRITE, command, one_key
 from commands.state import notifications
 from commands.streams.deletion_options import (
     DELETED,
@@ -15,6 +15,7 @@ from commands.streams.deletion_options import (
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import ascending, parse_all
 from protocol import replies
+from protocol.requests import Argv
 from storage.entries.entry_id import EntryID
 from storage.groups.references import References
 from storage.stream import Stream

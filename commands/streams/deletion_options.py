@@ -10,10 +10,10 @@ only entries that every group was given and has acknowledged.
 from __future__ import annotations
 
 from commands.core.arguments import parse_int
-from commands.core.registry import Argv
 from commands.streams.ids import parse_all
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.entries.entry_id import EntryID
 from storage.groups.references import References
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 from commands.config.configuration import Configuration
 from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.entries.entry_id import EntryID
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence, automatic_iid
 from storage.stream import Stream

@@ -11,7 +11,7 @@ from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.long_reply import LongReply
-from commands.core.registry import LOADING, READONLY, STALE, Argv, command, container, one_key
+from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
 from commands.streams.full_info import (
     Listing,
     ListingInPieces,
@@ -26,6 +26,7 @@ from commands.streams.lookup import group_of
 from commands.streams.reading.long_ranges import Part
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.groups.consumer import NEVER, Consumer
 from storage.groups.group import UNKNOWN, Group
 from storage.groups.lag import lag as lag_of

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.state import notifications
 from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.entries.entry_id import MIN_ID
 
 

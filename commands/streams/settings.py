@@ -14,12 +14,13 @@ from __future__ import annotations
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
-from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.core.registry import FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import group_changed
 from commands.streams.idempotence import idempotence_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.entries.entry import decode_fields
 from storage.groups.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal, journal_request
 from storage.stream import Stream

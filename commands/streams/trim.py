@@ -20,7 +20,7 @@ from commands.config.configuration import Configuration
 from commands.core.arguments import parse_int
 from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
-from commands.core.registry import WRITE, Argv, command, one_key
+from commands.core.registry import WRITE, command, one_key
 from commands.state import notifications
 from commands.streams.deletion_options import POLICIES
 from commands.streams.groups.delivery import propagate_removals
@@ -28,6 +28,7 @@ from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, EntryID, format_id
 from storage.groups.references import References
 from storage.keyspace.deferred_free import Discard

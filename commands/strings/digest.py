@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.registry import FAST, READONLY, WRITE, command, one_key
 from commands.state import notifications
 from commands.strings.conditions import CONDITIONS, digest, parse_condition
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.strings import StringValue
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import FAST, READONLY, WRITE, Argv, command, keys_to_end, one_key
+from commands.core.registry import FAST, READONLY, WRITE, command, keys_to_end, one_key
 from commands.keys.existence import delete
 from commands.keys.expiry import persist_key, set_deadline
 from commands.strings.lifetime import Lifetime
 from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.strings import StringValue
 
 if TYPE_CHECKING:

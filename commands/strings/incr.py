@@ -10,11 +10,12 @@ from fractions import Fraction
 
 from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.state import notifications
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
 
 

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import READONLY, Argv, KeySpec, command
+from commands.core.registry import READONLY, KeySpec, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.strings import StringValue
 
 # What Redis would need for each pair of bytes.

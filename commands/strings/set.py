@@ -16,7 +16,6 @@ from commands.core.registry import (
     FAST,
     MOVABLE_KEYS,
     WRITE,
-    Argv,
     command,
     counted_keys,
     keys_to_end,
@@ -29,6 +28,7 @@ from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.types.strings import StringValue
 
 if TYPE_CHECKING:

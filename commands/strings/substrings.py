@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, Argv, command, one_key
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.types.strings import StringValue
 
 

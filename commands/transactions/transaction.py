@@ -21,13 +21,13 @@ from commands.core.registry import (
     RUNS_LUA,
     SKIP_SLOWLOG,
     STALE,
-    Argv,
     Reply,
     command,
 )
 from commands.transactions.watch import a_watched_key_changed
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 
 @command("MULTI", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)

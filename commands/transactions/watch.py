@@ -10,18 +10,10 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import (
-    ALLOW_BUSY,
-    FAST,
-    LOADING,
-    NOSCRIPT,
-    STALE,
-    Argv,
-    command,
-    keys_to_end,
-)
+from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NOSCRIPT, STALE, command, keys_to_end
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 
 @command(

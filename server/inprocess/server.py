@@ -31,9 +31,9 @@ from commands.core.client import Client
 from commands.core.gates import GATE_AUTH, GATE_PRIMARY
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
-from commands.core.registry import Argv
 from commands.core.sinks import Sink, units_in
 from protocol import replies
+from protocol.requests import Argv
 from server.inprocess.children import InProcessChildren
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.memory_network import Network

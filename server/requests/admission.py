@@ -41,13 +41,13 @@ from commands.core.registry import (
     READONLY,
     STALE,
     WRITE,
-    Argv,
     Command,
 )
 from commands.scripting.evaluation import request_flags
 from commands.scripting.scripting_state import Scripting
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from server.requests.turns import Turns
 
 _STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive

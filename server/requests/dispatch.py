@@ -39,7 +39,6 @@ from commands.core.registry import (
     SKIP_MONITOR,
     SKIP_SLOWLOG,
     WRITE,
-    Argv,
     Command,
     Handler,
     RawHandler,
@@ -51,6 +50,7 @@ from commands.transactions.transaction import exec_refused
 from protocol import errors, replies
 from protocol.cutter import MAX_WORDS, Cutter
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from server.replication.replica.unexpected_replies import (
     note_error_for_primary,
     refuse_reply_to_replica,

@@ -13,8 +13,8 @@ import cython
 
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import Argv
 from commands.core.sinks import ANY_DATABASE, FileRequest, Message, decoded, hand_to
+from protocol.requests import Argv
 
 # What redis.set_repl says.
 TO_NONE, TO_FILE, TO_REPLICAS, TO_ALL = range(4)

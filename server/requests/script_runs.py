@@ -25,9 +25,10 @@ from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY
 from commands.core.instance import Instance
-from commands.core.registry import Argv, Command, Handler, Reply
+from commands.core.registry import Command, Handler, Reply
 from commands.scripting.scripting_state import Scripting
 from protocol.records import entity
+from protocol.requests import Argv
 
 # The time slice: how long a script runs before the loop polls again.
 SLICE_NS = 1_000_000

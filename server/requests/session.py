@@ -15,10 +15,9 @@ from commands.config.configuration import Configuration
 from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes
 from commands.core.client import Client
 from commands.core.gates import GATE_SILENT
-from commands.core.registry import Argv
 from protocol import replies
 from protocol.cutter import Cutter
-from protocol.requests import Limits, RequestReader
+from protocol.requests import Argv, Limits, RequestReader
 from server.requests.dispatch import Dispatcher
 
 # How many bytes are parsed at a time of what a client sent at once, or while it was halted.

@@ -18,7 +18,7 @@ from enum import Enum
 import cython
 
 from commands.core.client import Client
-from commands.core.registry import Argv
+from protocol.requests import Argv
 
 
 class State(Enum):

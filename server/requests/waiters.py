@@ -17,7 +17,8 @@ from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.core.registry import COMMANDS, READONLY, WRITE, Argv, Command, Handler, Reply
+from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply
+from protocol.requests import Argv
 from server.requests.turns import Turns
 
 

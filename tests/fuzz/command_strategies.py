@@ -19,8 +19,9 @@ from typing import TypeAlias
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.configuration import DIRECTIVES, NAMES
 from commands.core.documentation import row_of
-from commands.core.registry import COMMANDS, Argv, Command
+from commands.core.registry import COMMANDS, Command
 from commands.server.command.syntax import Argument, parse_syntax
+from protocol.requests import Argv
 
 CLIENTS = 5
 FIRST_MS = 1_700_000_000_000

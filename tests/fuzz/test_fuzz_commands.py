@@ -8,8 +8,9 @@ from typing import TypeAlias
 import pytest
 
 from commands.core.client import Client
-from commands.core.registry import COMMANDS, Argv, Handler, Reply
+from commands.core.registry import COMMANDS, Handler, Reply
 from protocol import replies
+from protocol.requests import Argv
 from storage.entries.entry_id import make_id
 from storage.stream import Stream
 from tests.fuzz.command_rules import Broken, check_reply

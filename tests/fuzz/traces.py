@@ -25,9 +25,9 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from commands.core.registry import Argv
 from protocol import replies
 from protocol.cutter import IS_COMPILED, Cutter
+from protocol.requests import Argv
 from server.inprocess.server import InProcessClient, InProcessServer
 from storage.redis_format.listpack_size import (
     FieldSizes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import MAY_REPLICATE, READONLY, Argv, Reply, command
+from commands.core.registry import MAY_REPLICATE, READONLY, Reply, command
 from commands.scripting.evaluation import (
     COMMON_FLAGS,
     MAY_WRITE_KEYS,
@@ -15,6 +15,7 @@ from commands.scripting.evaluation import (
 from commands.scripting.running_script import Running
 from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _BAD_NUMBER = b"ERR Bad number of keys provided"
 

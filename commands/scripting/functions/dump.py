@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, NOSCRIPT, RUNS_LUA, WRITE, Argv, Reply, command
+from commands.core.registry import DENYOOM, NOSCRIPT, RUNS_LUA, WRITE, Reply, command
 from commands.scripting.functions.function import is_timed
 from commands.scripting.functions.libraries import Libraries, Library
 from commands.scripting.scripting_state import Scripting
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.function_payload import NotAFunction, dump_libraries, restore_libraries
 from storage.snapshot.payload import BadChecksum

@@ -14,7 +14,6 @@ from commands.core.registry import (
     RUNS_LUA,
     STALE,
     WRITE,
-    Argv,
     Reply,
     command,
     container,
@@ -26,6 +25,7 @@ from commands.scripting.scripting_state import Scripting
 from commands.scripting.shebang import FLAGS
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 container("FUNCTION")
 

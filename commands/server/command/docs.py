@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.documentation import row_of
-from commands.core.registry import COMMANDS, LOADING, STALE, Argv, Command, command
+from commands.core.registry import COMMANDS, LOADING, STALE, Command, command
 from commands.server.command.syntax import Argument, parse_syntax
 from commands.server.command.table import find_command, status_set
 from protocol import replies
+from protocol.requests import Argv
 
 
 @command("COMMAND DOCS", arity=-2, flags=LOADING | STALE)

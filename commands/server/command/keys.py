@@ -8,7 +8,6 @@ from commands.core.registry import (
     LOADING,
     NO_MANDATORY_KEYS,
     STALE,
-    Argv,
     Command,
     KeySpec,
     command,
@@ -17,6 +16,7 @@ from commands.server.command.table import shown_key_flag, status_set
 from commands.strings.conditions import CONDITIONS
 from protocol import replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 _NOT_A_KEY = b"not_key"  # a place that is routed like a key: the channel of SPUBLISH
 _INCOMPLETE = b"incomplete"  # of the specification, not of a key

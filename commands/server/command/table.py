@@ -17,7 +17,6 @@ from commands.core.registry import (
     FLAG_NAMES,
     LOADING,
     STALE,
-    Argv,
     Command,
     KeySpec,
     command,
@@ -26,6 +25,7 @@ from commands.keys.pattern import matcher
 from commands.server.command.categories import acl_categories
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 
 
 @command("COMMAND", arity=-1, flags=LOADING | STALE)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import LOADING, STALE, Argv, command
+from commands.core.registry import LOADING, STALE, command
 from commands.server.info.sections import ONLY_WHEN_ASKED_FOR, SECTIONS, TITLES
 from protocol import replies
+from protocol.requests import Argv
 
 # Words that stand for several sections.
 _GROUPS = {

@@ -14,10 +14,10 @@ another type or is the stream itself, that is counted.
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import Argv
 from commands.state import notifications
 from commands.streams.add import append_entry, automatic_id, serve_waiters_first
 from commands.streams.trim import Trim, default_limit
+from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, EntryID, format_id
 from storage.groups.ack_journal import AckJournal, acknowledgement_fields
 from storage.groups.group import Group

@@ -8,7 +8,7 @@ import cython
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.core.registry import FAST, WRITE, command, one_key
 from commands.streams.delete import entries_deleted, pending_by_group
 from commands.streams.deletion_options import (
     DELETED,
@@ -25,6 +25,7 @@ from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.entries.entry_id import EntryID, parse_plain_id
 from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group
 from storage.groups.pending_block import Row

@@ -11,7 +11,7 @@ from itertools import islice
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.registry import FAST, WRITE, Argv, command, one_key
+from commands.core.registry import FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import (
     group_changed,
     propagate_acknowledgement,
@@ -34,6 +34,7 @@ from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.entries.entry_id import MIN_ID, EntryID
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group

@@ -5,7 +5,7 @@ from __future__ import annotations
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.help import help_reply
-from commands.core.registry import DENYOOM, LOADING, STALE, WRITE, Argv, command, container, one_key
+from commands.core.registry import DENYOOM, LOADING, STALE, WRITE, command, container, one_key
 from commands.state import notifications
 from commands.streams.groups.delivery import group_changed, new_consumer
 from commands.streams.idempotence import new_stream
@@ -14,6 +14,7 @@ from commands.streams.lookup import group_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import UNKNOWN, Group
 from storage.stream import Stream

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import READONLY, Argv, command, one_key
+from commands.core.registry import READONLY, command, one_key
 from commands.streams.ids import id_bulk, parse_range_end, parse_range_start
 from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.groups.consumer_pending import ConsumerPending
 from storage.groups.group import Group

@@ -21,7 +21,7 @@ import cython
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, Argv, KeySpec, command
+from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, KeySpec, command
 from commands.streams.groups.delivery import (
     deleted_entry,
     group_changed,
@@ -46,6 +46,7 @@ from commands.streams.reading.read_request import (
 from commands.streams.reading.reply_caps import NO_CAPS, NoCaps, caps_of
 from protocol import errors
 from protocol.cutter import Cutter
+from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, EntryID
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group

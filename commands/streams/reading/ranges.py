@@ -7,11 +7,12 @@ from functools import lru_cache
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import FAST, READONLY, Argv, command, one_key
+from commands.core.registry import FAST, READONLY, command, one_key
 from commands.streams.ids import parse_range_end, parse_range_start
 from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.stream import Stream
 
 ALL = -1  # the count of a range that is not limited

@@ -15,7 +15,7 @@ from typing import cast
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, Argv, KeySpec, command
+from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, KeySpec, command
 from commands.streams.ids import parse_strict
 from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
 from commands.streams.reading.read_request import (
@@ -31,6 +31,7 @@ from commands.streams.reading.read_request import (
 from commands.streams.reading.reply_caps import caps_of
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 
 

@@ -16,10 +16,10 @@ from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import Argv
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.requests import Argv
 
 ALL = -1  # the count of a read that is not limited
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from commands.core.registry import Argv
+from protocol.requests import Argv
 
 T = TypeVar("T")
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, Arguments
 from commands.core.client import Client
-from commands.core.registry import READONLY, Argv, command, one_key
+from commands.core.registry import READONLY, command, one_key
 from commands.streams.ids import parse_range_end, parse_range_start
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.entries.entry_id import format_id
 
 

@@ -29,8 +29,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from commands.core.instance import Instance
-from commands.core.registry import Argv
 from commands.core.sinks import Sink, hand_to
+from protocol.requests import Argv
 from server.clock import has_passed
 from server.persistence.append_only.sync_thread import Job, Syncer
 from server.persistence.files import File

@@ -29,10 +29,11 @@ import cython
 from commands.core.carried_requests import carried
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Argv, Command
+from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Command
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
+from protocol.requests import Argv
 from server.persistence.loading.snapshot_restore import no_database
 from storage.append_only.reader import Batch
 from storage.nodes.listpack_node import DamagedNode

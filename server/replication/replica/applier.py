@@ -22,8 +22,9 @@ from time import perf_counter_ns
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY, GATE_SILENT, HOLDING_GATES
 from commands.core.instance import Instance
-from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Argv, Command
+from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Command
 from protocol.cutter import Cutter
+from protocol.requests import Argv
 from server.replication.primary.feed import Feed
 from storage.append_only.carriers import is_carrier
 from storage.append_only.reader import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.core.client import Client
-from commands.core.registry import COMMANDS, Argv
+from commands.core.registry import COMMANDS
+from protocol.requests import Argv
 from server.inprocess.server import InProcessServer
 
 

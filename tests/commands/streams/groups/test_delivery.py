@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from commands.core.client import Client
-from commands.core.registry import Argv
 from commands.core.sinks import decoded
 from commands.streams.groups import delivery
+from protocol.requests import Argv
 from storage.entries.entry_id import make_id
 from storage.groups.group import Group
 from tests.commands.streams.talk import NOW_MS, Talk
