@@ -29,7 +29,6 @@ cdef class Client:
     cdef public Py_ssize_t queued_bytes
     cdef public Py_ssize_t query_buffer_bytes
     cdef public object transport
-    cdef public object replica
     cdef public dict channels
     cdef public dict patterns
     cdef public dict shard_channels

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from commands.core.instance import Instance
     from commands.core.long_reply import LongReply
     from commands.core.registry import Command
-    from commands.replication.state import Replica
     from commands.state.invalidation_table import TrackingState
     from protocol.requests import Argv
     from storage.keyspace.database import Database
@@ -42,7 +41,7 @@ class Client:
         "library_version", "local_address", "long_reply", "monitoring", "name", "no_evict",
         "no_touch", "output", "patterns", "postponed", "propagated", "queue",
         "query_buffer_bytes", "queued_bytes",
-        "replays", "replica", "replicated_offset", "reply_mode", "resp", "shard_channels",
+        "replays", "replicated_offset", "reply_mode", "resp", "shard_channels",
         "tracking", "transport",
         "unix_socket", "user", "waiting", "watched", "write_offset",
     )  # fmt: skip
@@ -100,7 +99,6 @@ class Client:
         self.propagated: list[Argv | bytes] | None = None
         self.write_offset = 0  # Instance.propagated_units after its last write
         self.replicated_offset = 0  # ReplicationState.offset then
-        self.replica: Replica | None = None  # what it reported as a replica (REPLCONF)
 
     # -- reading -------------------------------------------------------------------------------
 

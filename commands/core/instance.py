@@ -194,7 +194,7 @@ class Instance:
             client.long_reply = None
         self.clients.pop(client.id, None)
         self.monitors.pop(client, None)
-        replica = self.replication.replicas.pop(client, None)
+        replica = self.replication.forget(client)
         if replica is not None:
             self.host.log("notice", f"Connection with replica {replica.name} lost.")
         self.blocked.unblock(client)

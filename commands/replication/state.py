@@ -139,6 +139,8 @@ class ReplicationState:
         self.is_replica = False
         self.backlog: BacklogFacts | None = None
         self.replicas: dict[Client, Replica] = {}
+        # These, and clients that have announced themselves with REPLCONF.
+        self.announced: dict[Client, Replica] = {}
         # What a Redis before 7.4 cannot follow, the times of hash fields: refused commands, the
         # last of them, refused replicas.
         self.newer_commands_refused = 0
@@ -156,6 +158,18 @@ class ReplicationState:
         self.refused_partial_syncs = 0
         self.input_bytes = 0
         self.output_bytes = 0
+
+    def announced_by(self, client: Client) -> Replica:
+        """What is known of a client as a replica; from now on, if it was not one."""
+        replica = self.announced.get(client)
+        if replica is None:
+            replica = self.announced[client] = Replica(client)
+        return replica
+
+    def forget(self, client: Client) -> Replica | None:
+        """Forget a client that has left; the replica that is lost with it, if it was one."""
+        self.announced.pop(client, None)
+        return self.replicas.pop(client, None)
 
     def reset_counts(self) -> None:
         """CONFIG RESETSTAT."""

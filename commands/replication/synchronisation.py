@@ -36,14 +36,15 @@ _ANSWERLESS = {b"ack", b"getack"}
 def psync(client: Client, argv: Argv) -> None:
     """Answered with +CONTINUE and the stream, or with +FULLRESYNC once a snapshot begins."""
     replication = client.instance.host.replication
-    if client.replica is not None and client.replica.is_attached:
+    state = client.instance.replication
+    if client in state.replicas:
         return
     if len(argv) > 3 and argv[3].lower() == b"failover":
         _take_over(client, argv[1])
     replication.check_can_serve(client)
     offset = as_int64(argv[2])
     if offset is None:
-        name = (client.replica or Replica(client)).name
+        name = state.announced.get(client, Replica(client)).name
         client.instance.host.log(
             "warning", f"Replica {name} asks for synchronization but with a wrong offset"
         )
@@ -63,7 +64,7 @@ def _take_over(client: Client, replication_id: bytes) -> None:
 @command("SYNC", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
 def sync(client: Client, argv: Argv) -> None:
     """A snapshot, then the stream; without a reply line before them."""
-    if client.replica is not None and client.replica.is_attached:
+    if client in client.instance.replication.replicas:
         return
     replication = client.instance.host.replication
     replication.check_can_serve(client)
@@ -82,16 +83,10 @@ def replconf(client: Client, argv: Argv) -> bytes | None:
         elif option == b"getack":
             client.instance.host.replication.acknowledge_now()
         else:
-            _take_option(_replica_of(client), argv[i], value)
+            _take_option(client.instance.replication.announced_by(client), argv[i], value)
         if option in _ANSWERLESS:
             return None
     return replies.OK
-
-
-def _replica_of(client: Client) -> Replica:
-    if client.replica is None:
-        client.replica = Replica(client)
-    return client.replica
 
 
 def _acknowledge(client: Client, argv: Argv) -> None:
@@ -99,8 +94,8 @@ def _acknowledge(client: Client, argv: Argv) -> None:
 
     An offset never decreases: a lower number is ignored.
     """
-    replica = client.replica
-    if replica is None or not replica.is_attached:
+    replica = client.instance.replication.replicas.get(client)
+    if replica is None:
         return
     replica.heard_ms = client.instance.now_ms
     offset = as_int64(argv[2])

@@ -14,7 +14,7 @@ import cython
 from commands.config.configuration import Configuration
 from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes
 from commands.core.client import Client
-from commands.core.gates import GATE_SILENT
+from commands.core.gates import GATE_REPLICA, GATE_SILENT
 from protocol import replies
 from protocol.cutter import Cutter
 from protocol.requests import Argv, Limits, RequestReader
@@ -58,9 +58,11 @@ class Session:
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
-        if self.client.replica is not None:
+        if self.client.gates & GATE_REPLICA:
             # Any byte is a sign of life, also a newline, which is no request.
-            self.client.replica.heard_ms = self.client.instance.now_ms
+            replica = self.client.instance.replication.replicas.get(self.client)
+            if replica is not None:
+                replica.heard_ms = self.client.instance.now_ms
         if self.unread or self.backlog or self.turns.is_halted(self.client):
             self.unread += data
         elif self.client.authenticated and len(data) <= self._piece_bytes(data):

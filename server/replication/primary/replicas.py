@@ -45,7 +45,7 @@ class Replicas:
             raise ReplyError(errors.NO_MASTER_LINK)
         if client.output or self._instance.host.unsent_bytes(client):
             raise ReplyError(errors.SYNC_PENDING_OUTPUT)
-        replica = client.replica
+        replica = state.announced.get(client)
         check_replica(self._instance, replica or Replica(client))
         if replica is None or b"eof" in replica.capabilities:
             return
@@ -71,9 +71,7 @@ class Replicas:
         self._synchronise_fully(replica)
 
     def _attach(self, client: Client) -> Replica:
-        if client.replica is None:
-            client.replica = Replica(client)
-        replica = client.replica
+        replica = self._state.announced_by(client)
         replica.phase = ReplicaPhase.WAIT_SNAPSHOT
         replica.heard_ms = self._instance.now_ms
         self._log(f"Replica {replica.name} asks for synchronization")

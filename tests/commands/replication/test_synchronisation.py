@@ -61,6 +61,5 @@ def test_words_that_are_no_capability_are_accepted_and_not_kept() -> None:
     for number in range(100):
         assert client.execute("REPLCONF", "capa", f"word{number}") == b"+OK\r\n"
     assert client.execute("REPLCONF", "capa", "EOF", "capa", "rillway") == b"+OK\r\n"
-    (state,) = [one for one in server.instance.clients.values() if one.replica is not None]
-    assert state.replica is not None
-    assert state.replica.capabilities == {b"eof", b"rillway"}
+    (replica,) = server.instance.replication.announced.values()
+    assert replica.capabilities == {b"eof", b"rillway"}
