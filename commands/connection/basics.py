@@ -71,7 +71,6 @@ def reset(client: Client, argv: Argv) -> bytes:
     instance = client.instance
     discard_transaction(client)
     instance.monitors.pop(client, None)
-    client.monitoring = False
     client.gates &= ~GATE_MONITOR
     client.resp = 2
     instance.pubsub.forget(client)

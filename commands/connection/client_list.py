@@ -12,7 +12,7 @@ import sys
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
+from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.pubsub.registry import is_subscribed
 from protocol import errors, replies
@@ -134,7 +134,7 @@ def _flags(client: Client) -> bytes:
     state = client.tracking
     letters = [
         (b"S", client.gates & GATE_REPLICA),
-        (b"O", client.monitoring),
+        (b"O", client.gates & GATE_MONITOR),
         (b"M", client.gates & GATE_PRIMARY),
         (b"P", is_subscribed(client)),
         (b"x", client.queue is not None),

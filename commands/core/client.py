@@ -38,7 +38,7 @@ class Client:
         "address", "authenticated", "channels", "close_after_reply",
         "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd", "fieldsets",
         "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
-        "library_version", "local_address", "long_reply", "monitoring", "name", "no_evict",
+        "library_version", "local_address", "long_reply", "name", "no_evict",
         "no_touch", "output", "patterns", "postponed", "propagated", "queue",
         "query_buffer_bytes", "queued_bytes",
         "replays", "replicated_offset", "reply_mode", "resp", "shard_channels",
@@ -75,7 +75,6 @@ class Client:
         self.reply_mode = b"ON"  # ON, OFF, SKIP, SKIP_NEXT
         self.no_evict = False
         self.no_touch = False
-        self.monitoring = False
         self.deny_blocking = False  # inside EXEC: BLOCK does not block
         self.replays = False  # its requests come from a primary or a file and were accepted before
         # transactions

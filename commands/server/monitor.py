@@ -34,9 +34,8 @@ def monitor(client: Client, argv: Argv) -> bytes | None:
     """OK; a second MONITOR gets no reply, as in Redis."""
     if client.deny_blocking:
         raise ReplyError(b"ERR MONITOR isn't allowed for DENY BLOCKING client")
-    if client.monitoring:
+    if client.gates & GATE_MONITOR:
         return None
-    client.monitoring = True
     client.gates |= GATE_MONITOR
     client.instance.monitors[client] = None
     return replies.OK

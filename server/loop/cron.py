@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import islice
 from time import perf_counter_ns
 
-from commands.core.gates import GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
+from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
 from commands.core.instance import Instance
 from commands.hashes.lookup import remove_expired
 from commands.pubsub.registry import is_subscribed
@@ -92,8 +92,7 @@ def close_idle_clients(instance: Instance) -> None:
             client.waiting
             or client.postponed
             or is_subscribed(client)
-            or client.monitoring
-            or client.gates & (GATE_REPLICA | GATE_PRIMARY)
+            or client.gates & (GATE_MONITOR | GATE_REPLICA | GATE_PRIMARY)
         )
         if not spared and instance.now_ms - client.last_interaction_ms > timeout_ms:
             instance.host.close(client)

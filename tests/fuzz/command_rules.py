@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from commands.core.client import Client
-from commands.core.gates import GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING
+from commands.core.gates import GATE_MONITOR, GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.pubsub.registry import Subscriptions, is_subscribed
 from storage.digest import value_digest
@@ -207,7 +207,7 @@ def check_tables(instance: Instance) -> None:
         instance.pubsub.shard_channels,
     ):
         check_subscriptions(kind, clients)
-    require(set(instance.monitors) == {c for c in clients if c.monitoring}, "monitors")
+    require(set(instance.monitors) == {c for c in clients if c.gates & GATE_MONITOR}, "monitors")
     check_tracking(instance, clients)
     for client in clients:
         check_client(client)
