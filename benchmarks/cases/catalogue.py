@@ -9,7 +9,6 @@ from benchmarks.cases import (
     groups,
     latency,
     memory,
-    replicas,
     requests,
     stalls,
     start,
@@ -19,7 +18,7 @@ from benchmarks.cases import (
 from benchmarks.cases.case import Case
 
 FAMILIES = (
-    xadd, xrange, groups, requests, durability, replicas, memory, start, latency, stalls,
+    xadd, xrange, groups, requests, durability, memory, start, latency, stalls,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 

@@ -24,12 +24,12 @@ AT_MOST_MS = 10.0
 # How long a case may take.
 TAKES_AT_MOST_MS = {"bgsave": 3000.0}
 # Not those whose request itself is of several MB.
-BOUNDED = {"flushall", "del", "xtrim", "keys", "xrange", "script", "bgsave", "bgrewriteaof"}
+BOUNDED = {"flushall", "del", "xtrim", "keys", "xrange", "script"}
+BOUNDED |= {"bgsave", "bgrewriteaof", "full-sync"}
 SAVE_SECONDS = 300.0
 MOST_WORDS = 300_000
 # A script that runs for about a second. Others get -BUSY from the first millisecond on.
 SCRIPT = "for i = 1, 5e5 do redis.call('GET', 'key') end"
-SAVING: dict[str, tuple[str, ...]] = {"bgsave": ("BGSAVE",), "bgrewriteaof": ("BGREWRITEAOF",)}
 
 Prepare = Callable[[Server, int], None]
 
@@ -161,7 +161,10 @@ def _fill_large(server: Server, scale: Scale) -> None:
 
 SAVED = Setting(
     "saved",
-    ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"),
+    (
+        *("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"),
+        *("--repl-diskless-sync-delay", "0"),
+    ),
     _fill_large,
     is_alone=False,
 )
@@ -173,7 +176,7 @@ def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     server = contender.shared(SAVED, scale)
 
     def save() -> None:
-        server.call(*SAVING[name])
+        server.call(name.upper())
         server.wait_until(lambda: not _is_saving(server), SAVE_SECONDS)
 
     def measure() -> Figures:
@@ -181,6 +184,31 @@ def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
         return _felt(name, server, save)
 
     yield Session(measure)
+
+
+@contextmanager
+def _synchronising(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
+    """A new replica of the same kind takes ten million entries, until its link is up."""
+    server = contender.shared(SAVED, scale)
+
+    def measure() -> Figures:
+        server.settle()
+        with contender.start(alone=False) as replica:
+
+            def follow() -> None:
+                replica.call("REPLICAOF", "127.0.0.1", server.port)
+                replica.wait_until(lambda: _is_up(replica), SAVE_SECONDS)
+
+            figures = _felt(name, server, follow)
+            if not _is_up(replica):
+                raise ServerError("the replica is not up")
+            return figures
+
+    yield Session(measure)
+
+
+def _is_up(replica: Server) -> bool:
+    return replica.info("replication").get("master_link_status") == "up"
 
 
 def _is_saving(server: Server) -> bool:
@@ -222,5 +250,6 @@ def _case(name: str, opener: Opener, is_quick: bool = False, is_shared: bool = F
 
 CASES: list[Case] = [
     *(_case(name, _request, is_quick=request.is_quick) for name, request in REQUESTS.items()),
-    *(_case(name, _saving, is_shared=True) for name in SAVING),
+    *(_case(name, _saving, is_shared=True) for name in ("bgsave", "bgrewriteaof")),
+    _case("full-sync", _synchronising, is_shared=True),
 ]

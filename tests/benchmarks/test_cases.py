@@ -64,8 +64,7 @@ def _each(form: str, **choices: tuple[object, ...]) -> list[str]:
                 *("xautoclaim-1M", "xreadgroup-claim-1M"),
             ),
         ),
-        *_each("replicas/xadd-small-p<p>-c50-of-<n>", p=(1, 64), n=(1, 3)),
-        "replicas/synchronisation-10M",
+        "stall/full-sync-p99.9",
         *_each("<command>/p<p>-c50", command=("ping", "set", "get"), p=(1, 64)),
         *_each(
             "memory/<of>-entry<when>",

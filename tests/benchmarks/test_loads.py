@@ -14,7 +14,6 @@ from benchmarks.load.consumers import Consuming
 from benchmarks.load.delays import delays
 from benchmarks.load.entries import KIB, MIXED, SMALL, Shape, acknowledge, deliver, entry_id, fill
 from benchmarks.load.fan_out import Fanning
-from benchmarks.load.null_replicas import attach, online
 from benchmarks.load.packed_requests import Cycling
 from benchmarks.load.pipelines import Pipelining
 from benchmarks.load.probes import delays_during
@@ -135,17 +134,6 @@ def test_cases_of_one_setting_share_a_server(server: Server) -> None:
             connect(first.port)
     finally:
         contender.end_shared()
-
-
-def test_replicas_that_keep_nothing_take_everything() -> None:
-    cores = machine.choose_cores(list(os.sched_getaffinity(0)))
-    contender = Contender(interpreted_program(), cores, is_ours=True)
-    with contender.start("--repl-diskless-sync-delay", "0", alone=False) as server:
-        attach(3, server)
-        fill(server, b"s", ENTRIES)
-        assert online(server) == 3
-        sent = int(server.info("stats")["total_net_repl_output_bytes"])
-        assert sent > 3 * ENTRIES * len("XADD s f")
 
 
 def test_every_message_is_measured_once(server: Server) -> None:
