@@ -10,7 +10,6 @@ import pytest
 import redis
 from redis.cache import CacheConfig
 
-from tests.integration.conftest import Connect
 from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.integration
@@ -93,35 +92,3 @@ def test_expiry_and_flushing_reach_the_cache(cached: Client, other: Client) -> N
 
 
 # -- the modes that redis-py does not use, over plain sockets ------------------------------------
-
-
-def test_optin_with_caching_yes(connect: Connect) -> None:
-    client, writer = connect(protocol=3), connect()
-    assert client.send("CLIENT", "TRACKING", "ON", "OPTIN") == b"+OK\r\n"
-    client.pipeline([("GET", "a"), ("CLIENT", "CACHING", "YES"), ("GET", "b")])
-    writer.pipeline([("SET", "a", "1"), ("SET", "b", "1")])
-    assert client.read_reply() == b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nb\r\n"
-
-
-def test_bcast_with_a_prefix_and_noloop(connect: Connect) -> None:
-    client, writer = connect(protocol=3), connect()
-    client.send("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "user:", "NOLOOP")
-    assert client.send("SET", "user:0", "mine") == b"+OK\r\n"
-    writer.pipeline([("SET", "order:1", "x"), ("SET", "user:2", "x"), ("SET", "user:1", "x")])
-    assert client.read_reply() == (
-        b">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nuser:1\r\n$6\r\nuser:2\r\n"
-    )
-
-
-@pytest.mark.parametrize("protocol", [2, 3])
-def test_redirection_to_another_connection(connect: Connect, protocol: int) -> None:
-    client, target, writer = connect(), connect(protocol=protocol), connect()
-    target_id = int(target.send("CLIENT", "ID")[1:])
-    if protocol == 2:
-        target.send("SUBSCRIBE", "__redis__:invalidate")
-    client.send("CLIENT", "TRACKING", "ON", "REDIRECT", target_id)
-    client.send("XLEN", "s")
-    writer.send("XADD", "s", "1-1", "f", "v")
-    message = target.read_reply()
-    assert message.startswith(b">2\r\n" if protocol == 3 else b"*3\r\n$7\r\nmessage\r\n")
-    assert message.endswith(b"*1\r\n$1\r\ns\r\n")

@@ -151,20 +151,6 @@ def test_a_pause_holds_writers_until_it_is_ended(client: Client) -> None:
     assert client.get("k") == "v"
 
 
-def test_reset_gives_a_fresh_connection(client: Client) -> None:
-    with client.client() as pinned:
-        pinned.execute_command("CLIENT", "SETNAME", "other")
-        assert pinned.execute_command("SELECT", 1)
-        pinned.execute_command("MULTI")
-        assert pinned.execute_command("RESET") == "RESET"
-        line = pinned.execute_command(
-            "CLIENT", "LIST", "ID", pinned.execute_command("CLIENT", "ID")
-        )
-        text = line if isinstance(line, str) else " ".join(f"{k}={v}" for k, v in line[0].items())
-        for field in ("name= ", "db=0 ", "multi=-1 ", "resp=2 "):
-            assert field in text
-
-
 async def test_asyncio_clients_come_and_go(server: RunningServer, protocol: int) -> None:
     async with redis.asyncio.Redis(
         port=server.port, protocol=protocol, decode_responses=True
@@ -199,27 +185,3 @@ async def test_asyncio_a_killed_connection_raises_in_its_owner(
         assert await client.client_kill_filter(_id=str(victim_id)) == 1
         with pytest.raises(ConnectionError):
             await waiting
-
-
-def test_many_producers_at_once_get_their_own_replies(server: RunningServer, protocol: int) -> None:
-    """What they send in one cycle of the loop runs as a whole."""
-
-    async def produce(number: int) -> list[str]:
-        producer: Client
-        async with redis.asyncio.Redis(
-            port=server.port, protocol=protocol, decode_responses=True
-        ) as producer:
-            fields = [{"from": f"{number}", "no": f"{count}"} for count in range(20)]
-            return [await producer.xadd("readings", each) for each in fields]
-
-    async def produce_all() -> list[list[str]]:
-        return await asyncio.gather(*map(produce, range(30)))
-
-    replies = asyncio.run(produce_all())
-    with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as reader:
-        added: Any = dict(reader.xrange("readings"))
-    assert len(added) == 600
-    for number, ids in enumerate(replies):
-        assert [added[each] for each in ids] == [
-            {"from": f"{number}", "no": f"{count}"} for count in range(20)
-        ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 import redis
 from redis.exceptions import ResponseError
 
-from tests.support.programs.redis_tools import find_tool, tool_environment
 from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.integration
@@ -62,38 +60,3 @@ def test_redis_py_restores_with_every_option(client: redis.Redis) -> None:
     with pytest.raises(ResponseError, match="DUMP payload version or checksum are wrong"):
         client.restore("c", 0, payload[:-1])
     assert client.dump("none") is None
-
-
-def test_redis_cli_takes_a_payload_from_a_pipe(server: RunningServer) -> None:
-    def cli(*arguments: str, data: bytes = b"") -> bytes:
-        argv = [find_tool("redis-cli"), "-p", str(server.port), *arguments]
-        return subprocess.run(
-            argv, input=data, capture_output=True, check=True, env=tool_environment(), timeout=30
-        ).stdout
-
-    with redis.Redis(port=server.port) as client:
-        fill(client)
-        client.rename(KEY, "s")
-        printed = cli("--raw", "DUMP", "s")
-        assert printed == dump(client, "s") + b"\n"
-        assert cli("-x", "RESTORE", "copy", "0", data=printed[:-1]) == b"OK\n"
-        assert client.xrange("copy") == client.xrange("s")
-
-
-def test_redis_takes_what_rillway_dumps_in_its_type_and_gives_it_back(
-    server: RunningServer, redis_server: RunningServer
-) -> None:
-    with redis.Redis(port=server.port) as rillway, redis.Redis(port=redis_server.port) as real:
-        real.flushall()
-        fill(rillway)
-        rillway.config_set("rdb-stream-type", "19")
-        try:
-            real.restore(KEY, 0, dump(rillway, KEY))
-        finally:
-            rillway.config_set("rdb-stream-type", "auto")
-        assert real.xrange(KEY) == rillway.xrange(KEY)
-        assert real.xpending_range(KEY, "g", "-", "+", 100) and real.xlen(KEY) == 300
-        rillway.restore("back", 0, dump(real, KEY))
-        assert rillway.xrange("back") == rillway.xrange(KEY)
-        assert rillway.xpending("back", "g") == rillway.xpending(KEY, "g")
-        real.flushall()

@@ -92,11 +92,6 @@ def test_memory(client: Client) -> None:
     assert client.memory_purge()
 
 
-def test_an_empty_store_of_functions(client: Client) -> None:
-    assert client.function_flush()
-    assert client.function_list() == []
-
-
 def test_a_monitor_sees_requests_as_they_run(server: RunningServer, client: Client) -> None:
     with client.monitor() as monitor:
         client.set("key", 'a "quoted"\nvalue')

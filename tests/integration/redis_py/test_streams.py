@@ -175,14 +175,6 @@ def test_every_stream_command_through_the_librarys_own_parsers(client: redis.Red
     assert client.xlen("s") == 0
 
 
-def test_after_the_timeout_there_is_nothing(client: redis.Redis) -> None:
-    client.xgroup_create("s", "g", mkstream=True)
-    before = time.monotonic()
-    assert not client.xread({"s": "$"}, block=50)
-    assert not client.xreadgroup("g", "c", {"s": ">"}, block=50)
-    assert 0.09 < time.monotonic() - before < DEADLINE_SECONDS
-
-
 # -- many at once ------------------------------------------------------------------------------
 
 
@@ -251,40 +243,6 @@ async def test_hundreds_of_clients_wait_on_hundreds_of_keys(
     assert (await async_client.info("clients"))["blocked_clients"] == 0
 
 
-async def test_one_client_waits_on_hundreds_of_keys(async_client: redis.asyncio.Redis) -> None:
-    keys = [f"stream-{number}" for number in range(300)]
-
-    async def wait_for_any(expected: str) -> list[Entry]:
-        reply = await async_client.xread(dict.fromkeys(keys, "$"), block=0)
-        return entries_of(reply, expected)
-
-    for key in ("stream-299", "stream-0", "stream-150"):
-        waiting = asyncio.create_task(wait_for_any(key))
-        await blocked_clients(async_client, 1)
-        entry_id = await async_client.xadd(key, {"f": "v"})
-        assert await asyncio.wait_for(waiting, DEADLINE_SECONDS) == [(entry_id, {"f": "v"})]
-
-
-async def test_waiting_consumers_are_served_in_the_order_in_which_they_came(
-    async_client: redis.asyncio.Redis,
-) -> None:
-    await async_client.xgroup_create("s", "g", mkstream=True)
-    waits = []
-    for number in range(200):
-        name = f"consumer-{number:03}"
-        waits.append(asyncio.create_task(wait_in_group(async_client, name, count=1)))
-        await blocked_clients(async_client, number + 1)
-    async with async_client.pipeline(transaction=False) as pipe:
-        for _ in waits:
-            pipe.xadd("s", {"f": "v"})
-        ids = await pipe.execute()
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        received = await asyncio.gather(*waits)
-    assert [entries[0][0] for entries in received] == ids
-    rows = await async_client.xpending_range("s", "g", "-", "+", 1000)
-    assert [row["consumer"] for row in rows] == [f"consumer-{n:03}" for n in range(200)]
-
-
 async def test_no_entry_is_delivered_to_a_waiter_whose_connection_is_closed(
     async_client: redis.asyncio.Redis, server: RunningServer
 ) -> None:
@@ -302,15 +260,3 @@ async def test_no_entry_is_delivered_to_a_waiter_whose_connection_is_closed(
     assert await asyncio.wait_for(staying, DEADLINE_SECONDS) == [(entry_id, {"f": "v"})]
     rows = await async_client.xpending_range("s", "g", "-", "+", 100)
     assert [row["consumer"] for row in rows] == ["staying"]
-
-
-async def test_waiting_consumers_get_an_error_when_their_group_is_removed(
-    async_client: redis.asyncio.Redis,
-) -> None:
-    await async_client.xgroup_create("s", "g", mkstream=True)
-    waits = [asyncio.create_task(wait_in_group(async_client, f"c-{n}")) for n in range(100)]
-    await blocked_clients(async_client, 100)
-    await async_client.xgroup_destroy("s", "g")
-    for result in await asyncio.gather(*waits, return_exceptions=True):
-        assert isinstance(result, ResponseError)
-        assert str(result).startswith("NOGROUP ")

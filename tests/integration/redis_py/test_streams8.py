@@ -251,14 +251,3 @@ def test_replies_are_capped_over_all_streams(client: Any) -> None:
     assert (len(entries_of(reply, "a")), len(entries_of(reply, "b"))) == (2, 0)
     with pytest.raises(ResponseError, match="MAXCOUNT must be greater than or equal to COUNT"):
         client.execute_command("XREAD", "COUNT", 3, "MAXCOUNT", 2, "STREAMS", "a", "0")
-
-
-def test_keys_are_told_however_groups_are_called(client: Any) -> None:
-    request = ("XREADGROUP", "COUNT", 1, "GROUP", "g", "STREAMS", "STREAMS", "s", ">")
-    assert client.command_getkeys(*request) == ["s"]
-
-
-def test_the_sizes_of_streams_are_shown(client: Any) -> None:
-    fill(client, entries=5)
-    # redis-py converts the words after the name to a dict.
-    assert client.info("keysizes")["db0_distrib_streams_items"] in ("4=1", {"4": 1})

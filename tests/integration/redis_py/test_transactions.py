@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 import redis
 import redis.asyncio
-from redis.exceptions import ExecAbortError, ResponseError, WatchError
+from redis.exceptions import ResponseError, WatchError
 
 from tests.support.programs.servers import RunningServer
 
@@ -42,15 +42,6 @@ def test_a_pipeline_with_a_transaction(client: Client) -> None:
         assert pipe.execute() == [True, 2, "1-1", 1]
 
 
-def test_a_deep_pipeline_without_a_transaction(client: Client) -> None:
-    with client.pipeline(transaction=False) as pipe:
-        for number in range(5_000):
-            pipe.xadd("s", {"n": number}, id=f"{number + 1}-0")
-        ids = pipe.execute()
-    assert ids == [f"{number + 1}-0" for number in range(5_000)]
-    assert client.xlen("s") == 5_000
-
-
 def test_errors_inside_a_transaction_belong_to_their_commands(client: Client) -> None:
     client.set("k", "text")
     with client.pipeline() as pipe:
@@ -59,15 +50,6 @@ def test_errors_inside_a_transaction_belong_to_their_commands(client: Client) ->
     assert isinstance(first, ResponseError)
     assert second is True
     assert client.get("j") == "1"
-
-
-def test_a_command_that_cannot_be_queued_aborts_the_transaction(client: Client) -> None:
-    with client.pipeline() as pipe:
-        pipe.set("k", "1")
-        pipe.execute_command("NOPE")
-        with pytest.raises((ExecAbortError, ResponseError), match="unknown command 'NOPE'"):
-            pipe.execute()
-    assert client.get("k") is None
 
 
 def test_a_watched_key_that_changed_fails_the_transaction(client: Client) -> None:
@@ -98,26 +80,6 @@ def test_the_transaction_helper_retries_until_no_client_interferes(client: Clien
 
     client.transaction(double, "n")
     assert (attempts, client.get("n")) == (2, "22")
-
-
-def test_unwatch_and_reset_leave_a_clean_connection(client: Client) -> None:
-    with client.pipeline() as pipe:
-        pipe.watch("k")
-        client.set("k", "changed")
-        pipe.unwatch()
-        pipe.multi()
-        pipe.get("k")
-        assert pipe.execute() == ["changed"]
-
-
-def test_produce_and_acknowledge_in_one_transaction(client: Client) -> None:
-    client.xadd("in", {"f": "v"}, id="1-1")
-    client.xgroup_create("in", "g", "0")
-    client.xreadgroup("g", "c", {"in": ">"})
-    with client.pipeline() as pipe:
-        pipe.xadd("out", {"f": "v"}, id="1-1").xack("in", "g", "1-1")
-        assert pipe.execute() == ["1-1", 1]
-    assert client.xpending("in", "g")["pending"] == 0
 
 
 async def test_asyncio_counters_lose_no_increment(async_client: Client) -> None:

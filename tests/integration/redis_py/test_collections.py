@@ -1,20 +1,27 @@
-"""Sets, sorted sets and places through redis-py, sync and asyncio: the same as from a real Redis.
+"""Lists, sets, sorted sets, places, bits, HyperLogLogs, SORT and LCS through redis-py, sync and
+asyncio: as from a real Redis.
 
-Every method that redis-py has for these types is called, in both protocols, and what it makes of
-the replies is compared.
+Every method that redis-py has for these is called, in both protocols, and what it makes of the
+replies is compared.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import pytest
 import redis
 import redis.asyncio
-from redis.commands.core import GeoCommands, SetCommands, SortedSetCommands
+from redis.commands.core import (
+    GeoCommands,
+    HyperlogCommands,
+    ListCommands,
+    SetCommands,
+    SortedSetCommands,
+)
 from redis.exceptions import RedisError
 
 from tests.support.programs.servers import RunningServer
@@ -60,7 +67,6 @@ SETS: list[Call] = [
     call("smembers", "none"),
 ]
 
-# Of scores only those that Redis 7.0 prints with the same digits.
 SORTED_SETS: list[Call] = [
     call("zadd", "a", {"x": 1, "y": 2.5, "z": 0.125, "w": float("inf")}),
     call("zadd", "b", {"x": 10, "v": -3}),
@@ -136,29 +142,102 @@ PLACES: list[Call] = [
     call("zrange", "found", 0, -1, withscores=True),
 ]  # fmt: skip
 
-TABLES = {"sets": SETS, "sorted sets": SORTED_SETS, "places": PLACES}
-# What Redis 7.0 does not have; it has its own test below.
+LISTS: list[Call] = [
+    call("rpush", "a", "x", "y", 1, "x"),
+    call("lpush", "a", "z"),
+    call("lpushx", "a", "first"),
+    call("rpushx", "none", "last"),
+    call("llen", "a"),
+    call("lrange", "a", 0, -1),
+    call("lindex", "a", 1),
+    call("lindex", "a", 100),
+    call("linsert", "a", "before", "y", "new"),
+    call("lset", "a", 0, "second"),
+    call("lset", "a", 100, "never"),
+    call("lpos", "a", "x", rank=-1),
+    call("lpos", "a", "x", count=0),
+    call("lpos", "a", "none"),
+    call("lrem", "a", 1, "x"),
+    call("lpop", "a"),
+    call("lpop", "a", 2),
+    call("rpop", "a", 1),
+    call("rpop", "none"),
+    call("lpop", "none", 2),
+    call("rpush", "b", *range(20)),
+    call("ltrim", "b", 2, 15),
+    call("rpoplpush", "b", "c"),
+    call("lmove", "b", "c", "LEFT", "RIGHT"),
+    call("lmove", "none", "c", "LEFT", "RIGHT"),
+    call("lmpop", 2, "none", "b", direction="LEFT", count=3),
+    call("lmpop", 1, "none", direction="RIGHT"),
+    call("blpop", ["none", "b"], timeout=1),
+    call("brpop", "b", timeout=1),
+    call("blpop", ["none"], timeout=0.01),
+    call("brpoplpush", "b", "c", timeout=1),
+    call("brpoplpush", "none", "c", timeout=0.01),
+    call("blmove", "b", "c", 1, "LEFT", "LEFT"),
+    call("blmpop", 1, 2, "none", "b", direction="RIGHT", count=2),
+    call("blmpop", 0.01, 1, "none", direction="RIGHT"),
+    call("sort", "c"),
+    call("sort", "c", start=0, num=2, desc=True),
+    call("sort", "c", by="weight_*", get=["#", "none_*"], groups=True),
+    call("sort", "c", alpha=True, store="d"),
+    call("sort_ro", "d", desc=True),
+    call("sort", "none"),
+    call("lrange", "d", 0, -1),
+    call("set", "text", "v"),
+    call("lpush", "text", "x"),
+]
+
+STRINGS: list[Call] = [
+    call("setbit", "a", 7, 1),
+    call("getbit", "a", 7),
+    call("bitcount", "a"),
+    call("bitcount", "a", 0, 3, "BIT"),
+    call("bitpos", "a", 1),
+    call("bitpos", "a", 0, 0, -1),
+    call("setbit", "b", 20, 1),
+    call("bitop", "OR", "c", "a", "b"),
+    call("bitop", "NOT", "d", "a"),
+    call("strlen", "c"),
+    call("bitfield_ro", "c", "u8", 0, [("i4", 8)]),
+    call("pfadd", "h", "x", "y", "z"),
+    call("pfadd", "h", "x"),
+    call("pfadd", "i", "z", "w"),
+    call("pfcount", "h"),
+    call("pfcount", "h", "i", "none"),
+    call("pfmerge", "j", "h", "i"),
+    call("pfcount", "j"),
+    call("set", "text", "v"),
+    call("pfadd", "text", "v"),
+    call("mset", {"one": "ohmytext", "two": "mynewtext"}),
+    call("lcs", "one", "two"),
+    call("lcs", "one", "two", len=True),
+    call("lcs", "one", "two", idx=True, minmatchlen=3, withmatchlen=True),
+]
+
+TABLES = {
+    "sets": SETS,
+    "sorted sets": SORTED_SETS,
+    "places": PLACES,
+    "lists": LISTS,
+    "strings": STRINGS,
+}
+GROUPS = (SetCommands, SortedSetCommands, GeoCommands, ListCommands, HyperlogCommands)
+# What Redis 7.0 does not have; they have a test of their own below.
 NEWER = {"sunioncard", "sdiffcard"}
+UNORDERED = ("sdiff", "sinter", "sunion", "smembers", "srandmember", "spop")
 
 
-def comparable(reply: Any) -> Any:
-    """Sets have no order; iterators and errors are what they say."""
+def comparable(name: str, reply: Any) -> Any:
+    """Sets have no order, a list in RESP2 that of a table; errors are what they say."""
     if isinstance(reply, RedisError):
         return type(reply), str(reply)
-    if isinstance(reply, set):
-        return sorted(map(repr, reply))
-    return reply
-
-
-def unordered(name: str, reply: Any) -> Any:
-    """A set's members are a list in RESP2, in the order of a table."""
-    if name in ("sdiff", "sinter", "sunion", "smembers", "srandmember", "spop") and isinstance(
-        reply, list | set
-    ):
+    if isinstance(reply, set) or (name in UNORDERED and isinstance(reply, list)):
         return sorted(map(repr, reply))
     if name == "sscan":
         return reply[0], sorted(reply[1])
-    return comparable(reply)
+    return reply
 
 
 def run(client: Client, calls: list[Call]) -> list[Any]:
@@ -168,7 +247,7 @@ def run(client: Client, calls: list[Call]) -> list[Any]:
             reply = getattr(client, name)(*args, **options)
         except RedisError as error:
             reply = error
-        replies.append(unordered(name, reply))
+        replies.append(comparable(name, reply))
     return replies
 
 
@@ -179,7 +258,7 @@ async def run_async(client: Client, calls: list[Call]) -> list[Any]:
             reply = await getattr(client, name)(*args, **options)
         except RedisError as error:
             reply = error
-        replies.append(unordered(name, reply))
+        replies.append(comparable(name, reply))
     return replies
 
 
@@ -195,47 +274,30 @@ def theirs(redis_server: RunningServer, protocol: int) -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture
-async def ours_async(server: RunningServer, protocol: int) -> AsyncIterator[Client]:
-    async with redis.asyncio.Redis(
-        port=server.port, protocol=protocol, decode_responses=True
-    ) as client:
-        yield client
-
-
 @pytest.mark.parametrize("table", TABLES)
-def test_every_method_returns_what_it_returns_of_redis(
-    ours: Client, theirs: Client, table: str
+async def test_every_method_returns_what_it_returns_of_redis(
+    server: RunningServer, ours: Client, theirs: Client, protocol: int, table: str
 ) -> None:
     calls = TABLES[table]
-    for wanted, found, one in zip(
-        run(theirs, calls), run(ours, calls), [None, *calls], strict=True
-    ):
-        assert found == wanted, one
-
-
-@pytest.mark.parametrize("table", TABLES)
-async def test_every_method_does_so_in_asyncio(
-    ours_async: Client, theirs: Client, table: str
-) -> None:
-    calls = TABLES[table]
-    replies = await run_async(ours_async, calls)
-    for wanted, found, one in zip(run(theirs, calls), replies, [None, *calls], strict=True):
-        assert found == wanted, one
+    wanted, found = run(theirs, calls), run(ours, calls)
+    client: Client = redis.asyncio.Redis(port=server.port, protocol=protocol, decode_responses=True)
+    async with client:
+        found_async = await run_async(client, calls)
+    for one, *replies in zip([None, *calls], wanted, found, found_async, strict=True):
+        assert replies[1] == replies[2] == replies[0], one
 
 
 def test_no_method_is_left_out(protocol: int) -> None:
     methods = {
         name
-        for group in (SetCommands, SortedSetCommands, GeoCommands)
+        for group in GROUPS
         for name, _ in inspect.getmembers(group, inspect.isfunction)
         if not name.startswith("_") and name != "execute_command"
     }
-    called = {name for calls in TABLES.values() for name, _, _ in calls}
-    assert methods - called == NEWER
+    assert methods - {name for calls in TABLES.values() for name, _, _ in calls} == NEWER
 
 
-def test_what_redis_7_0_does_not_have(ours: Client, protocol: int) -> None:
+def test_what_is_new_for_sets(ours: Client, protocol: int) -> None:
     ours.zadd("a", {"x": 1, "y": 2})
     assert ours.zrank("a", "y", withscore=True) == [1, 2.0]
     assert ours.zrevrank("a", "y", withscore=True) == [0, 2.0]
@@ -255,28 +317,53 @@ def test_iterators_walk_over_everything(ours: Client, protocol: int) -> None:
     assert matching == sorted(name for name in names if name.endswith("99"))
 
 
-async def test_many_consumers_share_a_priority_queue(server: RunningServer, protocol: int) -> None:
-    """As a queue of delayed jobs does: workers wait, and each job goes to one of them."""
-    taken: list[str] = []
+def test_numbers_of_any_width(ours: Client, theirs: Client, protocol: int) -> None:
+    for client in (ours, theirs):
+        client.flushall()
+        field = client.bitfield("k", default_overflow="SAT")
+        field.set("u8", 0, 200).incrby("u8", 0, 100).get("i8", 0).incrby("i5", "#3", -20, "FAIL")
+        assert field.execute() == [0, 255, -1, None]
+
+
+@pytest.mark.filterwarnings("ignore:.*experimental:UserWarning")
+def test_what_is_new_for_lists_and_strings(ours: Client, protocol: int) -> None:
+    ours.rpush("a", *"12345")
+    assert ours.lmovem("a", "b", count=2, mode="COUNT", ordering="BULK") == ["1", "2"]
+    assert ours.blmovem("a", "b", 1, count=3, mode="EXACTLY", ordering="OBO") == ["3", "4", "5"]
+    assert ours.lrange("b", 0, -1) == list("12345")
+    assert ours.set("k", "a") and ours.set("k", "b", ifeq="a")
+    assert ours.set("k", "c", ifeq="a") is None and ours.set("k", "c", ifne="b") is None
+    assert ours.digest("k") == ours.digest_local(b"b")
+    assert ours.set("k", "c", ifdeq=ours.digest("k"), get=True) == "b"
+    assert ours.delex("k", ifne="c") == 0 and ours.delex("k", ifeq="c") == 1
+    assert ours.msetex({"x": 1, "y": 2}, ex=100) == 1
+    assert 0 < ours.ttl("y") <= 100
+    assert ours.increx("x", byint=5, ubound=4) == [1, 0]
+    assert ours.increx("x", byint=5, ubound=4, saturate=True, persist=True) == [4, 3]
+    assert [float(one) for one in ours.increx("x", byfloat="0.5")] == [4.5, 0.5]
+    assert ours.bitop("DIFF", "z", "x", "y") == 3
+
+
+async def test_many_workers_share_a_reliable_queue(server: RunningServer, protocol: int) -> None:
+    """Each job moves from the queue to the worker's own list, and none is lost or done twice."""
 
     def connect() -> Client:
         return redis.asyncio.Redis(port=server.port, protocol=protocol, decode_responses=True)
 
-    async def work() -> None:
+    async def work(number: int) -> list[str]:
+        done: list[str] = []
         async with connect() as worker:
-            while (job := await worker.bzpopmin(["urgent", "jobs"], timeout=10))[1] != "stop":
-                taken.append(job[1])
+            own = f"work:{number}"
+            while (job := await worker.blmove("jobs", own, 10, "LEFT", "RIGHT")) != "stop":
+                done.append(job)
+                assert await worker.lrem(own, 1, job) == 1
+        return done
 
-    workers = [asyncio.create_task(work()) for _ in range(20)]
+    workers = [asyncio.create_task(work(number)) for number in range(20)]
+    jobs = [f"job {number}" for number in range(400)]
     async with connect() as producer:
-        for number in range(300):
-            await producer.zadd("jobs" if number % 3 else "urgent", {f"job {number}": number})
-        while await producer.zcard("jobs") or await producer.zcard("urgent"):
-            await asyncio.sleep(0.001)
-        await producer.zadd("jobs", {"stop": 0})
-        for _ in workers[1:]:
-            while await producer.zcard("jobs"):
-                await asyncio.sleep(0.001)
-            await producer.zadd("jobs", {"stop": 0})
-    await asyncio.gather(*workers)
-    assert sorted(taken) == sorted(f"job {number}" for number in range(300))
+        for start in range(0, len(jobs), 7):
+            await producer.rpush("jobs", *jobs[start : start + 7])
+        await producer.rpush("jobs", *["stop"] * len(workers))
+    done = await asyncio.gather(*workers)
+    assert sorted(job for one in done for job in one) == sorted(jobs)
