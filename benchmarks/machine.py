@@ -8,7 +8,6 @@ import platform
 import re
 import resource
 import signal
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -64,7 +63,6 @@ def description() -> dict[str, str]:
         "cores": str(len(os.sched_getaffinity(0))),
         "memory": f"{memory_bytes / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}",
-        "files on": file_system(tempfile.gettempdir()),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
     }
 
@@ -72,18 +70,6 @@ def description() -> dict[str, str]:
 def load_average() -> str:
     """The load of the last 1, 5 and 15 minutes."""
     return " ".join(f"{load:.2f}" for load in os.getloadavg())
-
-
-def file_system(path: str) -> str:
-    """The type of a path's file system, on which the cost of a sync depends."""
-    place = os.path.realpath(path)
-    best = ("/", "unknown")
-    for line in Path("/proc/mounts").read_text().splitlines():
-        _, mounted_at, kind, *_ = line.split()
-        is_above = os.path.commonpath([place, mounted_at]) == mounted_at
-        if is_above and len(mounted_at) >= len(best[0]):
-            best = (mounted_at, kind)
-    return best[1]
 
 
 def _processor() -> str:
