@@ -9,8 +9,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from tests.compat.commands.payloads import PAYLOADS, REFUSED
 from tests.compat.commands.strategies import Argument, Draft, Drafts, Rising, mostly, one_of
-from tests.compat.payloads import PAYLOADS, REFUSED
 
 MAX_ID = b"18446744073709551615-18446744073709551615"
 
