@@ -197,4 +197,15 @@ SET_EDGES = {
         GEOPOS g neg big i frac
         GEODIST g neg big
     """,
+    "numbers as texts": """
+        ZADD z 1 a 16 b 0.5 c
+        ZCOUNT z {0x1 | (0x1 | " 1" | "( 1" | +1 | (+1 | 1. | .5 | 1e1 | 1e400 | 1e-400 | nan} 100
+        ZCOUNT z {inf | -infinity | INF | (inf | 1_0 | "1 " | 0x1p3 | - | (- | 1e+ | 1e+1 | ""} 100
+        RPUSH l 1 {0x1 | "-0x2" | " 3" | "3 " | 1e400 | 1e-400} ; SORT l ; DEL l
+        RPUSH l 1 {nan | +1 | "" | .5 | inf} ; SORT l ; DEL l
+        GEOADD g 0.0001 0.0001 near -0.0001 -0.0001 west 179.5 85 far 0 0 zero
+        GEOPOS g near west far zero
+        GEOSEARCH g FROMLONLAT 0 0 BYRADIUS 100 km ASC WITHCOORD
+        EVAL "return redis.set_repl()" 0
+    """,
 }
