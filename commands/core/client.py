@@ -264,4 +264,4 @@ class Client:
             self.long_reply.queued_messages.append(data)
             return
         self.output.append(data)
-        self.instance.host.wake(self)
+        self.instance.host.send_soon(self)

@@ -165,7 +165,7 @@ class Host(Protocol):
     def random_hex(self, digits: int) -> str:
         """Random lower-case hexadecimal digits (run_id, replication_id)."""
 
-    def wake(self, client: Client) -> None:
+    def send_soon(self, client: Client) -> None:
         """`client.output` got bytes outside of a request of its own: send them this cycle."""
 
     def close(self, client: Client) -> None:

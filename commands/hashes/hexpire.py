@@ -9,7 +9,7 @@ from __future__ import annotations
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
-from commands.hashes.lookup import read_fields, removed_fields, settle, write_fields
+from commands.hashes.lookup import finish_change, read_fields, removed_fields, write_fields
 from commands.replication.older_replicas import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -159,7 +159,7 @@ def announce_times(
     elif expiring:
         client.modified(key, len(expiring))
         client.notify_fields(b"hexpire", key, expiring)
-        settle(client, key, value)
+        finish_change(client, key, value)
 
 
 @command("HPERSIST", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
@@ -191,7 +191,7 @@ def persist_fields(client: Client, key: bytes, value: HashValue, names: list[byt
     if persisted:
         client.modified(key, len(persisted))
         client.notify_fields(b"hpersist", key, persisted)
-        settle(client, key, value)
+        finish_change(client, key, value)
     return persisted
 
 

@@ -15,7 +15,7 @@ from commands.hashes.hexpire import (
     persist_fields,
 )
 from commands.hashes.hget import values_reply
-from commands.hashes.lookup import removed_fields, settle, write_fields
+from commands.hashes.lookup import finish_change, removed_fields, write_fields
 from commands.replication.older_replicas import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -168,7 +168,7 @@ def hsetex(client: Client, argv: Argv) -> bytes:
     _set_fields(client, value, options, when_ms)
     client.modified(key, len(names))
     client.notify_fields(b"hset", key, names)
-    settle(client, key, value)
+    finish_change(client, key, value)
     if when_ms is not None:
         _finish_hsetex(client, argv, value, options, when_ms)
     else:

@@ -94,10 +94,10 @@ def removed_fields(client: Client, key: bytes, value: HashValue, removed: Sequen
     """Fields of a hash were removed: notify, and remove the key if none is left."""
     client.modified(key, len(removed))
     client.notify_fields(b"hdel", key, removed)
-    settle(client, key, value)
+    finish_change(client, key, value)
 
 
-def settle(client: Client, key: bytes, value: HashValue) -> None:
+def finish_change(client: Client, key: bytes, value: HashValue) -> None:
     """After fields or their times were changed: remove a hash without fields."""
     if value.fields:
         client.db.watch_fields(key)

@@ -49,11 +49,11 @@ def push(
 
 
 def take(value: ListValue, side: bytes, count: int) -> list[bytes]:
-    """Remove and return up to `count` elements, in order; call `settle` afterwards."""
+    """Remove and return up to `count` elements, in order; call `finish_pop` afterwards."""
     return value.pop_left(count) if side == LEFT else value.pop_right(count)
 
 
-def settle(client: Client, key: bytes, value: ListValue, side: bytes, changes: int) -> None:
+def finish_pop(client: Client, key: bytes, value: ListValue, side: bytes, changes: int) -> None:
     """Elements were taken from the list at `key`: announce it, and remove an empty list.
 
     `changes` counts towards the `save` points.
@@ -75,5 +75,5 @@ def after_removal(client: Client, key: bytes, value: ListValue, changes: int) ->
 def pop(client: Client, key: bytes, value: ListValue, side: bytes, count: int) -> list[bytes]:
     """Take elements, announce it, and remove an empty list."""
     items = take(value, side, count)
-    settle(client, key, value, side, len(items))
+    finish_pop(client, key, value, side, len(items))
     return items

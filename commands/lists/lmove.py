@@ -8,7 +8,7 @@ from __future__ import annotations
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, WRITE, command, two_keys
-from commands.lists.ends import LEFT, POPS, RIGHT, parse_side, push, settle, take
+from commands.lists.ends import LEFT, POPS, RIGHT, finish_pop, parse_side, push, take
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -100,7 +100,7 @@ def move(client: Client, request: Move) -> list[bytes] | None:
         items.reverse()
     push(client, request.target, target, request.target_side, items)
     # As in Redis, a move is one change: the push has counted it.
-    settle(client, request.source, source, request.source_side, 0)
+    finish_pop(client, request.source, source, request.source_side, 0)
     return items if request.target_side == RIGHT else items[::-1]
 
 

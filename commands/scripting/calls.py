@@ -68,7 +68,7 @@ class Scripts(Protocol):
     running: Running | None
     libraries: Libraries
 
-    def look(self, is_early: bool, most: int) -> int:
+    def check_clock(self, is_early: bool, most: int) -> int:
         """After how many instructions of Lua to look again, or why the script ends."""
 
 
@@ -136,7 +136,7 @@ class Calls:
     def _note_time(self) -> None:
         mark_ns: cython.longlong = self._services.mark_ns
         if mark_ns - self._mark_ns > SLOW_NS:
-            self._interpreter.look_soon()
+            self._interpreter.check_clock_soon()
         self._mark_ns = mark_ns
 
     def _failed(self, error: BaseException) -> bytes:
@@ -222,9 +222,9 @@ class Calls:
 
     # -- the rest of the library ---------------------------------------------------------------
 
-    def look(self, is_early: bool, most: int) -> int:
+    def check_clock(self, is_early: bool, most: int) -> int:
         """Called regularly while a script runs."""
-        return self._scripting.look(is_early, most)
+        return self._scripting.check_clock(is_early, most)
 
     def set_resp(self, version: int) -> None:
         """redis.setresp."""

@@ -86,7 +86,7 @@ class Services(Protocol):
     def call_many(self, packed: bytes) -> bytes | None:
         """redis.call with its arguments as a RESP array."""
 
-    def look(self, is_early: bool, most: int) -> int:
+    def check_clock(self, is_early: bool, most: int) -> int:
         """Called regularly while a script runs: after how many instructions again, or why it ends.
 
         is_early: long work has counted as few instructions. A script that others wait for goes on
@@ -176,7 +176,7 @@ class Interpreter:
         self._collect_at_bytes = used_bytes + MEMORY_BYTES // 4
         self._lua.set_max_memory(self._limit_bytes)
 
-    def look_soon(self) -> None:
+    def check_clock_soon(self) -> None:
         """The running script has called something slow: check the clock at its next instruction."""
         self._sethook(self._early_hook, b"", 1)
 
@@ -301,7 +301,7 @@ def _host_functions(services: Services, interpreter: Interpreter) -> dict[bytes,
         b"double_reply": numbers.double_reply,
         b"pack_float": numbers.pack_float,
         b"unpack_float": numbers.unpack_float,
-        b"look": services.look,
+        b"check_clock": services.check_clock,
         **numbers.BIT_OPERATIONS,
     }
     host: dict[bytes, object] = {name: guarded(function) for name, function in functions.items()}

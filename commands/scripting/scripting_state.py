@@ -184,7 +184,7 @@ class Scripting:
         finally:
             self.running = None
 
-    def look(self, is_early: bool, most: int) -> int:
+    def check_clock(self, is_early: bool, most: int) -> int:
         """Called regularly while Lua runs: after how many instructions again, or why it ends.
 
         While other clients wait for the script, no more than `most`.

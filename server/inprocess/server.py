@@ -190,7 +190,7 @@ class InProcessServer:
     def tick(self) -> None:
         """One cycle without input."""
         self.dispatcher.start_batch(self.now_ms)
-        self.dispatcher.waiters.wake_due(self.now_ms)
+        self.dispatcher.waiters.retry_due(self.now_ms)
         self.dispatcher.waiters.expire(self.now_ms)
         self.dispatcher.admission.end_pause_when_over()
         if not self.instance.is_cron_paused:
@@ -270,7 +270,7 @@ class InProcessServer:
         """Seeded."""
         return "".join(self.random.choice("0123456789abcdef") for _ in range(digits))
 
-    def wake(self, client: Client) -> None:
+    def send_soon(self, client: Client) -> None:
         """The cycle that runs will write the client's output."""
         self.cycle.touch(client)
 

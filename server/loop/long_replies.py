@@ -52,9 +52,9 @@ class LongReplies:
     def begin(self, client: Client) -> None:
         """Send `client.long_reply`."""
         self._waiting[client] = None
-        self.look()
+        self.schedule_if_needed()
 
-    def look(self) -> None:
+    def schedule_if_needed(self) -> None:
         """Schedule a turn if a client can take more; to be called when one may have read."""
         if self._waiting and not self._is_scheduled:
             self._is_scheduled = True
@@ -80,7 +80,7 @@ class LongReplies:
         elif not is_done:
             self._waiting[client] = None  # at the end of the queue
         self._cycle.touch(client)
-        self.look()
+        self.schedule_if_needed()
 
     def _next_client(self) -> Client | None:
         """Take the first client that can take more from the queue; drop those that have closed."""

@@ -60,7 +60,7 @@ class BackgroundScheduler:
         self._ticked_us = self._quiet_since_us = clock_us()
         self._doings_asked: tuple[int, ...] = ()  # when free memory was last measured
 
-    def look(self) -> None:
+    def schedule_if_needed(self) -> None:
         """Schedule a turn, if there are tasks."""
         if self._instance.background_work and not self._is_scheduled and not self._is_stopped:
             self._schedule()

@@ -80,7 +80,7 @@ class Service:
         self.background_scheduler = BackgroundScheduler(
             self.instance, loop.call_soon, loop.call_later, self._free_memory
         )
-        self.cycle.after.append(self.background_scheduler.look)
+        self.cycle.after.append(self.background_scheduler.schedule_if_needed)
         self.listeners: list[tuple[str, str, int]] = []
         self._servers: dict[tuple[str, int], asyncio.Server] = {}  # by (address, port)
         self._unix_server: asyncio.Server | None = None
@@ -415,8 +415,8 @@ class Service:
 
     def _on_room(self) -> None:
         """A client has read most of what was sent: long replies and snapshots may go on."""
-        self.long_replies.look()
-        self.replication.look()
+        self.long_replies.schedule_if_needed()
+        self.replication.send_more()
         self.cycle.wake()
 
     def _go_on_sending(self) -> None:
@@ -444,7 +444,7 @@ class Service:
         if self.is_ending or self.instance.gates & GATE_BUSY:
             return
         self.dispatcher.start_batch(clock.now_ms())
-        self.dispatcher.waiters.wake_due(self.instance.now_ms)
+        self.dispatcher.waiters.retry_due(self.instance.now_ms)
         self.dispatcher.waiters.expire(self.instance.now_ms - 1)
         self.cycle.wake()
 
@@ -472,7 +472,7 @@ class Service:
         """Wake the loop from another thread: a background job is done."""
         self.loop.call_soon_threadsafe(self.cycle.wake)
 
-    def wake(self, client: Client) -> None:
+    def send_soon(self, client: Client) -> None:
         """Write the client's output at the end of this cycle."""
         self.cycle.touch(client)
 

@@ -321,7 +321,7 @@ class Persistence:
                 del self._waiting[client]  # it was answered, or has left
             elif synced >= units or not self._config.appendonly:
                 del self._waiting[client]
-                self._dispatcher.wake(client)
+                self._dispatcher.retry(client)
 
     def _note(self, message: str) -> None:
         self._instance.host.log("notice", message)

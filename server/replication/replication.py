@@ -56,7 +56,7 @@ class Replication:
         self.feed = Feed(instance, self.send)
         self.transfers = Transfers(instance, self.feed, outside, children, files)
         self.replicas = Replicas(instance, self.feed, self.transfers)
-        self.waiting = WaitingClients(instance, self.feed, dispatcher.wake)
+        self.waiting = WaitingClients(instance, self.feed, dispatcher.retry)
         # (propagated_units, offset) at the ends of cycles that are not yet synced to disk.
         self._places: deque[tuple[int, int]] = deque()
         self.link = Link(
@@ -110,7 +110,7 @@ class Replication:
         self.waiting.finish_cycle()
         self._note_synced()
         self.feed.flush()
-        self.look()
+        self.send_more()
 
     def can_send(self) -> bool:
         """Return True if the next cycle can send more of a snapshot, without news from a socket."""
@@ -138,10 +138,10 @@ class Replication:
             self.waiting.note_acknowledgement()  # a replica may be lost
             self.transfers.tick()
 
-    def look(self) -> None:
+    def send_more(self) -> None:
         """A connection has room for more output."""
         if self._state.replicas:
-            self.transfers.look()
+            self.transfers.send_more()
 
     def apply_config(self, name: str) -> None:
         """Apply a changed directive."""
@@ -163,7 +163,7 @@ class Replication:
     def follow(self, host: str, port: int) -> None:
         """Become a replica of the given server (REPLICAOF)."""
         state = self._state
-        self._dispatcher.settle_propagation()
+        self._dispatcher.flush_propagation()
         self.feed.stop()
         was_replica = state.is_replica
         self.link.stop()
@@ -189,7 +189,7 @@ class Replication:
     def promote(self) -> None:
         """Become a primary (REPLICAOF NO ONE)."""
         instance, state = self._instance, self._state
-        self._dispatcher.settle_propagation()
+        self._dispatcher.flush_propagation()
         self.link.stop()
         if self.link.can_resume:
             instance.host.log("notice", "Discarding previously cached master state.")

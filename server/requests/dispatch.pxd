@@ -43,7 +43,7 @@ cdef class Dispatcher:
     cpdef bint execute(self, Client client, list[bytes] argv)
     cpdef bint execute_cut(self, Client client, Cutter request)
     cdef bint _enqueue_cut(self, Client client, object command, Cutter request)
-    cpdef settle(self)
+    cpdef count_batch(self)
     cdef object _run_queued(self, Client client, object command, object request)
     cdef _take_up(self, object command, bytes name)
     cdef bytes _try_raw(self, Client client, Cutter request)

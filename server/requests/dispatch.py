@@ -110,7 +110,7 @@ class Dispatcher:
         self._tracks_latency = True
         self._notable_us = NEVER_US  # from this duration on, slow log and latency monitor look
         self._depth = 0  # of nested commands: EXEC and scripts run others
-        # Requests that a raw handler has run and that are not counted yet; see settle().
+        # Requests that a raw handler has run and that are not counted yet; see count_batch().
         self._raw_command: Command | None = None
         self._raw_name = b""
         self._raw: RawHandler
@@ -168,7 +168,7 @@ class Dispatcher:
         Either something halts the client, or its batch has used up its time slice.
         """
         if self._raw_count:
-            self.settle()
+            self.count_batch()
         command = self._table.get(argv[0])
         if command is None:
             command = self._find(client, argv)
@@ -236,14 +236,14 @@ class Dispatcher:
         client.last_command = command
         if self._raw_count < self._raw_limit:
             return True
-        self.settle()
+        self.count_batch()
         return self.mark_ns < self.turn_end_ns
 
     @cython.cfunc
     def _take_up(self, command: Command, name: bytes) -> None:
         """The next requests are for the raw handler of this command."""
         assert command.raw is not None
-        self.settle()
+        self.count_batch()
         self._raw_command, self._raw_name, self._raw = command, name, command.raw
         self._raw_words = -command.arity if command.arity < 0 else command.arity
         self._raw_most_words = MAX_WORDS if command.arity < 0 else command.arity
@@ -277,7 +277,7 @@ class Dispatcher:
         self.mark_ns = perf_counter_ns()
         return self.mark_ns < self.turn_end_ns
 
-    def settle(self) -> None:
+    def count_batch(self) -> None:
         """Count the requests that a raw handler has run since the last call.
 
         All are of one command and one client, and share the time equally: the clock is read once
@@ -346,14 +346,14 @@ class Dispatcher:
                 if room_bytes < 0:
                     is_too_long = True
                     results.clear()
-        self.settle()
+        self.count_batch()
         return None if is_too_long else results
 
     @cython.cfunc
     def _run_queued(self, client: Client, command: Command, request: Argv | bytes) -> Reply:
         """`run` for a request of a transaction's queue; bytes go to the raw handler first."""
         if isinstance(request, list):
-            self.settle()
+            self.count_batch()
             return self.run(client, command, request)
         cutter: Cutter = self._queue_cutter
         cutter.load(request)
@@ -366,10 +366,10 @@ class Dispatcher:
             reply = self._try_raw(client, cutter)
             self.instance.collect = None
         if reply is None:
-            self.settle()
+            self.count_batch()
             return self.run(client, command, cutter.words())
         if self._raw_count >= self._raw_limit:
-            self.settle()
+            self.count_batch()
         return reply
 
     # -- lookup and refusal --------------------------------------------------------------------
@@ -533,7 +533,7 @@ class Dispatcher:
             if not self._depth:
                 self.propagation.hand_on()
 
-    def settle_propagation(self) -> None:
+    def flush_propagation(self) -> None:
         """Propagate what ran so far to the present sinks: the role is about to change."""
         self.propagation.hand_on()
 
@@ -610,9 +610,9 @@ class Dispatcher:
         """Serve the waiters of every ready key."""
         self.waiters.serve_ready_keys()
 
-    def wake(self, client: Client) -> None:
+    def retry(self, client: Client) -> None:
         """Run a client's command again if it is still blocked; it may block again."""
-        self.waiters.wake(client)
+        self.waiters.retry(client)
 
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client, and resume it with its next request."""

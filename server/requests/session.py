@@ -198,7 +198,7 @@ class Session:
                     drop_for_output(client)
                     position = len(data)
                     break
-        dispatcher.settle()
+        dispatcher.count_batch()
         return position
 
     def _run(self, requests: list[Argv]) -> None:

@@ -1,8 +1,8 @@
 """Blocked clients: serves them when a key is ready, and times them out.
 
 Serving a waiter means running its command again. That happens when a key that it waits for is ready
-(`serve_ready_keys`), when the passing of time may have changed the result (`wake_due`), and on
-request (`wake`). The client is answered, or it blocks on; `unblock` answers it with a given reply.
+(`serve_ready_keys`), when the passing of time may have changed the result (`retry_due`), and on
+request (`retry`). The client is answered, or it blocks on; `unblock` answers it with a given reply.
 
 Leaves out: the queues of waiters and their deadlines (commands/core/blocked_clients.py); when ready
 keys are served (server/requests/dispatch.py and server/loop/cycle.py).
@@ -61,7 +61,7 @@ class Waiters:
         if position is None:
             position = len(client.output)
         self._runner.answer(client, reply, position)
-        self._instance.host.wake(client)
+        self._instance.host.send_soon(client)
         self._turns.resume(client)
 
     def end(self, client: Client, reply: bytes) -> None:
@@ -123,12 +123,12 @@ class Waiters:
 
     # -- time ----------------------------------------------------------------------------------
 
-    def wake_due(self, now_ms: int) -> None:
+    def retry_due(self, now_ms: int) -> None:
         """Run the commands again whose result may change with time alone."""
         for client in self._blocked.take_woken(now_ms):
-            self.wake(client)
+            self.retry(client)
 
-    def wake(self, client: Client) -> None:
+    def retry(self, client: Client) -> None:
         """Run a client's command again if it is still blocked; it may block again."""
         if client.waiting is not None:
             reply = self._retry(client, client.waiting)

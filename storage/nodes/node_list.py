@@ -228,9 +228,9 @@ class NodeList:
     def give_back(self) -> None:
         """End a `lend`: the reader does not need the nodes any more."""
         self._lent -= 1
-        self._settle()
+        self._return_to_lender()
 
-    def _settle(self) -> None:
+    def _return_to_lender(self) -> None:
         """Give shared nodes back to the lender once neither this list nor a reader needs them."""
         if self._lender is not None and not self._needs_lender and not self._lent:
             lender, self._lender = self._lender, None
@@ -361,7 +361,7 @@ class NodeList:
         """Remove and return all nodes."""
         nodes, self._nodes, self._keys, self._head = self._nodes, [], [], 0
         self._needs_lender = False
-        self._settle()
+        self._return_to_lender()
         return nodes
 
     def remove(self, node: Node) -> None:

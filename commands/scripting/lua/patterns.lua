@@ -101,7 +101,7 @@ local function note_work(length)
   work = work + length
   if work > WORK_BETWEEN_LOOKS then
     work = 0
-    native.look()
+    native.check_clock()
   end
 end
 

@@ -71,7 +71,7 @@ function library.sha1hex(...)
   if select('#', ...) ~= 1 then raise('wrong number of arguments') end
   local kind = type(text)
   if kind == 'number' then text = tostring(text) elseif kind ~= 'string' then text = '' end
-  if #text > 100000 then native.look() end
+  if #text > 100000 then native.check_clock() end
   return host.sha1hex(text) or error(NO_MEMORY, 0)
 end
 

@@ -46,7 +46,7 @@ local function hook()
   if ran < instructions and not is_early and time() == second then return end
   ran, second = 0, time()
   local most = floor(KBYTE_INSTRUCTIONS / max(1, c_collect('count') - base_kbytes)) + 1
-  local answer = host.look(is_early, most) or 1
+  local answer = host.check_clock(is_early, most) or 1
   is_early = false
   stopping = STOPS[answer]
   if stopping then
@@ -75,7 +75,7 @@ end
 -- Check the clock at the next instruction: long work has counted as few instructions. The host calls
 -- `sethook` itself: in a function of Lua, the next instruction would be that function's own.
 local function look() sethook(early_hook, '', 1) end
-native.look, native.sethook, native.early_hook = look, sethook, early_hook
+native.check_clock, native.sethook, native.early_hook = look, sethook, early_hook
 
 -- Raise a kill again. Whatever catches errors calls this before it goes on: pcall, xpcall,
 -- coroutine.resume. So no script outlives its kill, whichever coroutine it arrived in.

@@ -252,7 +252,7 @@ function globals.unpack(...)
   if to - from + 1 + select('#', ...) > FRAME_LIMIT then
     error('too many results to unpack', 2)
   end
-  if to - from > 1000 then native.look() end
+  if to - from > 1000 then native.check_clock() end
   return c_unpack(...)
 end
 
@@ -261,7 +261,7 @@ function globals.collectgarbage(option, argument)
   if option == 'count' then return c_collect('count') end
   if option == 'collect' or option == 'step' then
     local result = c_collect(option, argument)
-    native.look()
+    native.check_clock()
     return result
   end
   -- Scripts must not stop the collector or slow it down.
@@ -298,7 +298,7 @@ for name, f in c_pairs(copy(string, 'lower reverse upper')) do
     local text = ...
     local kind = type(text)
     if kind ~= 'string' and kind ~= 'number' then return (fail(name, f, ...)) end
-    if kind == 'string' and #text > LONG then native.look() end
+    if kind == 'string' and #text > LONG then native.check_clock() end
     return f(text)
   end
 end
@@ -310,7 +310,7 @@ local function measured(name, f, original)
     local ok, text = c_pcall(f, ...)
     end_if_killed()
     if not ok then return (fail(name, original or f, ...)) end
-    if #text > LONG then native.look() end
+    if #text > LONG then native.check_clock() end
     return text
   end
 end
@@ -339,7 +339,7 @@ function string_library.rep(...)
   local size = #text * times
   if size > REP_LIMIT then error(NO_MEMORY, 0) end
   if not (size > LONG) then return c_rep(text, times) end
-  native.look()
+  native.check_clock()
   return repeated(text, floor(times))
 end
 
@@ -368,7 +368,7 @@ function table_library.remove(...)
   if type(table) ~= 'table' or (position ~= nil and not tonumber(position)) then
     return (fail('remove', c_remove, ...))
   end
-  if position and #table - position > LONG then native.look() end
+  if position and #table - position > LONG then native.check_clock() end
   return c_remove(...)
 end
 
@@ -386,7 +386,7 @@ function table_library.insert(...)
   if not position then return (fail('insert', c_insert, ...)) end
   -- C moves the elements from the position to the end, of which there may be billions.
   if position < -1000000 then error('not enough memory', 0) end
-  if #table - position > LONG then native.look() end
+  if #table - position > LONG then native.check_clock() end
   return c_insert(...)
 end
 

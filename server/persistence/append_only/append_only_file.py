@@ -216,7 +216,7 @@ class AppendOnlyFile:
     def _rotate(self) -> None:
         directory, writer = self.directory, self._writer
         directory.repair()
-        writer.settle()
+        writer.write_out()
         increments = directory.manifest.increments
         # Did a failed rewrite leave an increment, to which nothing was added since?
         is_empty = not writer.file_bytes and len(increments) > 1

@@ -93,7 +93,7 @@ class AppendOnlyWriter:
         self.earlier_bytes = earlier_bytes
         self._go_on_in(file, file_bytes)
 
-    def settle(self) -> None:
+    def write_out(self) -> None:
         """Write the buffer, before another file is begun. Raises OSError."""
         now_ms = self._instance.now_ms
         if self._config.appendfsync == "always":
@@ -104,7 +104,7 @@ class AppendOnlyWriter:
             raise error
 
     def rotate(self, file: File) -> None:
-        """Switch to an empty file; `settle` was called before.
+        """Switch to an empty file; `write_out` was called before.
 
         The old one is synced in the background, and closed.
         """

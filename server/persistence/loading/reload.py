@@ -28,7 +28,7 @@ def reload_snapshot(
     for _ in loader.snapshot_steps():
         pass
     _propagate_removals(instance)
-    _settle(instance)
+    _finish(instance)
     instance.host.log("warning", "DB reloaded by DEBUG RELOAD")
 
 
@@ -37,7 +37,7 @@ def reload_append_only_file(instance: Instance, files: Files) -> None:
     _clear(instance)
     for _ in Loader(instance, files).append_only_steps():
         pass
-    _settle(instance)
+    _finish(instance)
     instance.host.log("warning", "Append Only File loaded by DEBUG LOADAOF")
 
 
@@ -58,7 +58,7 @@ def _propagate_removals(instance: Instance) -> None:
             instance.services.propagate(db_index, [b"DEL", key])
 
 
-def _settle(instance: Instance) -> None:
+def _finish(instance: Instance) -> None:
     """Signal all keys to blocked clients, and count no changes since the last snapshot."""
     for db in instance.databases:
         instance.blocked.signal_all_as_ready(db.index)

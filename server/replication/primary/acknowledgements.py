@@ -58,13 +58,13 @@ class WaitingClients:
         """
         if self._has_news:
             self._has_news = False
-            self._look()
+            self._answer_acknowledged()
         if self._must_ask and not self._instance.gates & HOLDING_GATES:
             self._must_ask = False
             if self._state.is_feeding:
                 self._feed.ask_for_acknowledgement()
 
-    def _look(self) -> None:
+    def _answer_acknowledged(self) -> None:
         must_ask = self._must_ask
         online = self._state.online_replicas
         offsets = sorted(replica.offset for replica in online)

@@ -282,7 +282,7 @@ class Transfers:
             return True
         return any(self._room(sending.replica) >= 0 for sending in self._sendings)
 
-    def look(self) -> None:
+    def send_more(self) -> None:
         """Send more, if replicas have read what was sent."""
         run = self._run
         if run is not None and run.pipe is not None and not run.is_read and not self._is_full(run):
@@ -417,7 +417,7 @@ class Transfers:
         elif run.pipe is None or run.is_read:
             self._hear_of_child(run)
         else:
-            self.look()
+            self.send_more()
             self._drop_stalling(run)
 
     def _keep_waiting_alive(self) -> None:

@@ -251,7 +251,9 @@ class Link:
             line, end, rest = self._line.partition(b"\n")
             if not end:
                 if len(self._line) > _MAX_LINE_BYTES:
-                    raise BadSnapshot("a line of the handshake has no end")
+                    raise BadSnapshot(
+                        "Bad protocol from MASTER, a line of the handshake has no end"
+                    )
                 return b""
             self._line = rest
             line = line.rstrip(b"\r")
@@ -321,7 +323,10 @@ class Link:
         elif line.startswith(b"+CONTINUE"):
             resumed = _CONTINUE.fullmatch(line)
             if resumed is None or not self._asked_to_resume:
-                raise BadSnapshot(f"{line!r} goes on with a history that was not asked for")
+                raise BadSnapshot(
+                    f"Unexpected reply to PSYNC from master: {line!r}, a history that this replica"
+                    " did not ask for"
+                )
             self._resume((resumed[1] or b"").decode().lower())
         elif self.failover:
             raise BadSnapshot(f"Failover target rejected psync request. It says {line!r}")

@@ -82,11 +82,13 @@ class Reception:
         if line.startswith(_EOF):
             self._mark = line[len(_EOF) :]
             if len(self._mark) != MARK_BYTES:
-                raise BadSnapshot(f"{line!r} is no mark of {MARK_BYTES} bytes")
+                raise BadSnapshot(
+                    f"Bad protocol from MASTER, {line!r} is no mark of {MARK_BYTES} bytes"
+                )
         elif line[1:].isdigit() and int(line[1:]):
             self.expected_bytes = int(line[1:])
         else:
-            raise BadSnapshot(f"{line!r} is no length of a snapshot")
+            raise BadSnapshot(f"Bad protocol from MASTER, {line!r} is no length of a snapshot")
         self._file = self._files.create(self.path)
         return rest
 

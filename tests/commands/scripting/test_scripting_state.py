@@ -214,7 +214,7 @@ def look(server: InProcessServer, client: InProcessClient) -> Callable[..., int]
     scripting.running.started_us = 1 << 62
 
     def look(*, is_early: bool = False) -> int:
-        return scripting.look(is_early, MOST_INSTRUCTIONS)
+        return scripting.check_clock(is_early, MOST_INSTRUCTIONS)
 
     return look
 

@@ -123,7 +123,7 @@ def test_a_client_that_does_not_read_gets_no_more_and_delays_no_other(
     assert quick.received() == expected
     assert len(slow.buffer) == size
     server.unsent.clear()
-    server.long_replies.look()
+    server.long_replies.schedule_if_needed()
     server.finish()
     assert slow.received() == expected
 

@@ -63,7 +63,7 @@ class Loop:
 
     def serve_a_request(self) -> None:
         self.instance.stats.cycles += 1
-        self.background_scheduler.look()
+        self.background_scheduler.schedule_if_needed()
 
     def run(self) -> float:
         """Run what is scheduled; how many milliseconds it was put off."""
@@ -120,7 +120,7 @@ def test_memory_is_freed_slowly_while_a_child_saves() -> None:
     loop = Loop()
     loop.instance.persistence.save_in_progress = True
     loop.instance.background_work.free(loop.work(100))
-    loop.background_scheduler.look()
+    loop.background_scheduler.schedule_if_needed()
     assert loop.run() == SAVING_PAUSE_MS
     assert loop.run() == SAVING_PAUSE_MS
 
@@ -129,11 +129,11 @@ def test_tidying_waits_for_the_child_to_end() -> None:
     loop = Loop()
     loop.instance.persistence.rewrite_in_progress = True
     loop.instance.background_work.tidy(loop.work(1))
-    loop.background_scheduler.look()
+    loop.background_scheduler.schedule_if_needed()
     loop.run()
     assert (loop.steps, loop.scheduled) == (0, [])
     loop.instance.persistence.rewrite_in_progress = False
-    loop.background_scheduler.look()
+    loop.background_scheduler.schedule_if_needed()
     loop.run()
     assert loop.steps == 1
 
@@ -144,7 +144,7 @@ def test_no_chore_runs_after_the_end() -> None:
     loop.serve_a_request()
     loop.background_scheduler.stop()
     loop.run()
-    loop.background_scheduler.look()
+    loop.background_scheduler.schedule_if_needed()
     assert (loop.steps, loop.scheduled) == (0, [])
 
 

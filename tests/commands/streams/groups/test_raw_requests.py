@@ -68,7 +68,7 @@ def taken_as_it_came(client: InProcessClient, argv: list[bytes]) -> bytes:
     cutter.load(replies.command(argv))
     assert cutter.next()
     client.server.dispatcher.execute_cut(client.state, cutter)
-    client.server.dispatcher.settle()
+    client.server.dispatcher.count_batch()
     return b"".join(client.state.output)
 
 

@@ -273,7 +273,7 @@ def test_a_replica_that_does_not_read_holds_little_of_its_snapshot(
     for _ in range(50):
         server.network.settle()
         server.tick()
-        server.replication.look()
+        server.replication.send_more()
         unsent += len(replica.received())
     assert unsent <= HIGH_WATER_BYTES + LARGEST_PIECE
     unsent = 0  # it has read all
@@ -281,7 +281,7 @@ def test_a_replica_that_does_not_read_holds_little_of_its_snapshot(
     for _ in range(200):
         server.network.settle()
         server.tick()
-        server.replication.look()
+        server.replication.send_more()
         rest += replica.received()
     assert len(rest) > 800_000
 
