@@ -3,7 +3,8 @@
 `dataclass` writes and compiles the methods of every class when it is defined: for the hundred
 classes of the server, an eighth of the time to the first PONG. Here a class gets its slots at once;
 its `__init__` is compiled, by `dataclass`, when the first object is made. All records share the
-methods that compare and print. Such a class has no base class and is no base class.
+methods that compare and print. Such a class has no base class and is no base class. Threads may
+make first objects at the same time: each compiles the same.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast, dataclass_transform
 
 Class = TypeVar("Class")
+
+_OWN_SLOTS = {"__dict__", "__weakref__"}
 
 
 @dataclass_transform(field_specifiers=(field,))
@@ -34,12 +37,14 @@ def entity(cls: type[Class]) -> type[Class]:
 
 def _made(cls: type[Class], **shared: object) -> type[Class]:
     names = tuple(cls.__annotations__)
-    left_out = {*names, "__dict__", "__weakref__"}  # defaults would be in the way of slots
-    body = {name: value for name, value in vars(cls).items() if name not in left_out}
+    written = {name: each for name, each in vars(cls).items() if name not in _OWN_SLOTS}
+    # Defaults would be in the way of slots.
+    body = {name: each for name, each in written.items() if name not in names}
 
     def init(self: object, *args: Any, **kwargs: Any) -> None:
         """The first object: compile what makes the others, and use it."""
-        template: Any = dataclass(eq=False, repr=False)(cls)
+        # `dataclass` takes defaults out of the class that it is given, so that is a copy.
+        template: Any = dataclass(eq=False, repr=False)(type(cls.__name__, (), dict(written)))
         made.__dataclass_fields__ = template.__dataclass_fields__
         made.__init__ = template.__init__
         made.__init__(self, *args, **kwargs)

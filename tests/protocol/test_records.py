@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -122,6 +124,23 @@ def test_nothing_is_compiled_before_the_first_object(monkeypatch: pytest.MonkeyP
     assert [Late("a"), Late("b", [1])] == [Late("a", []), Late(text="b", seen=[1])]
     assert len(made_of) == 1
     assert replace(Late("a"), text="b") == Late("b")
+
+
+def test_threads_may_make_the_first_objects_at_the_same_time() -> None:
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            for _ in range(50):
+
+                @record
+                class Shared:
+                    text: str
+                    seen: list[int] = field(default_factory=list)
+
+                assert list(threads.map(Shared, "abcd")) == [Shared(text, []) for text in "abcd"]
+    finally:
+        sys.setswitchinterval(interval_s)
 
 
 def test_a_class_is_prepared_after_its_fields_are_set() -> None:
