@@ -70,6 +70,8 @@ class Propagation:
 
     def add_message(self, request: Argv) -> None:
         """Add a request for replicas only (PUBLISH)."""
+        if not self.held & TO_REPLICAS:
+            return
         self.unit.append(Message(request))
         self._has_messages = True
 

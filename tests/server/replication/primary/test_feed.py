@@ -75,6 +75,18 @@ def test_messages_select_nothing_and_reach_no_file() -> None:
     assert server.propagated == [(2, [[b"SET", b"k", b"v"]])]
 
 
+def test_a_script_keeps_messages_from_replicas_as_it_keeps_writes() -> None:
+    server, feed = feeding()
+    script = """
+        for _, replicates in ipairs({redis.REPL_NONE, redis.REPL_AOF, redis.REPL_REPLICA}) do
+            redis.set_repl(replicates)
+            redis.call('PUBLISH', 'c', replicates)
+        end
+    """
+    server.connect().execute("EVAL", script, 0)
+    assert stream(server, feed) == command([b"PUBLISH", b"c", b"2"])
+
+
 def test_a_message_without_replicas_does_not_change_the_offset() -> None:
     server = InProcessServer()
     server.connect().execute("PUBLISH", "c", "m")
