@@ -186,6 +186,7 @@ end
 local function put_table(value, slot)
   local field = rawget(value, 'err')
   if type(field) == 'string' then
+    native.is_error_counted = rawget(value, 'ignore_error_stats_update') == true
     if byte(field) == 45 then field = sub(field, 2) end
     return put('-' .. one_line(field) .. '\r\n')
   end

@@ -9,6 +9,7 @@ local error, pcall, xpcall, type, tostring = error, pcall, xpcall, type, tostrin
 local select, unpack, newproxy, getmetatable = select, unpack, newproxy, getmetatable
 local getinfo, sethook, time, c_collect = debug.getinfo, debug.sethook, os.time, collectgarbage
 local floor, max, min = math.floor, math.max, math.min
+local byte, sub = string.byte, string.sub
 
 
 -- -- time -----------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ local function out_of_memory()
 end
 
 -- The reply of a function as bytes; or false, the error's text, its source and line, and whether
--- the error was counted already.
+-- the error was counted already. An error that the function returns has no source and no line.
 function entry(f, resp, keys, arguments)
   is_running, is_killed, stopping, run_resp, wanted_resp = true, false, nil, 2, resp
   body_function, body_keys, body_arguments = f, keys, arguments
@@ -162,7 +163,10 @@ function entry(f, resp, keys, arguments)
     sethook(hook, '', pace)
     if ok or type(value) ~= 'table' or not value[5] then return false, stopping end
   end
-  if ok then return value end
+  if ok then
+    if byte(value) ~= 45 then return value end  -- -
+    return false, sub(value, 2, -3), nil, nil, native.is_error_counted
+  end
   if type(value) ~= 'table' then return out_of_memory() end
   return false, value[1], value[2], value[3], value[4]
 end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import info_fields
 
 RUN = b"-ERR Write commands are not allowed from read-only scripts. script: "
 
@@ -65,6 +66,25 @@ def test_set_repl_decides_which_writes_are_propagated(
     assert [request for request in unit if request[0] == b"set"] == [
         [b"set", b"b", b"1"], [b"set", b"d", b"1"],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("script", "failed", "error"),
+    [
+        ("return redis.error_reply('MINE a b')", 1, "MINE"),
+        ("return {err='MINE a b'}", 1, "MINE"),
+        ("return redis.pcall('lpush', 's', 1)", 1, "WRONGTYPE"),
+        ("redis.pcall('lpush', 's', 1) return 1", 0, "WRONGTYPE"),
+    ],
+)
+def test_an_error_that_a_script_returns_is_counted_once(
+    client: InProcessClient, script: str, failed: int, error: str
+) -> None:
+    client.execute("SET", "s", "text")
+    client.execute("EVAL", script, 0)
+    fields = info_fields(client.execute("INFO", "commandstats", "errorstats"))
+    assert fields["cmdstat_eval"].endswith(f"failed_calls={failed}")
+    assert fields[f"errorstat_{error}"] == "count=1"
 
 
 def test_a_script_selects_a_database_for_itself_only(client: InProcessClient) -> None:
