@@ -1,4 +1,4 @@
-"""What people read about commands: the rows of the families' tables.
+"""Documentation of commands: the rows of the families' tables.
 
 Each family's folder has a table, `documentation.py`: GROUP and SINCE, which hold for all its rows,
 and ROWS, by the names that the handlers are declared with. COMMAND DOCS, COMMAND INFO and

@@ -228,7 +228,7 @@ class Host(Protocol):
 
 
 class Services(Protocol):
-    """What handlers may ask of the dispatcher (server/requests/dispatch.py)."""
+    """The part of the dispatcher that handlers use (server/requests/dispatch.py)."""
 
     mark_ns: int  # when the last command ended, in ns of a monotonic clock
 

@@ -1,4 +1,4 @@
-"""What people read about the commands of HyperLogLogs: commands/core/documentation.py."""
+"""Documentation of the commands of HyperLogLogs (commands/core/documentation.py)."""
 
 from __future__ import annotations
 

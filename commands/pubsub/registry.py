@@ -22,7 +22,7 @@ Names: TypeAlias = "dict[bytes, None]"  # in the order of subscription
 
 
 class Subscriber(Protocol):
-    """What pub/sub knows of a client (commands/core/client.py)."""
+    """The part of a client that pub/sub uses (commands/core/client.py)."""
 
     resp: int
     gates: int

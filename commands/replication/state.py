@@ -160,7 +160,7 @@ class ReplicationState:
         self.output_bytes = 0
 
     def announced_by(self, client: Client) -> Replica:
-        """What is known of a client as a replica; from now on, if it was not one."""
+        """Return the replica that a client is; it becomes one if it was none."""
         replica = self.announced.get(client)
         if replica is None:
             replica = self.announced[client] = Replica(client)

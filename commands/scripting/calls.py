@@ -61,7 +61,7 @@ Plain: TypeAlias = "tuple[Command, Handler | None, int, bool]"
 
 
 class Scripts(Protocol):
-    """What calls need of the scripting state (commands/scripting/scripting_state.py)."""
+    """The part of the scripting state that calls use (scripting_state.py)."""
 
     instance: Instance
     client: ScriptClient

@@ -1,4 +1,4 @@
-"""What people read about the commands of the server: commands/core/documentation.py."""
+"""Documentation of the commands of the server (commands/core/documentation.py)."""
 
 from __future__ import annotations
 

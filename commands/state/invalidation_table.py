@@ -60,7 +60,7 @@ class TrackingState:
 
 
 class TrackingClient(Subscriber, Protocol):
-    """What the table knows of a client (commands/core/client.py)."""
+    """The part of a client that the table uses (commands/core/client.py)."""
 
     id: int
     tracking: TrackingState | None

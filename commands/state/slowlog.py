@@ -23,7 +23,7 @@ MAX_ARGUMENT_BYTES = 128
 
 
 class Caller(Protocol):
-    """What the log records of a client (commands/core/client.py)."""
+    """The part of a client that the log records (commands/core/client.py)."""
 
     address: bytes
     name: bytes

@@ -40,7 +40,7 @@ class Peer(Protocol):
 
 
 class Member(Protocol):
-    """What the network needs of a server in it (server/inprocess/server.py)."""
+    """The part of a server that the network uses (server/inprocess/server.py)."""
 
     @property
     def port(self) -> int:

@@ -212,11 +212,11 @@ class InProcessServer:
 
     @property
     def port(self) -> int:
-        """See `Member`."""
+        """The port by which other servers of the network reach this one."""
         return self.instance.config.port
 
     def run_cycle(self, event: Callable[[], object]) -> None:
-        """See `Member`."""
+        """Run the end of a loop cycle: output, files, replicas."""
         self.dispatcher.start_batch(self.now_ms)
         event()
         self.finish_cycle()
