@@ -1,4 +1,4 @@
-"""How fast the archive is, and how soon `rillway query` answers: a real redis-server and Rillway.
+"""Rates of the archive and latency of `rillway query`: a real redis-server and Rillway.
 
     PYTHONPATH=. python benchmarks/archive.py [--entries 1000000] [--runs 5] [--engine spark|local]
 

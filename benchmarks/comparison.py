@@ -52,5 +52,5 @@ def _measured(contender: Contender, session: Session) -> Figures:
 
 
 def has_case(contender: Contender, case: Case) -> bool:
-    """Whether a server supports the case: ours does, Redis from some version on."""
+    """Return True if a server supports the case: ours does, Redis from some version on."""
     return contender.is_ours or contender.program.version >= case.since

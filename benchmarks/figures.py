@@ -107,13 +107,13 @@ class Result:
 
     @property
     def limit(self) -> str:
-        """What limited a figure, if not the server: the worst of both."""
+        """The worst limit of both figures, if it was not the server."""
         limits = {limit(figures) for figures in (self.ours, self.theirs)}
         return next(name for name in ("others", "load", "waiting", "") if name in limits)
 
 
 def limit(figures: Sequence[Figure]) -> str:
-    """What limited a server's figure.
+    """Return the limit of a server's figure.
 
     `others`: other programs used the same cores. `load`: the load's core was full and the server's
     was not. `waiting`: neither was full, as with one client that sends a request after each reply.
@@ -130,13 +130,13 @@ def limit(figures: Sequence[Figure]) -> str:
 
 
 def has_put_off(figures: Sequence[Figure]) -> bool:
-    """Whether a server went on working after the load."""
+    """Return True if a server went on working after the load."""
     later = [figure.later for figure in figures if figure.later is not None]
     return bool(later) and statistics.median(later) >= PUT_OFF
 
 
 def is_met(target: Target, result: Result) -> bool | None:
-    """Whether the median keeps the bound; None if there is nothing to compare with."""
+    """Return True if the median keeps the bound; None if there is nothing to compare with."""
     value: float | None = result.our_value
     if target.measure is Measure.RATIO:
         value = result.ratio.median if result.ratio else None

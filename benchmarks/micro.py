@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Case(NamedTuple):
-    """What is sent before each repetition, and what is measured: the bytes of a cycle each."""
+    """The bytes sent before each repetition, and those measured, a cycle each."""
 
     prepare: bytes
     cycles: list[bytes]

@@ -51,7 +51,7 @@ def median_lines(figures: Sequence[Figure]) -> tuple[str, ...]:
 
 
 def summary(results: Mapping[str, Result], failures: Mapping[str, str]) -> str:
-    """How many targets are met, and which are not; what could not be measured."""
+    """Return which targets are met and which are not, and what could not be measured."""
     met, missed = 0, []
     for name, result in results.items():
         for target in result.row.targets:

@@ -48,7 +48,7 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class Record:
-    """What a run has measured so far."""
+    """The figures of a run so far."""
 
     about: dict[str, str]
     path: Path | None = None

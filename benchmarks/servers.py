@@ -270,7 +270,7 @@ class Server:
         raise ServerError(f"{self.program.name} did not start:\n{self.printed()}")
 
     def printed(self) -> str:
-        """What it has logged."""
+        """The text that it has logged."""
         return self._log.read_text(errors="replace")
 
 

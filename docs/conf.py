@@ -1,4 +1,7 @@
-"""How Sphinx makes a site of these pages: `make docs`. They are Markdown, readable as it is."""
+"""Configuration of Sphinx, which makes a site of these pages: `make docs`.
+
+They are Markdown, readable as it is.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ QUICK = "everysec/xadd-small-p64-c50"
 
 
 def _kept(setting: Setting) -> Setting:
-    """The same setting with an append-only file."""
+    """Return the setting with an append-only file."""
     # A rewrite would begin in the middle of a measurement, for one server and not for the other.
     directives = ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
     return Setting(f"{setting.name}, kept", (*setting.directives, *directives), setting.prepare)

@@ -83,7 +83,7 @@ def _exec(count: int) -> bytes:
 
 @dataclass(frozen=True)
 class Request:
-    """What a server has before, and the request to measure; `amount` is the number of either."""
+    """A server's data, and the request to measure; `amount` is the number of either."""
 
     prepare: Prepare
     make: Callable[[int], bytes]

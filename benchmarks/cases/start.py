@@ -1,4 +1,4 @@
-"""How soon a server answers, and how fast its data comes back from disk.
+"""Cases of a start: time to the first answer, and the rate of loading data from disk.
 
 redis-server writes the files; each server loads copies of them. The time is what its log says, and
 the amount of data is checked against that of the server that wrote them.

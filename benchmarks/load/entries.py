@@ -171,7 +171,7 @@ def _batch_sizes(count: int) -> Iterator[int]:
 
 
 def _replies(chunk: bytes, reader: hiredis.Reader) -> int:
-    """How many replies a chunk completes."""
+    """Return the number of replies that a chunk completes."""
     if not chunk:
         raise ServerError("the server closed the connection")
     reader.feed(chunk)

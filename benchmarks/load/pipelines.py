@@ -89,7 +89,7 @@ def _poll(poll: select.epoll) -> list[tuple[int, int]]:
 
 
 def _replies(chunk: bytes) -> int:
-    """How many replies begin in a chunk. Raises ServerError if one is an error."""
+    """Return the number of replies that begin in a chunk. Raises ServerError if one is an error."""
     if not chunk or chunk.startswith(b"-") or b"\n-" in chunk:
         raise ServerError(f"an unexpected reply: {chunk[:80]!r}")
     return chunk.count(b"$")
