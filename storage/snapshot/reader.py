@@ -211,7 +211,12 @@ class SnapshotReader:
                 if code == opcodes.STRING and self._expires_ms is None and self._idle_s is None:
                     cursor.position = start
                     batch = StringBatch(self._db_index, [], [], [])
-                    self._read_strings(batch)
+                    try:
+                        self._read_strings(batch)
+                    except CorruptSnapshot:
+                        if batch.keys:
+                            yield batch  # those before the damage are sound
+                        raise
                     self.end = cursor.position
                     yield batch
                 elif code < opcodes.LOWEST_OPCODE:
@@ -263,6 +268,7 @@ class SnapshotReader:
             keys.append(key)
             values.append(StringValue(data, now_ms))
             offsets.append(start)
+            self.end = position
         cursor.position = position
 
     def _read_item(self, code: int, start: int) -> SnapshotItem | None:

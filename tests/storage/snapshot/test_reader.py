@@ -293,6 +293,18 @@ def test_a_file_that_breaks_off_says_how_far_it_is_whole(whole_file: bool) -> No
         assert f"whole up to offset {expected}" in str(caught.value)
 
 
+@pytest.mark.parametrize("length", [9 + 5, 9 + 5 + 1, 9 + 5 + 4, 9 + 2 * 5 + 10])
+def test_strings_before_a_cut_are_given_out(length: int) -> None:
+    records = [record(b"a", b"1"), record(b"b", b"2"), record(b"c", b"3" * 100)]
+    assert len(records[0]) == 5
+    whole = min((length - 9) // 5, 2)
+    found: list[bytes] = []
+    reader = SnapshotReader(sealed(b"".join(records))[:length], whole_file=False, now_ms=NOW_MS)
+    with pytest.raises(TruncatedSnapshot, match=f"whole up to offset {9 + 5 * whole}"):
+        found.extend(item.key for item in reader.items())
+    assert found == [b"a", b"b"][:whole]
+
+
 def test_every_cut_is_noticed() -> None:
     file = written(filled())
     for length in range(0, len(file), 7):
