@@ -65,6 +65,12 @@ def test_only_a_primary_that_comes_back_may_lose_more(how: str) -> None:
     assert not is_allowed(wound.back_at + BOUND_SECONDS + 0.1, [wound])
 
 
+def test_a_primary_that_was_replaced_beside_the_rounds_may_lose_the_last_messages() -> None:
+    wound = Wound(KILL, 100.0, 110.0, 5.0)
+    assert not is_allowed(130.0, [wound]) and is_allowed(130.0, [wound], [131.0])
+    assert not is_allowed(131.0 + BOUND_SECONDS + 0.1, [wound], [131.0])
+
+
 def test_a_lost_message_is_noticed_and_a_duplicate_is_counted() -> None:
     once, twice, never = [(WAITED, b"p", number) for number in range(3)]
     ledger = ledger_of(once, twice)
