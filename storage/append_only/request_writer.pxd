@@ -9,6 +9,7 @@ from storage.entries.entry_id cimport id_ms, id_seq
 
 
 cdef Py_ssize_t _ROOM_BYTES
+cdef Py_ssize_t _KEPT_BYTES
 cdef int _STAR
 cdef int _DOLLAR
 cdef int _MINUS

@@ -11,10 +11,7 @@ Numbers become digits in the buffer: no object is made of a word that is not the
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from storage.entries.entry_id import EntryID, id_ms, id_seq
 
@@ -23,6 +20,8 @@ if not cython.compiled:
     from storage.decimals import digits_of, put_decimal
 
 _FIRST_BYTES = 1024
+# A larger buffer, for long words, is not kept.
+_KEPT_BYTES: cython.Py_ssize_t = 128 * 1024
 # The frame of a word or request takes no more than this, and a number or an ID neither.
 _ROOM_BYTES: cython.Py_ssize_t = 64
 _STAR: cython.int = ord("*")
@@ -52,12 +51,8 @@ class RequestWriter:
         size: cython.Py_ssize_t = len(text)
         self._reserve(_ROOM_BYTES + size)
         self._frame(_DOLLAR, size)
-        end: cython.Py_ssize_t = self._end
-        if cython.compiled:
-            put_bytes(self._buffer, end, text)  # type: ignore[name-defined]  # noqa: F821
-        else:
-            self._buffer[end : end + size] = text
-        self._end_line(end + size)
+        self.encoded(text)
+        self._end_line(self._end)
 
     def encoded(self, words: bytes) -> None:
         """Add words that are bulk strings already."""
@@ -94,6 +89,8 @@ class RequestWriter:
         else:
             text = bytes(self._buffer[: self._end])
         self._end = 0
+        if len(self._buffer) > _KEPT_BYTES:
+            self._buffer = bytearray(_FIRST_BYTES)
         return text
 
     @cython.cfunc

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +39,18 @@ def test_long_words_and_many_requests_make_the_buffer_grow() -> None:
         writer.encoded(b"$1\r\ny\r\n")
         expected += encode_request([b"x" * size, b"y"])
     assert writer.take() == expected
+
+
+def test_the_memory_of_a_long_word_is_not_kept() -> None:
+    writer = RequestWriter()
+    tracemalloc.start()
+    try:
+        writer.begin(1)
+        writer.word(b"x" * 1_000_000)
+        writer.take()
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_writer_is_empty_once_its_bytes_are_taken() -> None:
