@@ -2,7 +2,7 @@
 
 from libc.math cimport asin, cos, fabs, sin, sqrt
 
-from storage.types.prefetch cimport prefetch_item, prefetch_pair
+from storage.types.prefetch cimport prefetch
 
 
 cdef int _STEP_MAX

@@ -167,8 +167,7 @@ def within_circle(
     place: cython.Py_ssize_t
     for place in range(len(pairs)):
         if cython.compiled:
-            prefetch_pair(pairs, place)  # type: ignore[name-defined]  # noqa: F821
-            prefetch_item(pairs, place, 0)  # type: ignore[name-defined]  # noqa: F821
+            prefetch(pairs, place, 0)  # type: ignore[name-defined]  # noqa: F821
         pair: tuple[float, bytes] = pairs[place]
         bits: cython.ulonglong = _whole_bits(pair[0])
         far_m: cython.double = distance_m(longitude, latitude, _longitude(bits), _latitude(bits))
@@ -196,8 +195,7 @@ def within_box(
     place: cython.Py_ssize_t
     for place in range(len(pairs)):
         if cython.compiled:
-            prefetch_pair(pairs, place)  # type: ignore[name-defined]  # noqa: F821
-            prefetch_item(pairs, place, 0)  # type: ignore[name-defined]  # noqa: F821
+            prefetch(pairs, place, 0)  # type: ignore[name-defined]  # noqa: F821
         pair: tuple[float, bytes] = pairs[place]
         bits: cython.ulonglong = _whole_bits(pair[0])
         north: cython.double = _latitude(bits)

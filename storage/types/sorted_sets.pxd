@@ -1,3 +1,3 @@
 # The C types of storage/types/sorted_sets.py.
 
-from storage.types.prefetch cimport prefetch_item, prefetch_pair
+from storage.types.prefetch cimport prefetch

@@ -394,8 +394,7 @@ def _scores_of(pairs: list[Pair]) -> dict[bytes, float]:
     scores: dict[bytes, float] = {}
     place: cython.Py_ssize_t
     for place in range(len(pairs)):
-        prefetch_pair(pairs, place)  # type: ignore[name-defined]  # noqa: F821
-        prefetch_item(pairs, place, 1)  # type: ignore[name-defined]  # noqa: F821
+        prefetch(pairs, place, 1)  # type: ignore[name-defined]  # noqa: F821
         pair: tuple[float, bytes] = pairs[place]
         scores[pair[1]] = pair[0]
     return scores
