@@ -38,7 +38,7 @@ def entity(cls: type[Class]) -> type[Class]:
 def _made(cls: type[Class], **shared: object) -> type[Class]:
     names = tuple(cls.__annotations__)
     written = {name: each for name, each in vars(cls).items() if name not in _OWN_SLOTS}
-    # Defaults would be in the way of slots.
+    # A class with slots cannot have defaults as attributes of the class.
     body = {name: each for name, each in written.items() if name not in names}
 
     def init(self: object, *args: Any, **kwargs: Any) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 
 @cython.cfunc

@@ -232,16 +232,17 @@ class Client:
         """Add a request to what goes to the append-only file and the replicas, in deterministic
         form, instead of the request as it was sent. Called several times: MULTI ... EXEC."""
         if self.instance.sinks:
-            if self.propagated is None:
-                self.propagated = []
-            self.propagated.append(list(argv))
+            self._propagate(list(argv))
 
     def propagate_encoded(self, request: bytes) -> None:
         """`propagate` for a request that is RESP already."""
         if self.instance.sinks:
-            if self.propagated is None:
-                self.propagated = []
-            self.propagated.append(request)
+            self._propagate(request)
+
+    def _propagate(self, request: Argv | bytes) -> None:
+        if self.propagated is None:
+            self.propagated = []
+        self.propagated.append(request)
 
     def propagate_nothing(self) -> None:
         """Keep the request as it was sent from being propagated."""

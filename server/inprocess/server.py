@@ -216,7 +216,7 @@ class InProcessServer:
         return self.instance.config.port
 
     def run_cycle(self, event: Callable[[], object]) -> None:
-        """Run the end of a loop cycle: output, files, replicas."""
+        """Run an event of the network in a cycle of its own."""
         self.dispatcher.start_batch(self.now_ms)
         event()
         self.finish_cycle()

@@ -17,8 +17,6 @@ from commands.core.client import Client
 from commands.core.gates import (
     GATE_AUTH,
     GATE_BUSY,
-    GATE_ENDING,
-    GATE_FAILOVER,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
     GATE_MONITOR,
@@ -30,6 +28,7 @@ from commands.core.gates import (
     GATE_STALE,
     GATE_SUBSCRIBED,
     GATE_WRITES_REFUSED,
+    WRITES_WAIT_GATES,
 )
 from commands.core.instance import Instance
 from commands.core.registry import (
@@ -51,7 +50,6 @@ from protocol.requests import Argv
 from server.requests.turns import Turns
 
 _STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive
-_HOLDING_GATES = GATE_ENDING | GATE_FAILOVER
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
 _NOT_QUEUED = {b"exec", b"discard", b"multi", b"watch", b"quit", b"reset"}
 _WHILE_SUBSCRIBED = {
@@ -90,7 +88,7 @@ class Admission:
         instance = self._instance
         if instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
             return False  # also what a transaction would queue, as in Redis
-        if instance.gates & _HOLDING_GATES and self._hold_write_back(client, command, argv):
+        if instance.gates & WRITES_WAIT_GATES and self._hold_write_back(client, command, argv):
             return False
         if client.gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
             self._enqueue(client, command, argv)

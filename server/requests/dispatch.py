@@ -5,11 +5,10 @@ The steps of one request:
                wait (`defers_ready_keys`)
   execute_cut  the same for a request that is still bytes: a `raw` handler takes it unparsed, also
                if a transaction queues it; any other gets its words
-  admission    authentication, MULTI, CLIENT PAUSE and other gates (server/requests/admission.py)
+  admission    authentication, MULTI, CLIENT PAUSE and other gates (admission.py)
   account      the handler, its statistics, slow log, monitors
-  propagation  its changes, collected for the append-only file and replicas
-  (server/requests/propagation.py) waiters      clients whose handler returned a `Block`
-  (server/requests/waiters.py)
+  propagation  its changes, collected for the append-only file and replicas (propagation.py)
+  waiters      clients whose handler returned a `Block` (waiters.py)
 
 No I/O: replies collect in `client.output`. The session (server/requests/session.py) feeds requests
 in, and the cycle (server/loop/cycle.py) decides when output is sent. The dispatcher knows commands

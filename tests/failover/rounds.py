@@ -102,7 +102,7 @@ class Rounds:
             return judged(self.ledger, messages(client), self.wounds, self._second_promotions())
 
     def _second_promotions(self) -> list[float]:
-        """The times at which Sentinel replaced a primary that nobody had hurt.
+        """The times at which Sentinel replaced a primary that was neither killed nor stopped.
 
         On a loaded machine two Sentinels may promote one replica each, one after the other.
         """

@@ -13,10 +13,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-try:
-    import cython
-except ImportError:
-    from protocol import uncompiled as cython  # type: ignore[no-redef]
+import cython
 
 from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
@@ -83,10 +80,9 @@ def propagate_delivery(
 ) -> None:
     """Entries that a consumer was given at one time, as XCLAIMs that do the same.
 
-    All of them have the same count now; pending before or not, they are its own.
+    All of them have the same count now; pending before or not, they are its own. Callers ask
+    whether there is a sink.
     """
-    if not client.instance.sinks:
-        return
     writer: RequestWriter = _WRITER
     for start in range(0, len(ids), _IDS_PER_REQUEST):
         part = ids[start : start + _IDS_PER_REQUEST]

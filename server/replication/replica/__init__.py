@@ -1,8 +1,8 @@
 """The side of a replica.
 
-link:         the connection to the primary, as a state machine
-reception:    a snapshot, received into a file
-installation: that snapshot in the place of the data
-applier:      the primary's stream, applied
+link:               the connection to the primary, as a state machine
+reception:          a snapshot, received into a file
+installation:       that snapshot in the place of the data
+applier:            the primary's stream, applied
 unexpected_replies: errors and replies to a primary's requests
 """

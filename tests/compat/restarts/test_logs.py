@@ -175,7 +175,7 @@ def failover(pair: Pair) -> None:
 
 
 def saving(pair: Pair) -> None:
-    """Snapshots: requested, due, killed, and in the way of a rewrite."""
+    """Snapshots: requested, due, killed, and refused while a rewrite runs."""
     one = pair.one
     one.ask("SET", "a", "1")
     one.ask("SAVE")
