@@ -8,6 +8,7 @@ behind by what each story says.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID
 from rillway.pipeline.query import command as query
 from rillway.pipeline.ranges.loss import DataLost
-from tests.failover.cluster import Cluster, Node, wait_for
+from tests.failover.cluster import DOWN_AFTER_MS, Cluster, Node, wait_for
 from tests.rillway.pipeline.scene import ids_of, stream_reader
 
 LAST = 120
@@ -66,6 +67,9 @@ class Story:
         yield from (f"{n}-0" for n in range(LAST + 1, LAST + self.above + 1))
 
 
+# A primary that has been the only one named for this long is not replaced without a cause.
+STEADY_SECONDS = 3 * DOWN_AFTER_MS / 1000
+
 # Lost, below, above; whether the histories differ.
 SHAPES = [
     (10, 5, 25, True),
@@ -102,12 +106,24 @@ def let_follow(replicas: list[Node]) -> None:
 
 
 def primary_of(cluster: Cluster, *, but: Node | None = None) -> Node:
-    def named() -> bool:
-        found = cluster.primary()
-        return found is not None and found is not but and found.replication()["role"] == "master"
+    """The primary that all Sentinels name; after a failover from `but`, one that stays.
 
-    wait_for(named, "no primary is named")
-    found = cluster.primary()
+    On a loaded machine Sentinel may replace a new primary within its first seconds.
+    """
+    found: Node | None = None
+    since = time.monotonic()
+
+    def stays() -> bool:
+        nonlocal found, since
+        named = cluster.primary()
+        if named is None or named is but or named.replication()["role"] != "master":
+            found = None
+            return False
+        if named is not found:
+            found, since = named, time.monotonic()
+        return but is None or time.monotonic() - since >= STEADY_SECONDS
+
+    wait_for(stays, "no primary is named that stays")
     assert found is not None
     return found
 
