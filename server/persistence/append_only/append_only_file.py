@@ -178,12 +178,15 @@ class AppendOnlyFile:
         self._writer.flush(now_ms, force=force)
 
     def maintain(self, now_ms: int) -> None:
-        """Called from the tick: tries again what failed before."""
+        """Called from the tick: tries again what failed before.
+
+        History files that are gone leave the manifest after the file was switched off, too: the
+        next start would take them for leftovers.
+        """
         self._writer.flush(now_ms)
-        if self.phase is not Phase.ON:
-            return
         try:
-            self.directory.repair()
+            if self.phase is Phase.ON:
+                self.directory.repair()
             self.directory.forget_removed()
         except OSError as error:
             self._writer.log_error(f"Error writing the AOF manifest: {reason(error)}", now_ms)

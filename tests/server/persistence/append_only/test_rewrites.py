@@ -137,6 +137,18 @@ def test_without_another_process_there_is_no_rewrite() -> None:
     assert kept(server) == b"$5\r\nlater\r\n"
 
 
+def test_history_leaves_the_manifest_of_a_file_that_was_switched_off() -> None:
+    server = started()
+    run(server, "BGREWRITEAOF")
+    while state(server)["aof_rewrite_in_progress"] == "1":
+        server.advance(1)
+    manifest = f"{DIRECTORY}/appendonly.aof.manifest"
+    assert run(server, "CONFIG", "SET", "appendonly", "no") == OK
+    assert b" type h" in server.files.snapshot()[manifest]
+    settle(server)
+    assert b" type h" not in server.files.snapshot()[manifest]
+
+
 def test_a_rewrite_with_the_file_switched_off_makes_one_that_does_not_grow() -> None:
     server = InProcessServer()
     run(server, "SET", "k", "1")
